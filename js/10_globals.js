@@ -1,0 +1,224 @@
+// Defines the few web globals that Pyodide and guest code need, each over one of our ops.
+// Decides nothing: entropy, clock and console output all belong to the host.
+
+import { core } from "ext:core/mod.js";
+import {
+  op_isolet_console,
+  op_isolet_entropy,
+  op_isolet_now,
+  op_isolet_tick,
+  op_isolet_utf8_decode,
+  op_isolet_utf8_encode,
+  op_isolet_utf8_encode_into,
+} from "ext:core/ops";
+
+const { createTimer, cancelTimer } = core;
+
+/** Reports an error that no guest code is left to catch, as a browser's console would. */
+export function reportUncaught(error) {
+  let text;
+  try {
+    text = `${error?.stack ?? error}`;
+  } catch {
+    text = "an error that cannot be shown";
+  }
+  op_isolet_console(2, text);
+}
+
+function define(name, value) {
+  Object.defineProperty(globalThis, name, {
+    __proto__: null,
+    value,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+}
+
+// Console. Pyodide logs through it before the streams are set up; guest JavaScript may as well.
+
+function line(args) {
+  let text = "";
+  for (let i = 0; i < args.length; i++) {
+    text += (i ? " " : "") + String(args[i]?.stack ?? args[i]);
+  }
+  return text;
+}
+const toStdout = (...args) => op_isolet_console(1, line(args));
+const toStderr = (...args) => op_isolet_console(2, line(args));
+define("console", {
+  log: toStdout,
+  info: toStdout,
+  debug: toStdout,
+  warn: toStderr,
+  error: toStderr,
+  trace: toStderr,
+});
+
+// Clock and entropy.
+
+define("performance", { now: () => op_isolet_now() });
+define("crypto", {
+  getRandomValues(view) {
+    op_isolet_entropy(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+    return view;
+  },
+});
+
+// Text. UTF-16 is what Emscripten decodes wide strings from.
+
+class TextEncoder {
+  get encoding() {
+    return "utf-8";
+  }
+  encode(text = "") {
+    return op_isolet_utf8_encode(`${text}`);
+  }
+  encodeInto(text, target) {
+    const packed = op_isolet_utf8_encode_into(`${text}`, target);
+    return { read: packed[0], written: packed[1] };
+  }
+}
+
+class TextDecoder {
+  #label;
+  #fatal;
+  constructor(label = "utf-8", options = undefined) {
+    this.#label = `${label}`.toLowerCase();
+    if (this.#label === "utf8") this.#label = "utf-8";
+    if (this.#label === "utf-16") this.#label = "utf-16le";
+    if (this.#label !== "utf-8" && this.#label !== "utf-16le") {
+      throw new RangeError(`the encoding '${label}' is not supported, only utf-8 and utf-16le are`);
+    }
+    this.#fatal = !!options?.fatal;
+  }
+  get encoding() {
+    return this.#label;
+  }
+  decode(data = new Uint8Array()) {
+    const bytes = ArrayBuffer.isView(data)
+      ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+      : new Uint8Array(data);
+    return op_isolet_utf8_decode(bytes, this.#label === "utf-16le", this.#fatal);
+  }
+}
+define("TextEncoder", TextEncoder);
+define("TextDecoder", TextDecoder);
+
+// Timers and immediate scheduling. An error in a callback is reported and must not end the run.
+
+function guarded(callback, args) {
+  return () => {
+    try {
+      callback(...args);
+    } catch (error) {
+      reportUncaught(error);
+    }
+  };
+}
+
+const timers = new Map();
+let lastTimer = 0;
+
+function setTimeout(callback, delay = 0, ...args) {
+  const id = ++lastTimer;
+  const run = guarded(callback, args);
+  timers.set(
+    id,
+    createTimer(
+      () => {
+        timers.delete(id);
+        run();
+      },
+      Math.ceil(Number(delay) || 0),
+      undefined,
+      false,
+      true,
+    ),
+  );
+  return id;
+}
+
+function clearTimeout(id) {
+  const timer = timers.get(id);
+  if (timer !== undefined) {
+    timers.delete(id);
+    cancelTimer(timer);
+  }
+}
+define("setTimeout", setTimeout);
+define("clearTimeout", clearTimeout);
+
+/**
+ * Calls back after `delay` milliseconds; with no delay on the next turn of the event loop, which
+ * costs microseconds where a timer costs one to two milliseconds. A callback that is a Python
+ * function may return a promise, whose failure is reported too.
+ */
+export function schedule(callback, delay = 0) {
+  const run = async () => {
+    try {
+      await callback();
+    } catch (error) {
+      reportUncaught(error);
+    }
+  };
+  if (delay > 0) setTimeout(run, delay);
+  else op_isolet_tick().then(run);
+}
+
+class MessagePort {
+  onmessage = null;
+  peer = null;
+  postMessage(data) {
+    const { peer } = this;
+    schedule(() => peer.onmessage?.({ data }));
+  }
+  start() {}
+  close() {}
+}
+class MessageChannel {
+  constructor() {
+    this.port1 = new MessagePort();
+    this.port2 = new MessagePort();
+    this.port1.peer = this.port2;
+    this.port2.peer = this.port1;
+  }
+}
+define("MessageChannel", MessageChannel);
+
+// Abort signals, which Pyodide subclasses when it loads.
+
+class AbortSignal {
+  aborted = false;
+  reason = undefined;
+  onabort = null;
+  #listeners = new Set();
+  addEventListener(type, listener) {
+    if (type === "abort") this.#listeners.add(listener);
+  }
+  removeEventListener(_type, listener) {
+    this.#listeners.delete(listener);
+  }
+  throwIfAborted() {
+    if (this.aborted) throw this.reason;
+  }
+  static trigger(signal, reason) {
+    if (signal.aborted) return;
+    signal.aborted = true;
+    signal.reason = reason ?? new Error("the operation was aborted");
+    const event = { type: "abort", target: signal };
+    signal.onabort?.(event);
+    for (const listener of signal.#listeners) guarded(listener, [event])();
+  }
+}
+const { trigger } = AbortSignal;
+delete AbortSignal.trigger;
+
+class AbortController {
+  signal = new AbortSignal();
+  abort(reason) {
+    trigger(this.signal, reason);
+  }
+}
+define("AbortSignal", AbortSignal);
+define("AbortController", AbortController);

@@ -1,0 +1,151 @@
+// Boots CPython: instantiates the shared WebAssembly module, then either restores the memory image
+// or, when the image itself is being made, initializes the interpreter from nothing.
+// It replaces Pyodide's own loader, so that no fetching and no environment guessing happens.
+
+import { reportUncaught } from "ext:isolet/10_globals.js";
+import { connectStreams } from "ext:isolet/20_stdio.js";
+import { Suspensions } from "ext:isolet/70_suspension.js";
+import {
+  op_isolet_image_config,
+  op_isolet_image_length,
+  op_isolet_image_restore,
+  op_isolet_image_save,
+  op_isolet_interrupted,
+  op_isolet_now,
+  op_isolet_python_source,
+  op_isolet_stdlib,
+  op_isolet_wall_clock,
+  op_isolet_wasm_module,
+} from "ext:core/ops";
+
+const HOME = "/home/user";
+const STDLIB = "/lib/python314.zip";
+const SITE_PACKAGES = "/lib/python3.14/site-packages";
+
+/** Pyodide decides by these flags alone when they are given; "shell" is the one without any web API. */
+const RUNTIME_ENV = {
+  IN_BUN: false,
+  IN_DENO: false,
+  IN_NODE: false,
+  IN_NODE_COMMONJS: false,
+  IN_NODE_ESM: false,
+  IN_BROWSER: true,
+  IN_BROWSER_MAIN_THREAD: false,
+  IN_BROWSER_WEB_WORKER: false,
+  IN_SAFARI: false,
+  IN_SHELL: true,
+  IN_WORKERD: false,
+};
+
+function prepareFileSystem(Module) {
+  const { FS } = Module;
+  Module.API.pyVersionTuple = [3, 14, 2];
+  Module.API.sitePackages = SITE_PACKAGES;
+  FS.mkdirTree(SITE_PACKAGES);
+  FS.mkdirTree("/lib/python3.14/lib-dynload");
+  FS.writeFile(STDLIB, op_isolet_stdlib(), { canOwn: true });
+  FS.mkdirTree(HOME);
+  FS.chdir(HOME);
+  Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
+}
+
+function settings(makeImage, suspensions) {
+  const errorMarker = Symbol("error");
+  const config = {
+    jsglobals: globalThis,
+    env: {},
+    args: [],
+    packages: [],
+    enableRunUntilComplete: true,
+    checkAPIVersion: true,
+    BUILD_ID: "",
+    _makeSnapshot: makeImage,
+  };
+  const Module = {
+    API: { config, runtimeEnv: RUNTIME_ENV },
+    noImageDecoding: true,
+    noAudioDecoding: true,
+    noWasmDecoding: true,
+    noInitialRun: !makeImage,
+    preRun: [prepareFileSystem],
+    arguments: [],
+    onExit(status) {
+      Module.exitStatus = status;
+    },
+    instantiateWasm(imports, receive) {
+      const { env } = imports;
+      env.Jsv_GetError_import = () => errorMarker;
+      env.JsvError_Check = (value) => value === errorMarker;
+      env.emscripten_get_now = () => op_isolet_now();
+      env.emscripten_date_now = () => op_isolet_wall_clock();
+      suspensions.hook(Module, env);
+      const module = op_isolet_wasm_module();
+      const instance = new WebAssembly.Instance(module, imports);
+      if (!makeImage) {
+        const { memory } = instance.exports;
+        const missing = op_isolet_image_length() - memory.buffer.byteLength;
+        if (missing > 0) memory.grow(Math.ceil(missing / 65536));
+      }
+      receive(instance, module);
+      return {};
+    },
+  };
+  return Module;
+}
+
+/** Compiles our Python half into a namespace of its own that no guest name refers to. */
+function loadGlue(API) {
+  const define = API.runPythonInternal(
+    "def define(source, types=__import__('types')):\n" +
+      "    module = types.ModuleType('isolet')\n" +
+      "    exec(compile(source, '<isolet>', 'exec', dont_inherit=True), module.__dict__)\n" +
+      "    return module\n" +
+      "define",
+  );
+  const glue = define(op_isolet_python_source());
+  define.destroy();
+  return glue;
+}
+
+/**
+ * Boots an interpreter. `createModule` is the default export of `pyodide.asm.mjs`.
+ * With `makeImage` the memory is saved as the image and the isolate is of no further use.
+ */
+export async function boot(createModule, makeImage) {
+  const suspensions = new Suspensions(op_isolet_interrupted);
+  const options = settings(makeImage, suspensions);
+  // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
+  // asking a shell for it.
+  globalThis.WorkerGlobalScope = function () {};
+  const booting = createModule(options);
+  delete globalThis.WorkerGlobalScope;
+  const Module = await booting;
+  if (options.exitStatus !== undefined) {
+    throw new Error(`the interpreter exited with status ${options.exitStatus} while it started`);
+  }
+  const { API } = Module;
+  // `getRuntimeState` of the signal check: a byte that reads as SIGINT when the host asked for one.
+  Module.Py_EmscriptenSignalBuffer = {
+    __proto__: null,
+    get 0() {
+      return op_isolet_interrupted() ? 2 : 0;
+    },
+    set 0(_cleared) {},
+  };
+  if (makeImage) {
+    API.finalizeBootstrap(undefined, undefined);
+    API.sys.path.insert(0, "");
+    const glue = loadGlue(API);
+    glue.prepare();
+    API.sys.modules.set("_isolet", glue);
+    glue.destroy();
+    connectStreams(Module);
+    op_isolet_image_save(Module.HEAPU8, JSON.stringify(API.serializeHiwireState()));
+    return null;
+  }
+  op_isolet_image_restore(Module.HEAPU8);
+  API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
+  connectStreams(Module);
+  Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
+  return { Module, suspensions, reportUncaught };
+}

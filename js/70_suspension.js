@@ -1,0 +1,49 @@
+// Lets the host interrupt Python that is suspended in a wait (`time.sleep`, `await`, a host call).
+// No bytecode runs then, so the signal check never comes; the wait itself has to end.
+
+/** Thrown into a wait to end it; never seen by guest code, which gets a KeyboardInterrupt. */
+const INTERRUPT = Symbol("interrupt");
+
+export class Suspensions {
+  #waits = [];
+  #interrupted;
+
+  /** `interrupted` takes and clears the host's request; true if there was one. */
+  constructor(interrupted) {
+    this.#interrupted = interrupted;
+  }
+
+  /** Replaces the two imports through which WebAssembly suspends on a promise. */
+  hook(Module, env) {
+    const waits = this.#waits;
+    const wait = async (x, y) => {
+      const entry = { __proto__: null, end: undefined };
+      const ended = new Promise((_, reject) => {
+        entry.end = () => reject(INTERRUPT);
+      });
+      waits.push(entry);
+      try {
+        return await Promise.race([x ?? y, ended]);
+      } catch (error) {
+        if (error?.pyodide_fatal_error) throw error;
+        Module.syncify_error = error;
+        return Module.error;
+      } finally {
+        waits.splice(waits.indexOf(entry), 1);
+      }
+    };
+    env.syncifyHandler = new WebAssembly.Suspending(wait);
+
+    const handleError = env.JsvPromise_Syncify_handleError;
+    env.JsvPromise_Syncify_handleError = () => {
+      if (Module.syncify_error !== INTERRUPT) return handleError();
+      delete Module.syncify_error;
+      Module._PyErr_SetNone(Module.HEAPU32[Module._PyExc_KeyboardInterrupt >>> 2]);
+    };
+  }
+
+  /** Ends the outermost wait, if Python is in one and the request was not served meanwhile. */
+  interrupt() {
+    if (this.#waits.length > 0 && this.#interrupted()) this.#waits[0].end();
+  }
+}

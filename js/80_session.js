@@ -1,0 +1,56 @@
+// The session's entry points for the host: boot, run one command frame, interrupt a wait.
+// Frames are bytes from the host to our Python glue and back; this file does not look into them.
+
+import { core } from "ext:core/mod.js";
+import { reportUncaught, schedule } from "ext:isolet/10_globals.js";
+import { boot } from "ext:isolet/60_pyodide.js";
+import {
+  op_isolet_entry_points,
+  op_isolet_frame_take,
+  op_isolet_reply,
+} from "ext:core/ops";
+
+core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
+  reportUncaught(reason);
+  return true;
+});
+
+let session = null;
+
+/** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
+function bridge(Module) {
+  return {
+    __proto__: null,
+    schedule,
+    /** Copies the pending command frame to `address`. */
+    take(address, length) {
+      op_isolet_frame_take(Module.HEAPU8.subarray(address, address + length));
+    },
+    /** Hands `length` bytes at `address` to the host as the reply. */
+    give(address, length) {
+      op_isolet_reply(Module.HEAPU8.subarray(address, address + length), Module.HEAPU8.length);
+    },
+  };
+}
+
+async function start(createModule, makeImage) {
+  const booted = await boot(createModule, makeImage);
+  if (booted === null) return;
+  const { Module, suspensions } = booted;
+  const glue = Module.API.sys.modules.get("_isolet");
+  glue.attach(bridge(Module));
+  session = { handle: glue.handle.copy(), suspensions };
+  Module.API.sys.modules.delete("_isolet");
+  glue.destroy();
+}
+
+/** Runs the pending command frame of `length` bytes to its end; the reply has then been given. */
+async function handle(length) {
+  await session.handle.callPromising(length);
+}
+
+function interrupt() {
+  session?.suspensions.interrupt();
+}
+
+op_isolet_entry_points(start, handle, interrupt);

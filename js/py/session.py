@@ -1,0 +1,393 @@
+"""The guest half of a session: runs cells and reports what became of them.
+
+The host relies on nothing said here: limits, deadlines and permissions are enforced outside. A guest
+that tampers with this module only spoils its own results.
+"""
+
+import ast
+import asyncio
+import json
+import linecache
+import marshal
+import os
+import random
+import sys
+import traceback
+import types
+from pyodide import webloop
+from pyodide.ffi import run_sync
+
+GLUE = "<isolet>"
+PYODIDE = ("/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
+MARSHAL_VERSION = 2  # the last one without back references: a plain tree
+BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object start
+TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+COROUTINE = 0x80  # inspect.CO_COROUTINE
+FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
+SCALARS = (type(None), bool, int, float, str, bytes)
+
+bridge = None
+future_flags = 0
+
+
+def prepare():
+    """Runs once, when the memory image is made: imports what most programs need."""
+    import collections, dataclasses, datetime, enum, functools, io, itertools  # noqa: E401, F401
+    import math, operator, pathlib, re, string, textwrap, time, typing  # noqa: E401, F401
+
+    webloop.WebLoop.run_until_complete = lambda self, future: wait_for(future)
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    # The waiter sees these two through its future; here they would surface a second time.
+    loop._system_exit_handler = loop._keyboard_interrupt_handler = lambda *args: None
+
+
+def attach(host_bridge):
+    """Connects a restored interpreter to its host."""
+    global bridge
+    bridge = host_bridge
+    webloop.scheduleCallback = bridge.schedule
+
+
+def handle(length):
+    """Takes one command frame from the host, carries it out and gives the reply."""
+    # Freshly made and unshared, so that the host may still write into it.
+    buffer = bytes(length)
+    bridge.take(id(buffer) + BYTES_HEADER, length)
+    command = marshal.loads(buffer)
+    del buffer
+    asyncio._set_running_loop(asyncio.get_event_loop_policy().get_event_loop())
+    reply = COMMANDS[command["command"]](command)
+    data = dump(reply, command.get("max_value"))
+    bridge.give(id(data) + BYTES_HEADER, len(data))
+
+
+def dump(reply, max_value):
+    data = marshal.dumps(reply, MARSHAL_VERSION)
+    if max_value is not None and reply.get("value") is not None and len(data) > max_value:
+        size = len(marshal.dumps(reply.pop("value"), MARSHAL_VERSION))
+        if size > max_value:
+            reply["value_error"] = (
+                f"a value of {size} bytes cannot cross to the host, the limit is {max_value} bytes"
+            )
+            data = marshal.dumps(reply, MARSHAL_VERSION)
+    return data
+
+
+def start(command):
+    """Makes a restored interpreter this session's own: entropy, environment, streams."""
+    random.seed()
+    os.environ.clear()
+    os.environ.update(command["env"])
+    # Unbuffered, as `python -u`: what was written is kept even if the run is killed right after.
+    for name, fd, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
+        raw = open(fd, "wb", buffering=0, closefd=False)
+        stream = open_text(raw, errors)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    return {}
+
+
+def open_text(raw, errors):
+    import io
+
+    raw.name = {1: "<stdout>", 2: "<stderr>"}[raw.fileno()]
+    return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", write_through=True)
+
+
+def check(command):
+    """Says whether code typed so far is the beginning of something longer."""
+    import codeop
+
+    compiler = codeop.Compile()
+    compiler.flags |= future_flags | TOP_LEVEL_AWAIT
+    try:
+        whole = codeop._maybe_compile(compiler, command["code"], "<stdin>", "single") is not None
+    except Exception:
+        whole = True  # the run says what is wrong with it
+    return {"incomplete": not whole}
+
+
+def run(command):
+    """Runs one cell in `__main__` and describes the outcome."""
+    namespace = sys.modules["__main__"].__dict__
+    if command["argv"] is not None:
+        sys.argv[:] = command["argv"]
+    if command["file"]:
+        namespace["__file__"] = command["name"]
+    else:
+        namespace.pop("__file__", None)
+    source, name = command["code"], command["name"]
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    before = dict(namespace)
+    reply = {}
+    try:
+        try:
+            has_value, value = execute(source, name, namespace)
+        finally:
+            flush()
+        reply["status"] = "completed"
+        if has_value:
+            describe_value(value, command["max_repr"], reply)
+            if command["interactive"] and value is not None:
+                namespace["_"] = value
+    except SystemExit as exit:
+        reply["status"] = "exited"
+        reply["code"] = exit_code(exit)
+        flush()
+    except BaseException as error:
+        reply["status"] = "raised"
+        reply["exception"] = describe_exception(error)
+        del error
+    reply["locals"] = changed(before, namespace)
+    if reply.get("exception") is None:
+        reply.setdefault("exception", None)
+    return reply
+
+
+def execute(source, name, namespace):
+    """Runs the statements, then the last expression if the cell ends in one: `(has_value, value)`."""
+    global future_flags
+    flags = future_flags | TOP_LEVEL_AWAIT
+    tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = ast.Expression(tree.body.pop().value)
+    if tree.body or last is None:
+        code = compile(tree, name, "exec", flags, dont_inherit=True)
+        future_flags |= code.co_flags & FUTURE_FLAGS
+        evaluate(code, namespace)
+    if last is None:
+        return False, None
+    code = compile(last, name, "eval", future_flags | TOP_LEVEL_AWAIT, dont_inherit=True)
+    return True, evaluate(code, namespace)
+
+
+def evaluate(code, namespace):
+    result = eval(code, namespace)
+    return wait_for(result) if code.co_flags & COROUTINE else result
+
+
+def wait_for(awaitable):
+    """Blocks until `awaitable` is done, as `asyncio.run` does elsewhere.
+
+    The exception travels in a box, not through the event loop and JavaScript, so that it is the same
+    object with the same traceback and SystemExit is nothing special.
+    """
+    outcome = []
+
+    async def drive():
+        try:
+            outcome.append(await awaitable)
+        except BaseException as error:
+            outcome.append(None)
+            outcome.append(error)
+
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    task = loop.create_task(drive())
+    try:
+        run_sync(task)
+    except BaseException:
+        if not outcome:
+            task.cancel()
+            raise
+    if len(outcome) == 2:
+        try:
+            raise outcome[1]
+        finally:
+            outcome.clear()
+    if not outcome:
+        raise asyncio.CancelledError()
+    return outcome[0]
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
+def exit_code(exit):
+    code = exit.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return (int(code) + 2**31) % 2**32 - 2**31
+    try:
+        print(code, file=sys.stderr)
+    except BaseException:
+        pass
+    return 1
+
+
+# Values
+
+
+class Unrepresentable(Exception):
+    """A value that cannot cross to the host; the message says which part and why."""
+
+
+def describe_value(value, max_repr, reply):
+    reply["repr"] = capped_repr(value, max_repr)
+    try:
+        reply["value"] = plain(value)
+    except Unrepresentable as reason:
+        reply["value_error"] = str(reason)
+
+
+def plain(value, depth=0):
+    """`value` as a tree of exactly the types that cross: scalars, lists and dicts."""
+    kind = type(value)
+    if kind in SCALARS:
+        if kind is str and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise Unrepresentable(
+                    f"a str with the lone surrogate {value[error.start]!a} at index {error.start} "
+                    "cannot cross to the host"
+                ) from None
+        return value
+    if depth > 100:
+        raise Unrepresentable("a value nested deeper than 100 levels cannot cross to the host")
+    depth += 1
+    if kind in (list, tuple, set, frozenset):
+        return [item if type(item) in (int, float) else plain(item, depth) for item in value]
+    if kind is dict:
+        return {key_of(key, depth): plain(item, depth) for key, item in value.items()}
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    for base in (bool, int, float, str, bytes):
+        if isinstance(value, base):
+            return plain(base(value), depth)
+    if isinstance(value, dict):
+        return plain(dict(value), depth)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return plain(list(value), depth)
+    if hasattr(kind, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name), depth) for name in kind.__dataclass_fields__}
+    raise Unrepresentable(f"a value of type {type_name(kind)} cannot cross to the host")
+
+
+def key_of(key, depth):
+    if type(key) in SCALARS:
+        return plain(key, depth)
+    if isinstance(key, (tuple, frozenset)):
+        raise Unrepresentable(f"a dict key of type {type_name(type(key))} cannot cross to the host")
+    return plain(key, depth)
+
+
+def type_name(kind):
+    try:
+        module, name = kind.__module__, kind.__qualname__
+        return name if module in ("builtins", "__main__") else f"{module}.{name}"
+    except Exception:
+        return "object"
+
+
+def capped_repr(value, limit):
+    """`repr(value)` of at most `limit` characters, without building a huge one first."""
+    try:
+        if type(value) in (str, bytes, bytearray) and len(value) > limit:
+            value = value[:limit]
+            text = repr(value) + "..."
+        elif type(value) in (list, tuple, set, frozenset, dict) and len(value) > limit:
+            text = reprlib_repr(value, limit)
+        else:
+            text = repr(value)
+    except Exception as error:
+        return f"<{type_name(type(value))} object; repr raised {type(error).__name__}>"
+    text = str(text)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def reprlib_repr(value, limit):
+    import reprlib
+
+    short = reprlib.Repr()
+    short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdict = limit // 8
+    short.maxstring = short.maxother = limit
+    return short.repr(value)
+
+
+def changed(before, namespace):
+    """The names this run bound or rebound, with type and capped repr; no modules, no private names."""
+    found = []
+    missing = object()
+    for name, value in list(namespace.items()):
+        if type(name) is not str or name.startswith("_") or isinstance(value, types.ModuleType):
+            continue
+        if before.get(name, missing) is not value:
+            try:
+                found.append([name, type_name(type(value)), encodable(capped_repr(value, 500))])
+            except BaseException:
+                continue
+    return found
+
+
+# Exceptions
+
+
+def encodable(text):
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def describe_exception(error, seen=None):
+    seen = seen or {id(error)}
+    description = {
+        "type": encodable(type(error).__name__),
+        "message": message_of(error),
+        "args": json_args(error),
+        "traceback": format_traceback(error),
+        "cause": None,
+    }
+    cause = error.__cause__
+    if cause is None and not error.__suppress_context__:
+        cause = error.__context__
+    if cause is not None and id(cause) not in seen and len(seen) < 16:
+        seen.add(id(cause))
+        description["cause"] = describe_exception(cause, seen)
+    return description
+
+
+def message_of(error):
+    try:
+        return encodable(str(error))
+    except BaseException:
+        return "<exception str() failed>"
+
+
+def json_args(error):
+    try:
+        return json.dumps(error.args, allow_nan=False)
+    except BaseException:
+        return None
+
+
+def format_traceback(error):
+    """The traceback as python prints it, without the frames of the sandbox itself."""
+    try:
+        shown = traceback.TracebackException.from_exception(error, compact=True)
+        strip(shown)
+        return encodable("".join(shown.format()))
+    except BaseException:
+        return f"{type(error).__name__}: {message_of(error)}\n"
+
+
+def strip(shown):
+    if shown is None:
+        return
+    frames = [frame for frame in shown.stack or () if not is_ours(frame.filename)]
+    shown.stack = traceback.StackSummary.from_list(frames) if frames else None
+    strip(shown.__cause__)
+    strip(shown.__context__)
+    for inner in shown.exceptions or ():
+        strip(inner)
+
+
+def is_ours(filename):
+    return filename == GLUE or filename.startswith(PYODIDE)
+
+
+COMMANDS = {"start": start, "run": run, "check": check}

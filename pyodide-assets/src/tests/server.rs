@@ -1,0 +1,153 @@
+//! A loopback HTTP server that delivers the fake release as well or as badly as a test wants.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use super::content;
+
+/// A request as the server saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The file's name.
+    pub(super) file: String,
+    /// The first byte asked for, if the request had a range.
+    pub(super) from: Option<usize>,
+}
+
+/// What to answer.
+pub(super) enum Answer {
+    /// The file, or the rest of it if the request has a range.
+    Good,
+    /// The whole file, whatever the request says.
+    Whole,
+    /// Announce the right length and stop after so many bytes.
+    CutAfter(usize),
+    /// These bytes as the file.
+    Instead(Vec<u8>),
+    /// These bytes, without announcing how many.
+    Endless(Vec<u8>),
+    /// An error status, or a range status with a wrong range.
+    Status(u16, &'static str),
+}
+
+/// Runs until dropped.
+pub(super) struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a server that asks `answer` about each request; the number counts them from 0.
+    pub(super) fn start(answer: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (log, stopped) = (Arc::clone(&seen), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                let stream = stream.unwrap();
+                let request = read_request(&stream);
+                let number = log.lock().unwrap().len();
+                log.lock().unwrap().push(request.clone());
+                // A client may well hang up before the end.
+                let _ = respond(stream, &request, answer(number, &request));
+            }
+        });
+        Self {
+            address,
+            seen,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// The address of the files, for [`FetchOptions::sources`](crate::FetchOptions::sources).
+    pub(super) fn source(&self) -> String {
+        format!("http://{}/files/{{file}}", self.address)
+    }
+
+    /// The requests so far.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The first bytes asked for in the requests for `file` so far.
+    pub(super) fn ranges(&self, file: &str) -> Vec<Option<usize>> {
+        self.seen()
+            .into_iter()
+            .filter(|seen| seen.file == file)
+            .map(|seen| seen.from)
+            .collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(self.address);
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !thread::panicking() {
+            ended.unwrap().unwrap();
+        }
+    }
+}
+
+fn read_request(stream: &TcpStream) -> Seen {
+    let mut seen = Seen {
+        file: String::new(),
+        from: None,
+    };
+    for line in BufReader::new(stream).lines() {
+        let line = line.unwrap().to_ascii_lowercase();
+        if let Some(path) = line.strip_prefix("get /files/") {
+            path.split(' ').next().unwrap().clone_into(&mut seen.file);
+        } else if let Some(range) = line.strip_prefix("range: bytes=") {
+            seen.from = Some(range.strip_suffix('-').unwrap().parse().unwrap());
+        } else if line.is_empty() {
+            break;
+        }
+    }
+    seen
+}
+
+fn respond(mut stream: TcpStream, request: &Seen, answer: Answer) -> std::io::Result<()> {
+    let whole = content(&request.file);
+    let mut ok = |head: &str, body: &[u8]| {
+        write!(stream, "HTTP/1.1 {head}\r\nconnection: close\r\n\r\n")?;
+        stream.write_all(body)
+    };
+    match answer {
+        Answer::Good if request.from.is_some() => {
+            let from = request.from.unwrap();
+            let (size, rest) = (whole.len(), &whole[from..]);
+            let range = format!("content-range: bytes {from}-{}/{size}", size - 1);
+            let length = format!("content-length: {}", rest.len());
+            ok(&format!("206 Partial Content\r\n{range}\r\n{length}"), rest)
+        }
+        Answer::Good | Answer::Whole => ok(
+            &format!("200 OK\r\ncontent-length: {}", whole.len()),
+            &whole,
+        ),
+        Answer::CutAfter(bytes) => ok(
+            &format!("200 OK\r\ncontent-length: {}", whole.len()),
+            &whole[..bytes],
+        ),
+        Answer::Instead(bytes) => ok(
+            &format!("200 OK\r\ncontent-length: {}", bytes.len()),
+            &bytes,
+        ),
+        Answer::Endless(bytes) => ok("200 OK", &bytes),
+        Answer::Status(status, headers) => {
+            ok(&format!("{status} Test\r\n{headers}content-length: 0"), b"")
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where the Pyodide assets are looked for.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorKind};
+
+/// The environment variable that names the directory of the assets.
+pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
+
+/// Returns the directory of the assets: `explicit` if given, else what `ISOLET_ASSETS` names, else
+/// the user's cache directory.
+///
+/// Whether anything is there is not looked at.
+///
+/// # Errors
+///
+/// [`ErrorKind::Assets`] if none is named and the user has no cache directory.
+pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
+    if let Some(dir) = explicit {
+        return Ok(dir.to_path_buf());
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one variable the library looks at"
+    )]
+    let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
+    match named {
+        Some(dir) => Ok(dir.into()),
+        None => cache_dir(),
+    }
+}
+
+fn cache_dir() -> Result<PathBuf, Error> {
+    use etcetera::BaseStrategy;
+    let strategy = etcetera::choose_base_strategy().map_err(|error| {
+        Error::new(
+            ErrorKind::Assets,
+            format!("the user's cache directory is unknown: {error}"),
+        )
+        .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
+    })?;
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(strategy
+        .cache_dir()
+        .join("isolet")
+        .join(format!("assets-{version}")))
+}

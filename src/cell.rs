@@ -1,0 +1,79 @@
+//! One piece of code to run, and how it sees itself.
+
+use crate::stdin::Stdin;
+
+/// Code to run, with the name, arguments and standard input it runs under.
+///
+/// A `&str` or `String` is a cell with the defaults.
+#[derive(Debug)]
+pub struct Cell {
+    pub(crate) code: String,
+    pub(crate) name: String,
+    pub(crate) is_file: bool,
+    pub(crate) is_interactive: bool,
+    pub(crate) argv: Option<Vec<String>>,
+    pub(crate) stdin: Stdin,
+}
+
+impl Cell {
+    /// Makes a cell of `code`, named `<cell>` in tracebacks, with an empty standard input.
+    #[must_use]
+    pub fn new(code: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            name: "<cell>".to_owned(),
+            is_file: false,
+            is_interactive: false,
+            argv: None,
+            stdin: Stdin::empty(),
+        }
+    }
+
+    /// Names the code in tracebacks.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Makes the code a script: names it in tracebacks and sets `__file__`.
+    #[must_use]
+    pub fn script(mut self, path: impl Into<String>) -> Self {
+        self.name = path.into();
+        self.is_file = true;
+        self
+    }
+
+    /// Makes the code one typed at a prompt: its value is kept in `_`, unless it is `None`.
+    #[must_use]
+    pub fn interactive(mut self) -> Self {
+        self.is_interactive = true;
+        self
+    }
+
+    /// Sets `sys.argv`. By default it stays as the session's last cell left it.
+    #[must_use]
+    pub fn argv<S: Into<String>>(mut self, argv: impl IntoIterator<Item = S>) -> Self {
+        self.argv = Some(argv.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets what the code reads from its standard input.
+    #[must_use]
+    pub fn stdin(mut self, stdin: Stdin) -> Self {
+        self.stdin = stdin;
+        self
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(code: &str) -> Self {
+        Self::new(code)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(code: String) -> Self {
+        Self::new(code)
+    }
+}

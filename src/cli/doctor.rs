@@ -1,0 +1,49 @@
+//! `isolet doctor`: what is installed, whether it is intact, and which isolation is in force.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isolet::{Engine, Sandbox, blocking, find_assets, v8_version};
+use isolet_pyodide_assets::{lock, verify};
+
+use super::exit;
+
+pub(super) fn doctor(assets: Option<&Path>) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "isolet     {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "V8         {}", v8_version())?;
+    writeln!(out, "Pyodide    {}", lock()?.version())?;
+    let dir = find_assets(assets)?;
+    writeln!(out, "assets     {}", dir.display())?;
+    let verification = verify(&dir)?;
+    for file in verification.files() {
+        writeln!(out, "           {file}")?;
+    }
+    if !verification.is_ok() {
+        return Ok(exit::FAILED.into());
+    }
+    let engine = Engine::from_assets(&dir)?;
+    match engine.image_path() {
+        Some(path) => writeln!(out, "image      {}", path.display())?,
+        None => writeln!(
+            out,
+            "image      in memory only: `{}` is not writable",
+            dir.display()
+        )?,
+    }
+    let sandbox = Sandbox::builder(&engine).build()?;
+    let execution = blocking::run(&sandbox, "import sys; sys.version")?;
+    let version = execution
+        .value()
+        .and_then(|value| value.as_str())
+        .unwrap_or("did not answer");
+    writeln!(out, "Python     {version}")?;
+    writeln!(
+        out,
+        "isolation  thread: the guest is confined by WebAssembly and V8 inside this process; \
+         there is no process or kernel boundary around it"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

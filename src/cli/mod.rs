@@ -1,0 +1,86 @@
+//! The `isolet` command: its arguments and what each subcommand does.
+
+mod assets;
+mod doctor;
+mod exit;
+mod repl;
+mod report;
+mod run;
+mod units;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use isolet::{Engine, Limits, Sandbox};
+
+/// Run Python that nobody has read yet: CPython on WebAssembly in a V8 isolate, everything denied
+/// until allowed.
+#[derive(Parser)]
+#[command(name = "isolet", version, max_term_width = 100)]
+struct Cli {
+    /// Directory of the Pyodide assets [default: $ISOLET_ASSETS, else the cache directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    assets: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a script
+    Run(run::RunArgs),
+    /// Run what is typed at a prompt
+    Repl(PolicyArgs),
+    /// Fetch or check the Pyodide assets
+    #[command(subcommand)]
+    Assets(assets::AssetsCommand),
+    /// Say what is installed and which isolation is in force
+    Doctor,
+}
+
+/// What a sandbox is made of.
+#[derive(Args)]
+struct PolicyArgs {
+    /// Longest wall-clock time of a run, such as 500ms, 10s or 2m; a bare number is seconds
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
+    timeout: std::time::Duration,
+    /// Bytes kept of each output stream, head and tail, such as 64KiB; past it the middle is dropped
+    #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
+    max_output: u64,
+    /// Environment variable for the guest; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = units::assignment)]
+    env: Vec<(String, String)>,
+}
+
+impl PolicyArgs {
+    fn sandbox(&self, engine: &Engine) -> Result<Sandbox> {
+        let limits = Limits::default()
+            .max_run_time(self.timeout)
+            .max_stdout_bytes(self.max_output)
+            .max_stderr_bytes(self.max_output);
+        let mut builder = Sandbox::builder(engine).limits(limits);
+        for (name, value) in &self.env {
+            builder = builder.env(name, value);
+        }
+        Ok(builder.build()?)
+    }
+}
+
+/// Runs the command line and returns the exit status.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let assets = cli.assets.as_deref();
+    let result = match cli.command {
+        Command::Run(args) => run::run(args, assets),
+        Command::Repl(args) => repl::repl(&args, assets),
+        Command::Assets(command) => assets::assets(&command, assets),
+        Command::Doctor => doctor::doctor(assets),
+    };
+    result.unwrap_or_else(|error| exit::report(&error))
+}
+
+fn engine(assets: Option<&std::path::Path>) -> Result<Engine> {
+    Ok(Engine::from_assets(isolet::find_assets(assets)?)?)
+}

@@ -1,0 +1,112 @@
+//! `isolet repl`: a prompt with history, on one session.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use isolet::blocking::Session;
+use isolet::{Cell, Outcome, Sandbox, SessionState, Termination};
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+
+use super::{PolicyArgs, engine, exit, run};
+
+pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let sandbox = args.sandbox(&engine(assets)?)?;
+    let mut session = Session::new(&sandbox)?;
+    let interrupt = std::sync::Arc::new(std::sync::Mutex::new(session.interrupt_handle()));
+    let current = std::sync::Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if let Ok(handle) = current.lock() {
+            handle.interrupt();
+        }
+    })
+    .context("cannot handle Ctrl-C")?;
+    let mut editor = DefaultEditor::new().context("cannot read from the terminal")?;
+    let history = history_file(assets);
+    if let Some(history) = &history {
+        // There is none before the first use.
+        let _ = editor.load_history(history);
+    }
+    let version = session.run("import sys; sys.version.split()[0]")?;
+    let version = version
+        .value()
+        .and_then(|value| value.as_str())
+        .unwrap_or_default()
+        .to_owned();
+    writeln!(
+        io::stderr(),
+        "Python {version} in isolet; Ctrl-D or exit() ends it"
+    )?;
+    let status = loop {
+        let Some(code) = read_cell(&mut editor, &mut session)? else {
+            break ExitCode::SUCCESS;
+        };
+        let cell = Cell::new(code).name("<stdin>").interactive();
+        let execution = run::stream(&mut session, cell)?;
+        match execution.outcome() {
+            Outcome::Completed(_) => match execution.repr() {
+                Some(repr) if repr != "None" => writeln!(io::stdout(), "{repr}")?,
+                _ => {}
+            },
+            Outcome::Terminated(Termination::Interrupted) => {
+                writeln!(io::stderr(), "KeyboardInterrupt")?;
+            }
+            Outcome::Exited(_) => break exit::status(&execution),
+            _ => run::show_outcome(&execution)?,
+        }
+        if session.state() != SessionState::Ready {
+            session = replace(&sandbox)?;
+            if let Ok(mut handle) = interrupt.lock() {
+                *handle = session.interrupt_handle();
+            }
+        }
+    };
+    if let Some(history) = &history {
+        // A history that cannot be kept is no reason to fail.
+        let _ = editor.save_history(history);
+    }
+    Ok(status)
+}
+
+fn replace(sandbox: &Sandbox) -> Result<Session> {
+    writeln!(
+        io::stderr(),
+        "the session was lost with its variables; this is a new one"
+    )?;
+    Ok(Session::new(sandbox)?)
+}
+
+/// Reads lines until they make a whole; `None` at the end of the input.
+fn read_cell(editor: &mut DefaultEditor, session: &mut Session) -> Result<Option<String>> {
+    let mut code = String::new();
+    loop {
+        let prompt = if code.is_empty() { ">>> " } else { "... " };
+        match editor.readline(prompt) {
+            Ok(line) => {
+                code.push_str(&line);
+                code.push('\n');
+            }
+            Err(ReadlineError::Interrupted) => {
+                code.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) if code.is_empty() => return Ok(None),
+            Err(ReadlineError::Eof) => return Ok(Some(code)),
+            Err(error) => return Err(error).context("cannot read from the terminal"),
+        }
+        if code.trim().is_empty() {
+            code.clear();
+        } else if !session.is_incomplete(code.clone())? {
+            let _ = editor.add_history_entry(code.trim_end());
+            return Ok(Some(code));
+        }
+    }
+}
+
+/// Beside the assets, which lie in the user's cache unless they were put elsewhere.
+fn history_file(assets: Option<&Path>) -> Option<PathBuf> {
+    let dir = isolet::find_assets(assets).ok()?;
+    Some(dir.join(".repl-history"))
+}

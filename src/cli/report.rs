@@ -1,0 +1,142 @@
+//! The one JSON object of `isolet run --json`.
+
+use std::collections::BTreeMap;
+
+use isolet::{Execution, Outcome, PyException, Termination, Value};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// Everything about a run. The field names are a contract.
+#[derive(Serialize)]
+pub(super) struct RunReport<'a> {
+    status: &'static str,
+    success: bool,
+    stdout: &'a str,
+    stderr: &'a str,
+    value: Option<&'a Value>,
+    repr: Option<&'a str>,
+    exception: Option<Exception<'a>>,
+    exit_code: Option<i32>,
+    locals: BTreeMap<&'a str, &'a str>,
+    duration_ms: f64,
+    truncated: bool,
+    usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<Diagnostics<'a>>,
+}
+
+#[derive(Serialize)]
+struct Exception<'a> {
+    r#type: &'a str,
+    message: &'a str,
+    args: Option<Box<RawValue>>,
+    traceback: &'a str,
+    cause: Option<Box<Exception<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Usage {
+    wall_time_ms: f64,
+    peak_memory_bytes: u64,
+    stdout_bytes: u64,
+    stderr_bytes: u64,
+    tool_calls: u64,
+}
+
+/// What went wrong, for programs.
+#[derive(Serialize)]
+struct Diagnostics<'a> {
+    error_type: &'a str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_seconds: Option<f64>,
+}
+
+impl<'a> RunReport<'a> {
+    pub(super) fn new(execution: &'a Execution) -> Self {
+        let usage = execution.usage();
+        let wall_time_ms = (usage.wall_time.as_secs_f64() * 1e6).round() / 1e3;
+        let (status, exit_code) = match execution.outcome() {
+            Outcome::Completed(_) => ("completed", None),
+            Outcome::Raised(_) => ("raised", None),
+            Outcome::Exited(code) => ("exited", Some(*code)),
+            _ => ("terminated", None),
+        };
+        Self {
+            status,
+            success: matches!(
+                execution.outcome(),
+                Outcome::Completed(_) | Outcome::Exited(0)
+            ),
+            stdout: execution.stdout(),
+            stderr: execution.stderr(),
+            value: execution.value(),
+            repr: execution.repr(),
+            exception: execution.exception().map(Exception::new),
+            exit_code,
+            locals: execution
+                .locals()
+                .iter()
+                .map(|variable| (variable.name.as_str(), variable.repr.as_str()))
+                .collect(),
+            duration_ms: wall_time_ms,
+            truncated: execution.truncated().is_any(),
+            usage: Usage {
+                wall_time_ms,
+                peak_memory_bytes: usage.peak_memory_bytes,
+                stdout_bytes: usage.stdout_bytes,
+                stderr_bytes: usage.stderr_bytes,
+                tool_calls: usage.tool_calls,
+            },
+            diagnostics: Diagnostics::new(execution),
+        }
+    }
+}
+
+impl<'a> Exception<'a> {
+    fn new(exception: &'a PyException) -> Self {
+        let args = exception
+            .args_json
+            .clone()
+            .and_then(|json| RawValue::from_string(json).ok());
+        Self {
+            r#type: &exception.type_name,
+            message: &exception.message,
+            args,
+            traceback: &exception.traceback,
+            cause: exception
+                .cause
+                .as_deref()
+                .map(|cause| Box::new(Self::new(cause))),
+        }
+    }
+}
+
+impl<'a> Diagnostics<'a> {
+    fn new(execution: &'a Execution) -> Option<Self> {
+        let (error_type, message, timeout_seconds) = match execution.outcome() {
+            Outcome::Raised(exception) => {
+                (exception.type_name.as_str(), exception.to_string(), None)
+            }
+            Outcome::Exited(code) if *code != 0 => (
+                "SystemExit",
+                format!("the guest exited with status {code}"),
+                None,
+            ),
+            Outcome::Terminated(termination) => match termination {
+                Termination::Deadline { limit, .. } => (
+                    "TIMEOUT",
+                    termination.to_string(),
+                    Some(limit.as_secs_f64()),
+                ),
+                _ => ("INTERRUPTED", termination.to_string(), None),
+            },
+            _ => ("VALUE", execution.value_error()?.to_owned(), None),
+        };
+        Some(Self {
+            error_type,
+            message,
+            timeout_seconds,
+        })
+    }
+}

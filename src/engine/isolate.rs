@@ -1,0 +1,335 @@
+//! One isolate: its thread, its boot, and its loop of commands.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use deno_core::error::CoreError;
+use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
+use isolet_pyodide_assets::Assets;
+use tokio::sync::mpsc;
+
+use super::control::IsolateControl;
+use super::extension::{HostHandle, extension};
+use super::image::{Image, SavedMemory};
+use super::platform;
+use crate::error::{Error, ErrorKind};
+use crate::frame;
+use crate::waist::{Command, Control, Link, Reply, Report};
+
+/// The compiled CPython.
+pub(crate) struct CompiledWasm(pub(crate) v8::CompiledWasmModule);
+
+impl From<v8::CompiledWasmModule> for CompiledWasm {
+    fn from(module: v8::CompiledWasmModule) -> Self {
+        Self(module)
+    }
+}
+
+/// Compiled by the first isolate of the process, used by all.
+pub(crate) type SharedWasm = Arc<OnceLock<CompiledWasm>>;
+
+/// The functions through which the host enters our JavaScript.
+#[derive(Clone)]
+pub(crate) struct EntryPoints {
+    pub(crate) start: v8::Global<v8::Function>,
+    pub(crate) handle: v8::Global<v8::Function>,
+    pub(crate) interrupt: v8::Global<v8::Function>,
+}
+
+/// What the ops of one isolate work on.
+pub(crate) struct State {
+    pub(crate) host: HostHandle,
+    pub(crate) control: Arc<IsolateControl>,
+    pub(crate) assets: Assets,
+    pub(crate) wasm: SharedWasm,
+    pub(crate) image: Option<Image>,
+    pub(crate) saved: Option<SavedMemory>,
+    pub(crate) booted: bool,
+    pub(crate) entry_points: Option<EntryPoints>,
+    pub(crate) frame: Option<Vec<u8>>,
+    pub(crate) reply: Option<(Result<Report, String>, u64)>,
+    pub(crate) max_value_bytes: u64,
+}
+
+/// What an isolate is made of.
+pub(crate) struct Parts {
+    pub(crate) assets: Assets,
+    pub(crate) wasm: SharedWasm,
+    pub(crate) host: HostHandle,
+    pub(crate) max_value_bytes: u64,
+}
+
+/// Starts an isolate that restores `image` and then takes commands.
+pub(crate) fn spawn(parts: Parts, image: Image) -> Result<Link, Error> {
+    let (commands, mut requests) = mpsc::unbounded_channel();
+    let (answers, replies) = mpsc::unbounded_channel();
+    let control = Arc::new(IsolateControl::default());
+    let link = Link {
+        commands,
+        replies,
+        control: Arc::clone(&control) as Arc<dyn Control>,
+    };
+    on_isolate_thread(async move || {
+        let mut isolate = match Isolate::boot(parts, Some(image), control).await {
+            Ok(isolate) => isolate,
+            Err(reason) => {
+                let _ = answers.send(Reply::Failed(reason));
+                return;
+            }
+        };
+        while let Some(command) = isolate.next_command(&mut requests).await {
+            let reply = isolate.carry_out(&command).await;
+            let last = !matches!(reply, Reply::Done { .. });
+            if answers.send(reply).is_err() || last {
+                break;
+            }
+        }
+    })?;
+    Ok(link)
+}
+
+/// Boots an interpreter from nothing and returns its memory, from which the image is made.
+pub(crate) fn capture_memory(parts: Parts) -> Result<SavedMemory, Error> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let control = Arc::new(IsolateControl::default());
+    on_isolate_thread(async move || {
+        let saved = match Isolate::boot(parts, None, control).await {
+            Ok(isolate) => isolate
+                .state(|state| state.saved.take())
+                .ok_or_else(String::new),
+            Err(reason) => Err(reason),
+        };
+        let _ = sender.send(saved);
+    })?;
+    let failed = |reason: &str| {
+        Error::new(
+            ErrorKind::Start,
+            format!("the memory image cannot be made: {reason}"),
+        )
+    };
+    match receiver.recv() {
+        Ok(Ok(saved)) => Ok(saved),
+        Ok(Err(reason)) => Err(failed(&reason)),
+        Err(_) => Err(failed("its thread ended early")),
+    }
+}
+
+/// Runs `main` on a new thread with an event loop of its own. All of V8's objects stay there.
+fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
+    let run = move || {
+        // Without an event loop the channel closes, which the session reports.
+        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        {
+            runtime.block_on(main());
+        }
+    };
+    platform::spawn(run).map_err(|error| {
+        Error::new(
+            ErrorKind::Start,
+            format!("the isolate's thread cannot start: {error}"),
+        )
+    })
+}
+
+struct Isolate {
+    runtime: JsRuntime,
+    entry_points: EntryPoints,
+    control: Arc<IsolateControl>,
+}
+
+/// How a call into JavaScript ended.
+enum Called {
+    Returned,
+    Stopped,
+    Threw(String),
+}
+
+impl Isolate {
+    async fn boot(
+        parts: Parts,
+        image: Option<Image>,
+        control: Arc<IsolateControl>,
+    ) -> Result<Self, String> {
+        let make_image = image.is_none();
+        let asm = Arc::clone(parts.assets.asm_mjs());
+        let state = State {
+            host: parts.host,
+            control: Arc::clone(&control),
+            assets: parts.assets,
+            wasm: parts.wasm,
+            image,
+            saved: None,
+            booted: false,
+            entry_points: None,
+            frame: None,
+            reply: None,
+            max_value_bytes: parts.max_value_bytes,
+        };
+        let mut runtime = JsRuntime::try_new(RuntimeOptions {
+            extensions: vec![extension(state)],
+            ..Default::default()
+        })
+        .map_err(|error| error.to_string())?;
+        control.attach(runtime.v8_isolate().thread_safe_handle());
+        let entry_points = runtime
+            .op_state()
+            .borrow()
+            .borrow::<State>()
+            .entry_points
+            .clone()
+            .ok_or("the engine's JavaScript did not load")?;
+        let create_module = load_default_export(&mut runtime, &asm).await?;
+        let mut isolate = Self {
+            runtime,
+            entry_points,
+            control,
+        };
+        let make_image = {
+            deno_core::scope!(scope, isolate.runtime);
+            let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();
+            v8::Global::new(scope, flag)
+        };
+        let start = isolate.entry_points.start.clone();
+        match isolate.call(&start, &[create_module, make_image]).await {
+            Called::Returned => {
+                isolate.state(|state| state.booted = true);
+                Ok(isolate)
+            }
+            Called::Stopped => Err("the isolate was stopped while it started".to_owned()),
+            Called::Threw(error) => Err(format!("the interpreter did not start: {error}")),
+        }
+    }
+
+    /// Waits for a command; `None` when the session is gone or has stopped this isolate.
+    async fn next_command(
+        &mut self,
+        requests: &mut mpsc::UnboundedReceiver<Command>,
+    ) -> Option<Command> {
+        loop {
+            if self.control.is_stopped() {
+                return None;
+            }
+            tokio::select! {
+                command = requests.recv() => return command,
+                () = self.control.woken() => {}
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, command: &Command) -> Reply {
+        let frame = frame::encode(command);
+        let length = {
+            deno_core::scope!(scope, self.runtime);
+            // The guest's memory holds less than 4 GiB, and so does a frame that fits into it.
+            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+            let length: v8::Local<v8::Value> = v8::Number::new(scope, frame.len() as f64).into();
+            v8::Global::new(scope, length)
+        };
+        self.state(|state| {
+            state.frame = Some(frame);
+            state.reply = None;
+        });
+        let handle = self.entry_points.handle.clone();
+        match self.call(&handle, &[length]).await {
+            Called::Stopped => Reply::Terminated,
+            Called::Threw(error) => {
+                Reply::Failed(format!("the interpreter broke during the run: {error}"))
+            }
+            Called::Returned => match self.state(|state| state.reply.take()) {
+                Some((Ok(report), memory_bytes)) => Reply::Done {
+                    report,
+                    memory_bytes,
+                },
+                Some((Err(reason), _)) => {
+                    Reply::Failed(format!("the guest's report cannot be read: {reason}"))
+                }
+                None => Reply::Failed("the guest ended the run without a report".to_owned()),
+            },
+        }
+    }
+
+    /// Calls an async function of ours and serves the event loop until it is done or the isolate is
+    /// stopped.
+    async fn call(
+        &mut self,
+        function: &v8::Global<v8::Function>,
+        arguments: &[v8::Global<v8::Value>],
+    ) -> Called {
+        let mut call = Box::pin(self.runtime.call_with_args(function, arguments));
+        loop {
+            if self.control.is_stopped() {
+                return Called::Stopped;
+            }
+            let woken = tokio::select! {
+                biased;
+                result = settle(&mut self.runtime, &mut call) => match result {
+                    _ if self.control.is_stopped() => return Called::Stopped,
+                    Ok(()) => return Called::Returned,
+                    Err(error) => return Called::Threw(error.to_string()),
+                },
+                () = self.control.woken() => true,
+            };
+            if woken && self.control.has_interrupt() {
+                let interrupt = self.entry_points.interrupt.clone();
+                // It fails only when the isolate is being terminated, which the loop sees.
+                drop(self.runtime.call(&interrupt));
+            }
+        }
+    }
+
+    fn state<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+        f(self.runtime.op_state().borrow_mut().borrow_mut::<State>())
+    }
+}
+
+/// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
+/// waits, as everywhere, until its deadline or an interrupt.
+async fn settle<F>(runtime: &mut JsRuntime, call: &mut Pin<Box<F>>) -> Result<(), CoreError>
+where
+    F: Future<Output = Result<v8::Global<v8::Value>, Box<deno_core::error::JsError>>>,
+{
+    std::future::poll_fn(|context| {
+        use std::task::Poll;
+        if let Poll::Ready(result) = call.as_mut().poll(context) {
+            return Poll::Ready(result.map(drop).map_err(CoreError::from));
+        }
+        if let Poll::Ready(Err(error)) =
+            runtime.poll_event_loop(context, PollEventLoopOptions::default())
+        {
+            return Poll::Ready(Err(error));
+        }
+        call.as_mut()
+            .poll(context)
+            .map(|result| result.map(drop).map_err(CoreError::from))
+    })
+    .await
+}
+
+async fn load_default_export(
+    runtime: &mut JsRuntime,
+    source: &[u8],
+) -> Result<v8::Global<v8::Value>, String> {
+    let text = |error: CoreError| error.to_string();
+    let specifier = deno_core::resolve_url("isolet:pyodide.asm.mjs").map_err(|e| e.to_string())?;
+    let source = String::from_utf8(source.to_vec()).map_err(|error| error.to_string())?;
+    let id = runtime
+        .load_side_es_module_from_code(&specifier, source)
+        .await
+        .map_err(text)?;
+    let evaluated = runtime.mod_evaluate(id);
+    runtime
+        .run_event_loop(PollEventLoopOptions::default())
+        .await
+        .map_err(text)?;
+    evaluated.await.map_err(text)?;
+    let namespace = runtime.get_module_namespace(id).map_err(text)?;
+    deno_core::scope!(scope, runtime);
+    let namespace = v8::Local::new(scope, namespace);
+    let key = v8::String::new(scope, "default").ok_or("a string cannot be made")?;
+    let export = namespace
+        .get(scope, key.into())
+        .ok_or("the module has no default export")?;
+    Ok(v8::Global::new(scope, export))
+}

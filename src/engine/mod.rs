@@ -1,0 +1,107 @@
+//! The engine: V8, Pyodide and the threads they run on. The only module that names either.
+//!
+//! An isolate is made, used and dropped on one thread of its own ([`isolate`]); nothing of V8 leaves
+//! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
+//! from the same memory image ([`image`]).
+
+mod control;
+mod extension;
+mod image;
+mod isolate;
+mod ops;
+mod platform;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use isolet_pyodide_assets::Assets;
+
+use crate::error::{Error, ErrorKind};
+use crate::waist::{Host, Link};
+use image::Image;
+use isolate::{Parts, SharedWasm};
+pub use platform::v8_version;
+
+/// V8 and a verified Pyodide, shared by everything that runs in the process.
+///
+/// Expensive to make, cheap to clone. Making one reads and verifies the assets and the memory image
+/// that sessions start from; the image is built first if there is none for these assets, which takes
+/// a few seconds and happens once.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+pub(crate) struct Inner {
+    assets: Assets,
+    assets_dir: PathBuf,
+    wasm: SharedWasm,
+    image: Image,
+}
+
+impl Engine {
+    /// Makes an engine of the assets that [`find_assets`](crate::find_assets) finds.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_assets`](Self::from_assets).
+    pub fn new() -> Result<Self, Error> {
+        Self::from_assets(crate::assets::find_assets(None)?)
+    }
+
+    /// Makes an engine of the assets in `dir`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Assets`] if a file is missing or not exactly the one that is expected, with its
+    /// path and both digests; [`ErrorKind::Start`] if the memory image cannot be built.
+    pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        let assets_dir = dir.as_ref().to_path_buf();
+        let assets = Assets::open(&assets_dir)
+            .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+        let wasm = SharedWasm::default();
+        let image = Image::load_or_build(&assets, &assets_dir, &wasm)?;
+        Ok(Self(Arc::new(Inner {
+            assets,
+            assets_dir,
+            wasm,
+            image,
+        })))
+    }
+
+    /// Returns the directory that the assets were read from.
+    #[must_use]
+    pub fn assets_dir(&self) -> &Path {
+        &self.0.assets_dir
+    }
+
+    /// Returns where the memory image is stored, if it could be.
+    #[must_use]
+    pub fn image_path(&self) -> Option<&Path> {
+        self.0.image.path()
+    }
+
+    /// Starts an isolate on a thread of its own.
+    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_value_bytes: u64) -> Result<Link, Error> {
+        let Inner {
+            assets,
+            wasm,
+            image,
+            ..
+        } = &*self.0;
+        let parts = Parts {
+            assets: assets.clone(),
+            wasm: Arc::clone(wasm),
+            host,
+            max_value_bytes,
+        };
+        isolate::spawn(parts, image.clone())
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("assets_dir", &self.0.assets_dir)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! Ops that bring an interpreter to life. They serve the boot only and refuse afterwards.
+
+use deno_core::{OpState, op2, v8};
+
+use super::OpError;
+use crate::engine::extension::PYTHON_SOURCE;
+use crate::engine::image::SavedMemory;
+use crate::engine::isolate::{EntryPoints, State};
+
+/// Keeps our JavaScript's entry points.
+#[op2]
+pub(crate) fn op_isolet_entry_points(
+    state: &mut OpState,
+    #[scoped] start: v8::Global<v8::Function>,
+    #[scoped] handle: v8::Global<v8::Function>,
+    #[scoped] interrupt: v8::Global<v8::Function>,
+) -> Result<(), OpError> {
+    let state = booting(state)?;
+    state.entry_points = Some(EntryPoints {
+        start,
+        handle,
+        interrupt,
+    });
+    Ok(())
+}
+
+/// The compiled CPython, shared by all isolates of the process.
+#[op2]
+pub(crate) fn op_isolet_wasm_module<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &mut OpState,
+) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
+    let state = booting(state)?;
+    let failed = || OpError::Host("the interpreter's WebAssembly does not compile".to_owned());
+    if let Some(compiled) = state.wasm.get() {
+        return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0).ok_or_else(failed);
+    }
+    let module =
+        v8::WasmModuleObject::compile(scope, state.assets.asm_wasm()).ok_or_else(failed)?;
+    // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
+    let _ = state.wasm.set(module.get_compiled_module().into());
+    Ok(module)
+}
+
+#[op2]
+#[buffer]
+pub(crate) fn op_isolet_stdlib(state: &mut OpState) -> Result<Vec<u8>, OpError> {
+    Ok(booting(state)?.assets.stdlib_zip().to_vec())
+}
+
+#[op2]
+#[string]
+pub(crate) fn op_isolet_python_source() -> &'static str {
+    PYTHON_SOURCE
+}
+
+/// The bytes of memory that the image was taken of.
+#[op2(fast)]
+pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<f64, OpError> {
+    let image = booting(state)?
+        .image
+        .as_ref()
+        .ok_or(OpError::Phase("the memory image"))?;
+    // Memory is at most 4 GiB, which a float holds exactly.
+    Ok(f64::from(
+        u32::try_from(image.memory_bytes()).unwrap_or(u32::MAX),
+    ))
+}
+
+#[op2]
+#[string]
+pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpError> {
+    let image = booting(state)?
+        .image
+        .as_ref()
+        .ok_or(OpError::Phase("the memory image"))?;
+    Ok(image.config().to_owned())
+}
+
+/// Makes the interpreter's memory what it was when the image was taken.
+#[op2(fast)]
+pub(crate) fn op_isolet_image_restore(
+    state: &mut OpState,
+    #[buffer] memory: &mut [u8],
+) -> Result<(), OpError> {
+    let image = booting(state)?
+        .image
+        .as_ref()
+        .ok_or(OpError::Phase("the memory image"))?;
+    let got = memory.len();
+    image.restore(memory).ok_or(OpError::Size {
+        got,
+        needed: image.memory_bytes(),
+    })
+}
+
+/// Takes the memory of an interpreter that was booted to make the image.
+#[op2(fast)]
+pub(crate) fn op_isolet_image_save(
+    state: &mut OpState,
+    #[buffer] memory: &[u8],
+    #[string] config: String,
+) -> Result<(), OpError> {
+    booting(state)?.saved = Some(SavedMemory::new(memory, config));
+    Ok(())
+}
+
+fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
+    let state = state.borrow_mut::<State>();
+    if state.booted {
+        Err(OpError::Phase("what serves the boot"))
+    } else {
+        Ok(state)
+    }
+}

@@ -1,0 +1,29 @@
+//! Ops: thin. Each takes bytes from JavaScript, asks the host or the isolate's state, and returns.
+
+pub(crate) mod boot;
+pub(crate) mod entropy;
+pub(crate) mod run;
+pub(crate) mod stdio;
+pub(crate) mod text;
+pub(crate) mod time;
+
+/// Why an op failed; a JavaScript exception in the guest.
+#[derive(Debug, thiserror::Error, deno_error::JsError)]
+pub(crate) enum OpError {
+    /// The host's own words.
+    #[class(generic)]
+    #[error("{0}")]
+    Host(String),
+    /// A buffer is not of the size that the other side of it has.
+    #[class(range)]
+    #[error("the buffer has {got} bytes, {needed} are needed")]
+    Size { got: usize, needed: usize },
+    /// Text that is not what its encoding says.
+    #[class(type)]
+    #[error("the data is not valid {0}")]
+    Encoding(&'static str),
+    /// An op that belongs to another phase of the isolate's life.
+    #[class(generic)]
+    #[error("{0} is not available now")]
+    Phase(&'static str),
+}

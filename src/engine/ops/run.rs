@@ -1,0 +1,50 @@
+//! Ops that carry command frames in and reports out.
+
+use deno_core::{OpState, op2};
+
+use super::OpError;
+use crate::engine::isolate::State;
+use crate::frame;
+
+/// Moves the pending command frame into the guest's memory.
+#[op2(fast)]
+pub(crate) fn op_isolet_frame_take(
+    state: &mut OpState,
+    #[buffer] target: &mut [u8],
+) -> Result<(), OpError> {
+    let state = state.borrow_mut::<State>();
+    let frame = state
+        .frame
+        .take()
+        .ok_or(OpError::Phase("a command frame"))?;
+    if target.len() != frame.len() {
+        return Err(OpError::Size {
+            got: target.len(),
+            needed: frame.len(),
+        });
+    }
+    target.copy_from_slice(&frame);
+    Ok(())
+}
+
+/// Takes the guest's report on the command, and the size of its memory.
+#[op2(fast)]
+pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8], memory_bytes: f64) {
+    let state = state.borrow_mut::<State>();
+    let limit = frame::max_report_bytes(state.max_value_bytes);
+    let report = if report.len() as u64 > limit {
+        Err(format!(
+            "it has {} bytes, the limit is {limit}",
+            report.len()
+        ))
+    } else {
+        frame::decode(report)
+    };
+    state.reply = Some((report, memory_bytes as u64));
+}
+
+/// Takes the interrupt that the host asked for, if it did. Called by every signal check of CPython.
+#[op2(fast)]
+pub(crate) fn op_isolet_interrupted(state: &OpState) -> bool {
+    state.borrow::<State>().control.take_interrupt()
+}

@@ -1,0 +1,62 @@
+//! Ops for the three standard streams.
+
+use deno_core::{OpState, op2};
+
+use super::OpError;
+use crate::engine::isolate::State;
+use crate::output::Stream;
+use crate::waist::{HostReply, HostRequest};
+
+#[op2(fast)]
+pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] bytes: &[u8]) {
+    let stream = if stream == 2 {
+        Stream::Stderr
+    } else {
+        Stream::Stdout
+    };
+    state
+        .borrow::<State>()
+        .host
+        .call(HostRequest::Write(stream, bytes));
+}
+
+/// Writes a line of `console` output.
+#[op2(fast)]
+pub(crate) fn op_isolet_console(state: &OpState, #[smi] stream: u32, #[string] line: &str) {
+    let stream = if stream == 2 {
+        Stream::Stderr
+    } else {
+        Stream::Stdout
+    };
+    let line = format!("{line}\n");
+    state
+        .borrow::<State>()
+        .host
+        .call(HostRequest::Write(stream, line.as_bytes()));
+}
+
+/// Fills the buffer from standard input and returns how much of it; -1 if the wait was ended.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_stdin(
+    state: &OpState,
+    #[buffer] buffer: &mut [u8],
+) -> Result<i32, OpError> {
+    match state
+        .borrow::<State>()
+        .host
+        .call(HostRequest::ReadStdin(buffer.len()))
+    {
+        HostReply::Bytes(bytes) => {
+            let target = buffer.get_mut(..bytes.len()).ok_or(OpError::Size {
+                got: bytes.len(),
+                needed: 0,
+            })?;
+            target.copy_from_slice(&bytes);
+            Ok(i32::try_from(bytes.len()).unwrap_or(i32::MAX))
+        }
+        HostReply::Interrupted => Ok(-1),
+        HostReply::Failed(reason) => Err(OpError::Host(reason)),
+        HostReply::Done | HostReply::Time(_) => Ok(0),
+    }
+}

@@ -1,0 +1,29 @@
+//! Ops for clocks and immediate scheduling.
+
+use deno_core::{OpState, op2};
+
+use crate::engine::isolate::State;
+use crate::waist::{HostReply, HostRequest};
+
+/// Milliseconds since the session started.
+#[op2(fast)]
+pub(crate) fn op_isolet_now(state: &OpState) -> f64 {
+    time(state, HostRequest::Now)
+}
+
+/// Milliseconds since 1970.
+#[op2(fast)]
+pub(crate) fn op_isolet_wall_clock(state: &OpState) -> f64 {
+    time(state, HostRequest::WallClock)
+}
+
+/// Resolves on the next turn of the event loop: what a timer of 0 ms should cost.
+#[op2(async(deferred), fast)]
+pub(crate) async fn op_isolet_tick() {}
+
+fn time(state: &OpState, request: HostRequest<'_>) -> f64 {
+    match state.borrow::<State>().host.call(request) {
+        HostReply::Time(milliseconds) => milliseconds,
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,56 @@
+//! The V8 platform, one a process, and the thread that every isolate's thread descends from.
+//!
+//! V8 wants its platform initialized on an ancestor of the threads that run isolates (memory
+//! protection keys are inherited), and libraries do not choose which thread calls them first.
+
+use std::io;
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use deno_core::{JsRuntime, v8};
+
+type Task = Box<dyn FnOnce() + Send>;
+
+/// Isolates parse and compile deeply nested source recursively; Rust's default of 2 MiB is little.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Starts a thread for an isolate.
+pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    static PARENT: Mutex<Option<mpsc::Sender<(Task, mpsc::Sender<io::Result<()>>)>>> =
+        Mutex::new(None);
+    let mut parent = PARENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let requests = match &*parent {
+        Some(requests) => requests,
+        None => parent.insert(start_parent()?),
+    };
+    let (answer, started) = mpsc::channel();
+    let lost = || io::Error::other("the engine's thread has ended");
+    requests
+        .send((Box::new(task), answer))
+        .map_err(|_| lost())?;
+    started.recv().map_err(|_| lost())?
+}
+
+fn start_parent() -> io::Result<mpsc::Sender<(Task, mpsc::Sender<io::Result<()>>)>> {
+    let (requests, tasks) = mpsc::channel::<(Task, mpsc::Sender<io::Result<()>>)>();
+    let serve = move || {
+        JsRuntime::init_platform(None);
+        for (task, answer) in tasks {
+            let thread = std::thread::Builder::new()
+                .name("isolet-isolate".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn(task);
+            // The caller waits for the answer, so it cannot be gone.
+            let _ = answer.send(thread.map(drop));
+        }
+    };
+    std::thread::Builder::new()
+        .name("isolet-engine".to_owned())
+        .spawn(serve)?;
+    Ok(requests)
+}
+
+/// Returns the version of the V8 that is linked in.
+#[must_use]
+pub fn v8_version() -> &'static str {
+    v8::V8::get_version()
+}

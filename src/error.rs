@@ -1,0 +1,99 @@
+//! Failures of the host's side; a Python exception is not one.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A failure of the host's side of a sandbox.
+///
+/// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a limit
+/// that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated). Both can be turned into
+/// one with [`Execution::into_result`](crate::Execution::into_result).
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    hint: Option<Cow<'static, str>>,
+    survives: bool,
+}
+
+/// What went wrong, coarsely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A setting is refused: raised when a sandbox is built.
+    Config,
+    /// An asset is missing, has the wrong digest or cannot be fetched.
+    Assets,
+    /// The engine or an interpreter could not start.
+    Start,
+    /// The session was closed, by its owner or by a limit.
+    Closed,
+    /// A limit ended the run.
+    Limit,
+    /// The guest raised an exception.
+    Raised,
+    /// A value cannot cross.
+    Value,
+    /// The guest's side broke: its interpreter died or answered with nonsense.
+    WorkerDied,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            hint: None,
+            survives: false,
+        }))
+    }
+
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_session_alive(mut self) -> Self {
+        self.0.survives = true;
+        self
+    }
+
+    /// Returns what went wrong, coarsely.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Returns whether the session that gave this error can run more code.
+    #[must_use]
+    pub fn session_survives(&self) -> bool {
+        self.0.survives
+    }
+
+    /// Returns what a person could do about it, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message)
+            .field("session_survives", &self.0.survives)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Error {}

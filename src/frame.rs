@@ -1,0 +1,133 @@
+//! The frames that the guest's Python glue takes and gives. What comes back is hostile.
+
+use crate::execution::{PyException, Variable};
+use crate::value::{Value, marshal};
+use crate::waist::{Command, Report, Status};
+
+/// Room for everything in a report but the value: traceback, reprs, names.
+const OVERHEAD_BYTES: u64 = 16 << 20;
+
+/// Encodes a command for the guest.
+pub(crate) fn encode(command: &Command) -> Vec<u8> {
+    let fields = match command {
+        Command::Start { env } => {
+            let env = env
+                .iter()
+                .map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+            vec![
+                ("command", "start".into()),
+                ("env", Value::Dict(env.collect())),
+            ]
+        }
+        Command::Check { code } => {
+            vec![("command", "check".into()), ("code", code.as_str().into())]
+        }
+        Command::Run(run) => vec![
+            ("command", "run".into()),
+            ("code", run.code.as_str().into()),
+            ("name", run.name.as_str().into()),
+            ("file", run.is_file.into()),
+            ("interactive", run.is_interactive.into()),
+            ("argv", run.argv.clone().into()),
+            ("max_repr", i64::from(run.max_repr_chars).into()),
+            (
+                "max_value",
+                i64::try_from(run.max_value_bytes)
+                    .unwrap_or(i64::MAX)
+                    .into(),
+            ),
+        ],
+    };
+    let frame = fields
+        .into_iter()
+        .map(|(name, value)| (name.into(), value))
+        .collect();
+    let mut bytes = Vec::new();
+    marshal::encode(&Value::Dict(frame), &mut bytes);
+    bytes
+}
+
+/// The most bytes a report may have when values of so many may cross.
+pub(crate) fn max_report_bytes(max_value_bytes: u64) -> u64 {
+    max_value_bytes.saturating_add(OVERHEAD_BYTES)
+}
+
+/// Decodes the guest's report. The error says what is wrong with it.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Report, String> {
+    let Value::Dict(fields) = marshal::decode(bytes).map_err(|error| error.to_string())? else {
+        return Err("it is no dict".to_owned());
+    };
+    let mut report = Report::default();
+    let mut status = None;
+    let (mut code, mut exception) = (None, None);
+    for (name, value) in fields {
+        match (name.as_str().unwrap_or_default(), value) {
+            ("status", Value::Str(text)) => status = Some(text),
+            ("code", Value::Int(number)) => code = i32::try_from(number).ok(),
+            ("exception", value) => exception = py_exception(&value),
+            ("incomplete", Value::Bool(flag)) => report.is_incomplete = flag,
+            ("value", value) => report.value = Some(value),
+            ("value_error", value) => report.value_error = text(&value),
+            ("repr", value) => report.repr = text(&value),
+            ("locals", Value::List(items)) => {
+                report.locals = items.iter().filter_map(variable).collect();
+            }
+            _ => {}
+        }
+    }
+    report.status = match (status.as_deref(), exception, code) {
+        (Some("completed") | None, ..) => Status::Completed,
+        (Some("raised"), Some(exception), _) => Status::Raised(exception),
+        (Some("exited"), _, Some(code)) => Status::Exited(code),
+        (Some(other), ..) => return Err(format!("its status `{other}` lacks what belongs to it")),
+    };
+    Ok(report)
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn py_exception(value: &Value) -> Option<PyException> {
+    Some(PyException {
+        type_name: text(value.get("type")?)?,
+        message: text(value.get("message")?)?,
+        args_json: value.get("args").and_then(text),
+        traceback: text(value.get("traceback")?)?,
+        cause: value.get("cause").and_then(py_exception).map(Box::new),
+    })
+}
+
+fn variable(value: &Value) -> Option<Variable> {
+    match value.as_list()? {
+        [name, type_name, repr] => Some(Variable {
+            name: text(name)?,
+            type_name: text(type_name)?,
+            repr: text(repr)?,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_from_the_guest_is_an_error_and_no_panic() {
+        assert_eq!(decode(b"N").unwrap_err(), "it is no dict");
+        assert_eq!(
+            decode(b"").unwrap_err(),
+            "it ends after 0 bytes, inside a value"
+        );
+        let mut bytes = Vec::new();
+        marshal::encode(
+            &Value::Dict(vec![("status".into(), "raised".into())]),
+            &mut bytes,
+        );
+        assert_eq!(
+            decode(&bytes).unwrap_err(),
+            "its status `raised` lacks what belongs to it"
+        );
+    }
+}

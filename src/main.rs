@@ -1,0 +1,7 @@
+//! The `isolet` command.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,290 @@
+//! Python's `marshal` format, version 2: how values cross the boundary as bytes.
+//!
+//! CPython writes and reads it in C, a string in it is its UTF-8, and without back references it is
+//! a plain tree. The decoder here takes hostile bytes: it accepts only what a [`Value`] can be, and
+//! neither depth nor a false length makes it do more work than the input is long.
+
+use super::{BigInt, Value};
+
+/// Nesting past this is refused in both directions.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+/// Why bytes from the guest are not a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DecodeError {
+    #[error("it ends after {0} bytes, inside a value")]
+    Truncated(usize),
+    #[error("it holds the tag {tag:#04x} at byte {at}, which is no plain value")]
+    Tag { tag: u8, at: usize },
+    #[error("it is nested deeper than {MAX_DEPTH} levels")]
+    Depth,
+    #[error("it holds text that is not UTF-8 at byte {0}")]
+    Utf8(usize),
+    #[error("it goes on after its end at byte {0}")]
+    Trailing(usize),
+}
+
+/// Appends `value` to `out`.
+pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::None => out.push(b'N'),
+        Value::Bool(true) => out.push(b'T'),
+        Value::Bool(false) => out.push(b'F'),
+        Value::Int(number) => match i32::try_from(*number) {
+            Ok(small) => {
+                out.push(b'i');
+                out.extend_from_slice(&small.to_le_bytes());
+            }
+            Err(_) => encode_long(*number < 0, &number.unsigned_abs().to_le_bytes(), out),
+        },
+        Value::BigInt(number) => {
+            let (negative, bytes) = number.to_le_bytes();
+            encode_long(negative, &bytes, out);
+        }
+        Value::Float(number) => {
+            out.push(b'g');
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        Value::Str(text) => encode_sized(b'u', text.as_bytes(), out),
+        Value::Bytes(bytes) => encode_sized(b's', bytes, out),
+        Value::List(items) => {
+            out.push(b'[');
+            encode_length(items.len(), out);
+            for item in items {
+                encode(item, out);
+            }
+        }
+        Value::Dict(items) => {
+            out.push(b'{');
+            for (key, item) in items {
+                encode(key, out);
+                encode(item, out);
+            }
+            out.push(b'0');
+        }
+    }
+}
+
+/// Reads exactly one value from `bytes`.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
+    let mut reader = Reader { bytes, at: 0 };
+    let value = reader.value(0)?;
+    if reader.at != bytes.len() {
+        return Err(DecodeError::Trailing(reader.at));
+    }
+    Ok(value)
+}
+
+fn encode_length(length: usize, out: &mut Vec<u8>) {
+    // The format counts in 31 bits; callers cap what they send far below.
+    let length = i32::try_from(length).unwrap_or(i32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+}
+
+fn encode_sized(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    encode_length(bytes.len(), out);
+    out.extend_from_slice(bytes);
+}
+
+/// Longs are digits of 15 bits, least significant first; the sign is that of the digit count.
+fn encode_long(negative: bool, magnitude: &[u8], out: &mut Vec<u8>) {
+    let mut digits: Vec<u16> = Vec::with_capacity(magnitude.len() * 8 / 15 + 1);
+    let (mut window, mut bits) = (0u32, 0);
+    for byte in magnitude {
+        window |= u32::from(*byte) << bits;
+        bits += 8;
+        if bits >= 15 {
+            digits.push((window & 0x7fff) as u16);
+            window >>= 15;
+            bits -= 15;
+        }
+    }
+    digits.push((window & 0x7fff) as u16);
+    while digits.last() == Some(&0) {
+        digits.pop();
+    }
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    out.push(b'l');
+    out.extend_from_slice(&(if negative { -count } else { count }).to_le_bytes());
+    for digit in digits {
+        out.extend_from_slice(&digit.to_le_bytes());
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let taken = rest
+            .get(..length)
+            .ok_or(DecodeError::Truncated(self.bytes.len()))?;
+        self.at += length;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    fn length(&mut self) -> Result<usize, DecodeError> {
+        let length = i32::from_le_bytes(self.array()?);
+        usize::try_from(length).map_err(|_| DecodeError::Truncated(self.at))
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, DecodeError> {
+        let at = self.at;
+        let [tag] = self.array()?;
+        self.tagged(tag, at, depth)
+    }
+
+    fn tagged(&mut self, tag: u8, at: usize, depth: usize) -> Result<Value, DecodeError> {
+        if depth > MAX_DEPTH {
+            return Err(DecodeError::Depth);
+        }
+        Ok(match tag {
+            b'N' => Value::None,
+            b'T' => Value::Bool(true),
+            b'F' => Value::Bool(false),
+            b'i' => Value::Int(i32::from_le_bytes(self.array()?).into()),
+            b'l' => self.long()?,
+            b'g' => Value::Float(f64::from_le_bytes(self.array()?)),
+            b's' => {
+                let length = self.length()?;
+                Value::Bytes(self.take(length)?.to_vec())
+            }
+            b'u' | b't' => {
+                let length = self.length()?;
+                let start = self.at;
+                let text = std::str::from_utf8(self.take(length)?)
+                    .map_err(|error| DecodeError::Utf8(start + error.valid_up_to()))?;
+                Value::Str(text.to_owned())
+            }
+            b'[' | b'(' | b'<' | b'>' => {
+                let length = self.length()?;
+                // Every item takes at least a byte, so a false length cannot reserve more than that.
+                let mut items = Vec::with_capacity(length.min(self.bytes.len() - self.at));
+                for _ in 0..length {
+                    items.push(self.value(depth + 1)?);
+                }
+                Value::List(items)
+            }
+            b'{' => {
+                let mut items = Vec::new();
+                loop {
+                    let at = self.at;
+                    let [tag] = self.array()?;
+                    if tag == b'0' {
+                        break;
+                    }
+                    let key = self.tagged(tag, at, depth + 1)?;
+                    items.push((key, self.value(depth + 1)?));
+                }
+                Value::Dict(items)
+            }
+            _ => return Err(DecodeError::Tag { tag, at }),
+        })
+    }
+
+    fn long(&mut self) -> Result<Value, DecodeError> {
+        let count = i32::from_le_bytes(self.array()?);
+        let digits = self.take(count.unsigned_abs() as usize * 2)?;
+        let mut magnitude = Vec::with_capacity(digits.len());
+        let (mut window, mut bits) = (0u32, 0);
+        for [low, high] in digits.as_chunks::<2>().0 {
+            window |= (u32::from(u16::from_le_bytes([*low, *high])) & 0x7fff) << bits;
+            bits += 15;
+            while bits >= 8 {
+                magnitude.push((window & 0xff) as u8);
+                window >>= 8;
+                bits -= 8;
+            }
+        }
+        magnitude.push((window & 0xff) as u8);
+        let number = BigInt::from_le_bytes(count < 0, &magnitude);
+        Ok(number.to_i64().map_or(Value::BigInt(number), Value::Int))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(value: &Value) -> Value {
+        let mut bytes = Vec::new();
+        encode(value, &mut bytes);
+        decode(&bytes).unwrap()
+    }
+
+    #[test]
+    fn integers_around_every_width_survive_the_round_trip() {
+        for shift in 0..127 {
+            for near in -1..=1 {
+                for sign in [-1, 1] {
+                    let number = sign * ((1i128 << shift) + near);
+                    let value = i64::try_from(number)
+                        .map_or_else(|_| Value::BigInt(number.into()), Value::Int);
+                    assert_eq!(round_trip(&value), value, "{number}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn matches_the_bytes_that_cpython_writes() {
+        // marshal.dumps({'a': [1, 2.5, None, True, b'x', 10**30]}, 2)
+        let expected = b"{u\x01\0\0\0a[\x06\0\0\0i\x01\0\0\0g\0\0\0\0\0\0\x04@NTs\x01\0\0\0x\
+            l\x07\0\0\0\0\0\0\0\xa97\xa73\x04M\x93e'\x030";
+        let decoded = decode(expected);
+        let value = Value::Dict(vec![(
+            "a".into(),
+            Value::List(vec![
+                Value::Int(1),
+                Value::Float(2.5),
+                Value::None,
+                Value::Bool(true),
+                Value::Bytes(b"x".to_vec()),
+                Value::BigInt(10i128.pow(30).into()),
+            ]),
+        )]);
+        let mut bytes = Vec::new();
+        encode(&value, &mut bytes);
+        assert_eq!(decode(&bytes), Ok(value.clone()));
+        assert_eq!(decoded, Ok(value));
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_false_length_fails_without_reserving_it() {
+        assert_eq!(decode(b"[\xff\xff\xff\x7f"), Err(DecodeError::Truncated(5)));
+        assert_eq!(
+            decode(b"u\xff\xff\xff\x7fab"),
+            Err(DecodeError::Truncated(7))
+        );
+        assert_eq!(decode(b"i\x01"), Err(DecodeError::Truncated(2)));
+    }
+
+    #[test]
+    fn code_objects_and_references_are_refused() {
+        assert_eq!(decode(b"c"), Err(DecodeError::Tag { tag: b'c', at: 0 }));
+        assert_eq!(
+            decode(b"r\0\0\0\0"),
+            Err(DecodeError::Tag { tag: b'r', at: 0 })
+        );
+        assert_eq!(decode(b"NN"), Err(DecodeError::Trailing(1)));
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_and_no_stack_overflow() {
+        assert_eq!(
+            decode(&b"[\x01\0\0\0".repeat(100_000)),
+            Err(DecodeError::Depth)
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The narrow waist: everything that passes between an isolate and the rest of the world.
+//!
+//! [`Command`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and [`HostReply`]
+//! between the isolate and the [`Host`] that holds all policy. An isolate on another thread gets them
+//! through channels and a direct call; one in another process would get the same as frames.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::execution::{PyException, Variable};
+use crate::output::Stream;
+use crate::value::Value;
+
+/// What a session asks of its isolate, one at a time.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Make the restored interpreter this session's own. The first command.
+    Start {
+        /// The guest's environment variables.
+        env: Vec<(String, String)>,
+    },
+    /// Run a cell.
+    Run(RunCommand),
+    /// Say whether the code is whole, or the beginning of something longer.
+    Check {
+        /// The code.
+        code: String,
+    },
+}
+
+/// A cell as the guest gets it.
+#[derive(Debug)]
+pub(crate) struct RunCommand {
+    pub(crate) code: String,
+    pub(crate) name: String,
+    pub(crate) is_file: bool,
+    pub(crate) is_interactive: bool,
+    pub(crate) argv: Option<Vec<String>>,
+    pub(crate) max_repr_chars: u32,
+    pub(crate) max_value_bytes: u64,
+}
+
+/// What an isolate answers to a command.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The guest carried the command out and reported this.
+    Done {
+        /// What it says became of it. Not to be believed about anything but the guest itself.
+        report: Report,
+        /// The size of its memory.
+        memory_bytes: u64,
+    },
+    /// The isolate was terminated; it takes no more commands.
+    Terminated,
+    /// The isolate broke; it takes no more commands.
+    Failed(String),
+}
+
+/// The guest's own account of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) status: Status,
+    pub(crate) value: Option<Value>,
+    pub(crate) value_error: Option<String>,
+    pub(crate) repr: Option<String>,
+    pub(crate) locals: Vec<Variable>,
+    /// To [`Command::Check`]: the code needs more lines.
+    pub(crate) is_incomplete: bool,
+}
+
+/// How the guest says the cell ended.
+#[derive(Debug, Default)]
+pub(crate) enum Status {
+    /// To its end.
+    #[default]
+    Completed,
+    /// With an exception.
+    Raised(PyException),
+    /// With `SystemExit`.
+    Exited(i32),
+}
+
+/// What an isolate asks of its host.
+#[derive(Debug)]
+pub(crate) enum HostRequest<'a> {
+    /// Take output.
+    Write(Stream, &'a [u8]),
+    /// Give at most so many bytes of standard input, waiting for them if need be.
+    ReadStdin(usize),
+    /// Fill this with random bytes.
+    Entropy(&'a mut [u8]),
+    /// Give the time of the monotonic clock, in milliseconds since the session started.
+    Now,
+    /// Give the wall-clock time, in milliseconds since 1970.
+    WallClock,
+}
+
+/// What a host answers.
+#[derive(Debug)]
+pub(crate) enum HostReply {
+    /// It is done.
+    Done,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// This time.
+    Time(f64),
+    /// The wait was ended from outside.
+    Interrupted,
+    /// The host cannot do it, for this reason.
+    Failed(String),
+}
+
+/// The host's side of one session.
+pub(crate) trait Host: Send + Sync {
+    /// Answers a request. Called on the isolate's thread, which waits.
+    fn call(&self, request: HostRequest<'_>) -> HostReply;
+}
+
+/// The means to stop an isolate from outside, at any time, from any thread.
+pub(crate) trait Control: Send + Sync {
+    /// Asks the running guest for a `KeyboardInterrupt`.
+    fn interrupt(&self);
+    /// Forgets the interrupts so far, served or not.
+    fn clear_interrupt(&self);
+    /// Returns whether an interrupt was asked for since the last clearing.
+    fn interrupted(&self) -> bool;
+    /// Kills the guest. May have to be repeated until the isolate's last reply.
+    fn terminate(&self);
+}
+
+/// A session's connection to its isolate. Dropping it ends an idle isolate.
+pub(crate) struct Link {
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) replies: mpsc::UnboundedReceiver<Reply>,
+    pub(crate) control: Arc<dyn Control>,
+}

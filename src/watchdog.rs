@@ -1,0 +1,155 @@
+//! Calls actions at their deadlines, from one thread of its own for the whole process.
+//!
+//! An action may ask to be called again; that is how a kill is re-armed until the guest has stopped.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// Returns when it wants to be called again, if it does.
+pub(crate) type Action = Box<dyn FnMut() -> Option<Instant> + Send>;
+
+type Key = (Instant, u64);
+
+#[derive(Default)]
+struct Queue {
+    entries: Mutex<Entries>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Entries {
+    last: u64,
+    /// The action is in a cell of its own, so that it runs without the queue being locked.
+    waiting: BTreeMap<Key, Arc<Mutex<Option<Action>>>>,
+}
+
+/// Disarms its action when dropped; afterwards the action neither runs nor will.
+pub(crate) struct Armed {
+    queue: &'static Queue,
+    action: Arc<Mutex<Option<Action>>>,
+    id: u64,
+}
+
+/// Has `action` called at `deadline`.
+pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
+    static QUEUE: OnceLock<Queue> = OnceLock::new();
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let queue = QUEUE.get_or_init(Queue::default);
+    {
+        let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*started {
+            std::thread::Builder::new()
+                .name("isolet-watchdog".to_owned())
+                .spawn(move || queue.serve())?;
+            *started = true;
+        }
+    }
+    let action = Arc::new(Mutex::new(Some(action)));
+    let mut entries = queue.lock();
+    entries.last += 1;
+    let id = entries.last;
+    entries.waiting.insert((deadline, id), Arc::clone(&action));
+    drop(entries);
+    queue.changed.notify_one();
+    Ok(Armed { queue, action, id })
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        // Waits for a call that is under way.
+        self.action
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let id = self.id;
+        self.queue
+            .lock()
+            .waiting
+            .retain(|(_, waiting), _| *waiting != id);
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self) {
+        let mut entries = self.lock();
+        loop {
+            let now = Instant::now();
+            let Some((&key, _)) = entries.waiting.first_key_value() else {
+                entries = self
+                    .changed
+                    .wait(entries)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            if key.0 > now {
+                let (guard, _) = self
+                    .changed
+                    .wait_timeout(entries, key.0 - now)
+                    .unwrap_or_else(PoisonError::into_inner);
+                entries = guard;
+                continue;
+            }
+            let Some(cell) = entries.waiting.remove(&key) else {
+                continue;
+            };
+            drop(entries);
+            let again = {
+                let mut action = cell.lock().unwrap_or_else(PoisonError::into_inner);
+                action.as_mut().and_then(|call| call())
+            };
+            entries = self.lock();
+            if let Some(deadline) = again {
+                // A drop in between finds the action under the same lock order and empties it.
+                entries.waiting.insert((deadline, key.1), cell);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_action_is_called_again_until_it_has_enough() {
+        let (sender, calls) = mpsc::channel();
+        let mut left = 3;
+        let armed = arm(
+            Instant::now(),
+            Box::new(move || {
+                left -= 1;
+                sender.send(left).unwrap();
+                (left > 0).then(|| Instant::now() + Duration::from_millis(1))
+            }),
+        )
+        .unwrap();
+        assert_eq!(calls.recv(), Ok(2));
+        assert_eq!(calls.recv(), Ok(1));
+        assert_eq!(calls.recv(), Ok(0));
+        drop(armed);
+        assert!(calls.recv().is_err());
+    }
+
+    #[test]
+    fn a_disarmed_action_is_dropped_uncalled() {
+        let (sender, calls) = mpsc::channel::<()>();
+        let armed = arm(
+            Instant::now() + Duration::from_secs(3600),
+            Box::new(move || {
+                sender.send(()).unwrap();
+                None
+            }),
+        )
+        .unwrap();
+        drop(armed);
+        assert!(calls.recv().is_err());
+    }
+}

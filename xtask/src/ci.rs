@@ -1,0 +1,66 @@
+//! `cargo xtask ci`: everything that has to pass before a change lands, cheapest first.
+
+use std::ffi::OsStr;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::{process, test, tidy, vendored_v8};
+
+type Step = fn() -> Result<ExitCode>;
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run() -> Result<ExitCode> {
+    let steps: [(&str, Step); 5] = [
+        ("fmt", || cargo(["fmt", "--all", "--check"])),
+        ("tidy", || tidy::run().map(|()| ExitCode::SUCCESS)),
+        ("clippy", clippy),
+        ("test", || test::run(&[])),
+        ("doc", doc),
+    ];
+    for (name, step) in steps {
+        eprintln!("== {name}");
+        let start = Instant::now();
+        let code = step()?;
+        let seconds = start.elapsed().as_secs_f64();
+        if code != ExitCode::SUCCESS {
+            eprintln!("== {name} failed after {seconds:.1} s");
+            return Ok(code);
+        }
+        eprintln!("== {name} passed in {seconds:.1} s");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn clippy() -> Result<ExitCode> {
+    vendored_v8::ensure()?;
+    let lint = ["--all-targets", "--release", "--", "-D", "warnings"];
+    let code = cargo(["clippy", "--workspace"].iter().chain(&lint))?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    // The workspace turns this crate's features on; users of the library may not.
+    let bare = [
+        "clippy",
+        "--package",
+        "isolet-pyodide-assets",
+        "--no-default-features",
+    ];
+    cargo(bare.iter().chain(&lint))
+}
+
+fn doc() -> Result<ExitCode> {
+    vendored_v8::ensure()?;
+    let mut command = process::cargo();
+    command.args(["doc", "--workspace", "--no-deps", "--release"]);
+    finish(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn cargo(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<ExitCode> {
+    finish(process::cargo().args(args))
+}
+
+fn finish(command: &mut Command) -> Result<ExitCode> {
+    process::status(command).map(process::exit_code)
+}

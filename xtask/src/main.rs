@@ -1,0 +1,79 @@
+//! `cargo xtask`: the chores of this repository, with nothing to install before them.
+//!
+//! One file per command. Avoid adding dependencies: whoever clones the repository waits for them.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "telling a person what happens is this program's job"
+)]
+
+mod assets;
+mod ci;
+mod process;
+mod run;
+mod setup;
+mod test;
+mod tidy;
+mod vendored_v8;
+
+use std::env;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+  setup                 get V8 and Pyodide, build isolet and its memory image
+  run SCRIPT [ARGS...]  setup, then `isolet run SCRIPT ARGS...`; its options work too
+  run -- ARGS...        setup, then `isolet ARGS...`
+  test [ARGS...]        setup, then `cargo test --workspace --release ARGS...`; without ARGS the
+                        Rust examples too
+  assets fetch          get Pyodide's files into pyodide-assets/dist
+  assets verify         check them
+  tidy                  check the rules of the house that no compiler knows
+  ci                    everything that has to pass: fmt, tidy, clippy, test, doc
+
+Environment:
+  ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
+  ISOLET_ASSETS_URL     where to download them from, instead of npm and the public CDN
+  CI                    when set, no progress bar
+";
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = env::args_os().skip(1).collect();
+    match dispatch(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
+    let words: Vec<&str> = args
+        .iter()
+        .map(|arg| arg.to_str().unwrap_or_default())
+        .collect();
+    match words[..] {
+        ["setup"] => setup::run().map(|()| ExitCode::SUCCESS),
+        ["run", "--", ..] => run::command(&args[2..]),
+        ["run", _, ..] => run::script(&args[1..]),
+        ["test", ..] => test::run(&args[1..]),
+        ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
+        ["assets", "verify"] => assets::verify(),
+        ["tidy"] => tidy::run().map(|()| ExitCode::SUCCESS),
+        ["ci"] => ci::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            eprint!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => {
+            let said = words.join(" ");
+            anyhow::bail!(
+                "`cargo xtask {said}` is not a command\n\n{}",
+                HELP.trim_end()
+            )
+        }
+    }
+}

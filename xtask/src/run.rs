@@ -1,0 +1,20 @@
+//! `cargo xtask run`: the command built from this tree, ready to go.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+
+use crate::{process, setup};
+
+/// Runs `isolet run ARGS`.
+pub(crate) fn script(args: &[OsString]) -> Result<ExitCode> {
+    command(&[&["run".into()], args].concat())
+}
+
+/// Runs `isolet ARGS` in the caller's directory, with the caller's streams and exit code.
+pub(crate) fn command(args: &[OsString]) -> Result<ExitCode> {
+    setup::run()?;
+    let mut isolet = Command::new(process::built("isolet")?);
+    process::replace_by(process::with_assets(isolet.args(args)))
+}

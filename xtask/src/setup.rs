@@ -1,0 +1,19 @@
+//! `cargo xtask setup`: from a fresh clone to a command that runs Python.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{assets, process, vendored_v8};
+
+/// Does what is missing; a second call changes nothing.
+pub(crate) fn run() -> Result<()> {
+    vendored_v8::ensure()?;
+    assets::fetch()?;
+    process::check(process::cargo().args(["build", "--release", "--bin", "isolet"]))?;
+    let mut prepare = Command::new(process::built("isolet")?);
+    prepare
+        .args(["assets", "prepare", "--assets"])
+        .arg(process::assets_dir());
+    process::check(&mut prepare)
+}

@@ -1,0 +1,46 @@
+//! `cargo xtask test`: every test there is, and the examples.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+
+use crate::{process, setup};
+
+/// Runs cargo's tests with `args` and, if there are none, each Rust example.
+pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
+    setup::run()?;
+    // One profile for everything, so that V8's bindings and deno_core are compiled once.
+    let mut cargo = process::cargo();
+    cargo.args(["test", "--workspace", "--release"]).args(args);
+    let status = process::status(process::with_assets(&mut cargo))?;
+    if !status.success() {
+        return Ok(process::exit_code(status));
+    }
+    if args.is_empty() {
+        for name in examples()? {
+            eprintln!("example {name}");
+            let mut example = Command::new(process::built(&format!("examples/{name}"))?);
+            process::check(process::with_assets(example.current_dir(process::root())))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The names of the Rust examples, which `cargo test` has just built.
+fn examples() -> Result<Vec<String>> {
+    let dir = process::root().join("examples");
+    let entries = fs::read_dir(&dir).context("cannot read `examples`")?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.context("cannot read `examples`")?.file_name();
+        names.extend(
+            name.to_string_lossy()
+                .strip_suffix(".rs")
+                .map(str::to_owned),
+        );
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,123 @@
+//! `cargo xtask tidy`: the rules of the house that no compiler knows.
+//!
+//! A rule is a function from the files of the repository to a list of complaints. The same rules
+//! run as a test, so `cargo test` finds what this command finds.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process;
+
+/// What may lie at the top of the repository. Nothing is added here without a reason.
+const TOP_LEVEL: &[&str] = &[
+    ".cargo",
+    ".ci",
+    ".gitattributes",
+    ".gitignore",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "SECURITY.md",
+    "benches",
+    "clippy.toml",
+    "deny.toml",
+    "docs",
+    "examples",
+    "fuzz",
+    "js",
+    "pyodide-assets",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+    "src",
+    "tests",
+    "third_party",
+    "xtask",
+];
+
+/// The only files with unsafe code, each for a reason that its first lines give.
+const UNSAFE_FILES: &[&str] = &["src/engine/memory.rs", "src/engine/platform.rs"];
+
+/// The only directory that knows which JavaScript engine there is.
+const ENGINE: &str = "src/engine/";
+
+/// Longer files are two files.
+const MAX_LINES: usize = 600;
+
+/// A file of the repository.
+struct SourceFile {
+    /// Relative to the top, with `/` between its parts.
+    path: String,
+    /// Empty if it is not text.
+    text: String,
+}
+
+type Rule = fn(&[SourceFile]) -> Vec<String>;
+
+/// Checks every file that git tracks or would add.
+pub(crate) fn run() -> Result<()> {
+    let complaints = complaints(&files()?);
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    ensure!(
+        complaints.is_empty(),
+        "tidy found {} things to change",
+        complaints.len()
+    );
+    Ok(())
+}
+
+fn complaints(files: &[SourceFile]) -> Vec<String> {
+    let rules: [Rule; 6] = [
+        rules::files_say_what_they_are_for,
+        rules::files_are_short,
+        rules::only_the_engine_names_the_engine,
+        rules::only_listed_files_are_unsafe,
+        rules::no_leftovers,
+        rules::top_level_is_known,
+    ];
+    rules.iter().flat_map(|rule| rule(files)).collect()
+}
+
+fn files() -> Result<Vec<SourceFile>> {
+    let root = process::root();
+    let mut git = Command::new("git");
+    git.args([
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ])
+    .current_dir(&root);
+    let output = git.output().context("cannot run `git ls-files`")?;
+    ensure!(
+        output.status.success(),
+        "`git ls-files` ended with {}",
+        output.status
+    );
+    let list = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+    let mut files = Vec::new();
+    for path in list.split_terminator('\0') {
+        // A file may be deleted and not yet committed.
+        let Ok(bytes) = fs::read(root.join(path)) else {
+            continue;
+        };
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        files.push(SourceFile {
+            path: path.to_owned(),
+            text,
+        });
+    }
+    Ok(files)
+}

@@ -1,0 +1,132 @@
+//! The rules themselves. A complaint is `path:line: what is wrong`, or `path: what is wrong`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{ENGINE, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
+
+/// Each source file opens with a comment that says its one job.
+pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
+    let complaint = |file: &SourceFile| {
+        let openings: &[&str] = match file.extension() {
+            "rs" => &["//!"],
+            "js" | "mjs" if file.path.starts_with("js/") => &["//", "/*"],
+            "py" if file.path.starts_with("js/py/") => &["\"\"\"", "#"],
+            _ => return None,
+        };
+        let opens = openings
+            .iter()
+            .any(|opening| file.text.starts_with(opening));
+        let wanted = openings.join("` or `");
+        (!opens).then(|| {
+            format!(
+                "{}:1: does not start with `{wanted}` and its one job",
+                file.path
+            )
+        })
+    };
+    ours(files).filter_map(complaint).collect()
+}
+
+/// No source file is longer than one can keep in mind.
+pub(super) fn files_are_short(files: &[SourceFile]) -> Vec<String> {
+    let complaint = |file: &SourceFile| {
+        let lines = file.text.lines().count();
+        let long = file.is_source() && lines > MAX_LINES;
+        long.then(|| format!("{}: has {lines} lines (at most {MAX_LINES})", file.path))
+    };
+    ours(files).filter_map(complaint).collect()
+}
+
+/// Everything outside the engine compiles and is tested without V8.
+pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<String> {
+    let files = checked(files).filter(|file| !file.path.starts_with(ENGINE));
+    let mut complaints = Vec::new();
+    for (place, line) in files.flat_map(SourceFile::code) {
+        for name in ["deno_core", "v8::"] {
+            if names(line, name) {
+                complaints.push(format!("{place}: names `{name}` outside `{ENGINE}`"));
+            }
+        }
+    }
+    complaints
+}
+
+/// Unsafe code is where reviewers expect it.
+pub(super) fn only_listed_files_are_unsafe(files: &[SourceFile]) -> Vec<String> {
+    let files = checked(files).filter(|file| !UNSAFE_FILES.contains(&file.path.as_str()));
+    let lines = files
+        .flat_map(SourceFile::code)
+        .filter(|(_, line)| names(line, "unsafe"));
+    lines
+        .map(|(place, _)| format!("{place}: is unsafe in a file not listed for it"))
+        .collect()
+}
+
+/// No test is switched off or content with any panic, and nothing is left from trying things out.
+pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (place, line) in checked(files).flat_map(SourceFile::code) {
+        for leftover in ["#[ignore", "should_panic", "dbg!", "todo!"] {
+            if names(line, leftover) {
+                complaints.push(format!("{place}: contains `{leftover}`"));
+            }
+        }
+    }
+    complaints
+}
+
+/// The top of the repository stays a table of contents.
+pub(super) fn top_level_is_known(files: &[SourceFile]) -> Vec<String> {
+    let entries = files.iter().filter_map(|file| file.path.split('/').next());
+    let entries: BTreeSet<_> = entries.collect();
+    let unknown = entries
+        .into_iter()
+        .filter(|entry| !TOP_LEVEL.contains(entry));
+    unknown
+        .map(|entry| format!("{entry}: is not known at the top level"))
+        .collect()
+}
+
+/// The files we wrote, without fixtures.
+fn ours(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+    let others = ["third_party/", "tests/corpus/"];
+    files
+        .iter()
+        .filter(move |file| !others.iter().any(|dir| file.path.starts_with(dir)))
+}
+
+/// The Rust files whose lines are looked at: all of ours but these rules, which quote what they forbid.
+fn checked(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
+    ours(files).filter(|file| file.extension() == "rs" && !file.path.starts_with("xtask/src/tidy/"))
+}
+
+/// Whether `line` has `name` where it is not part of a longer identifier.
+fn names(line: &str, name: &str) -> bool {
+    let part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    line.match_indices(name).any(|(start, _)| {
+        let (before, after) = (&line[..start], &line[start + name.len()..]);
+        let longer_after = name.ends_with(part) && after.starts_with(part);
+        !before.ends_with(part) && !longer_after
+    })
+}
+
+impl SourceFile {
+    fn extension(&self) -> &str {
+        Path::new(&self.path)
+            .extension()
+            .and_then(|end| end.to_str())
+            .unwrap_or_default()
+    }
+
+    fn is_source(&self) -> bool {
+        ["rs", "js", "mjs", "py"].contains(&self.extension())
+    }
+
+    /// The lines that are not comments, each with its place.
+    fn code(&self) -> impl Iterator<Item = (String, &str)> {
+        let numbered = self.text.lines().enumerate();
+        let code = numbered.filter(|(_, line)| !line.trim_start().starts_with("//"));
+        code.map(|(index, line)| (format!("{}:{}", self.path, index + 1), line))
+    }
+}

@@ -1,0 +1,102 @@
+//! The rules on this repository, and each rule on a file that breaks it.
+
+use super::*;
+
+#[test]
+fn repository_is_tidy() {
+    assert_eq!(complaints(&files().unwrap()), Vec::<String>::new());
+}
+
+#[track_caller]
+fn check(path: &str, text: &str, expected: &[&str]) {
+    let file = SourceFile {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    assert_eq!(complaints(&[file]), expected);
+}
+
+#[test]
+fn source_file_without_a_first_line_is_found() {
+    check("src/a.rs", "//! Does one thing.\n", &[]);
+    check(
+        "src/a.rs",
+        "use std::fs;\n",
+        &["src/a.rs:1: does not start with `//!` and its one job"],
+    );
+    check("js/a.js", "// Does one thing.\n", &[]);
+    check(
+        "js/a.js",
+        "let a;\n",
+        &["js/a.js:1: does not start with `//` or `/*` and its one job"],
+    );
+    check("js/py/a.py", "\"\"\"Does one thing.\"\"\"\n", &[]);
+    check(
+        "js/py/a.py",
+        "import os\n",
+        &["js/py/a.py:1: does not start with `\"\"\"` or `#` and its one job"],
+    );
+    check("tests/corpus/a.py", "import os\n", &[]);
+}
+
+#[test]
+fn long_file_is_found() {
+    check("src/a.rs", &"//!\n".repeat(600), &[]);
+    check(
+        "src/a.rs",
+        &"//!\n".repeat(601),
+        &["src/a.rs: has 601 lines (at most 600)"],
+    );
+    check("tests/corpus/a.py", &"\n".repeat(601), &[]);
+    check("docs/a.md", &"\n".repeat(601), &[]);
+}
+
+#[test]
+fn engine_outside_its_directory_is_found() {
+    let text = "//! x\n// deno_core in words\nuse deno_core::v8;\nlet x = v8::Isolate;\n";
+    check("src/engine/a.rs", text, &[]);
+    check(
+        "src/a.rs",
+        text,
+        &[
+            "src/a.rs:3: names `deno_core` outside `src/engine/`",
+            "src/a.rs:4: names `v8::` outside `src/engine/`",
+        ],
+    );
+    check("src/a.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);
+}
+
+#[test]
+fn unsafe_code_in_an_unlisted_file_is_found() {
+    let text = "//! x\n#![deny(unsafe_code)]\nunsafe { x() }\n";
+    check("src/engine/memory.rs", text, &[]);
+    check(
+        "src/a.rs",
+        text,
+        &["src/a.rs:3: is unsafe in a file not listed for it"],
+    );
+}
+
+#[test]
+fn leftovers_are_found() {
+    check(
+        "src/a.rs",
+        "//! x\n#[ignore = \"slow\"]\n#[should_panic]\ndbg!(x);\ntodo!()\nmy_dbg!(x)\n",
+        &[
+            "src/a.rs:2: contains `#[ignore`",
+            "src/a.rs:3: contains `should_panic`",
+            "src/a.rs:4: contains `dbg!`",
+            "src/a.rs:5: contains `todo!`",
+        ],
+    );
+}
+
+#[test]
+fn new_top_level_entry_is_found() {
+    check(
+        "notes.txt",
+        "",
+        &["notes.txt: is not known at the top level"],
+    );
+    check("tools/a.sh", "", &["tools: is not known at the top level"]);
+}
