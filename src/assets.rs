@@ -7,8 +7,9 @@ use crate::error::{Error, ErrorKind};
 /// The environment variable that names the directory of the assets.
 pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 
-/// Returns the directory of the assets: `explicit` if given, else what `ISOLET_ASSETS` names, else
-/// the user's cache directory.
+/// Returns the directory of the assets: `explicit` if given, else what `ISOLET_ASSETS` names, else,
+/// for an executable built in a checkout of isolet, the checkout's own, else the user's cache
+/// directory.
 ///
 /// Whether anything is there is not looked at.
 ///
@@ -26,8 +27,23 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
     match named {
         Some(dir) => Ok(dir.into()),
-        None => cache_dir(),
+        None => checkout_dir().map_or_else(cache_dir, Ok),
     }
+}
+
+/// Executables are at most so deep in a checkout: `target/TRIPLE/release/examples/NAME`.
+const CHECKOUT_DEPTH: usize = 6;
+
+fn checkout_dir() -> Option<PathBuf> {
+    let executable = std::env::current_exe().ok()?;
+    let assets = executable
+        .ancestors()
+        .take(CHECKOUT_DEPTH)
+        .map(|dir| dir.join("pyodide-assets"));
+    assets
+        .filter(|dir| dir.join("lock.toml").is_file())
+        .map(|dir| dir.join("dist"))
+        .next()
 }
 
 fn cache_dir() -> Result<PathBuf, Error> {

@@ -11,6 +11,7 @@ pub struct Cell {
     pub(crate) name: String,
     pub(crate) is_file: bool,
     pub(crate) is_interactive: bool,
+    pub(crate) is_program: bool,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
 }
@@ -24,6 +25,7 @@ impl Cell {
             name: "<cell>".to_owned(),
             is_file: false,
             is_interactive: false,
+            is_program: false,
             argv: None,
             stdin: Stdin::empty(),
         }
@@ -48,6 +50,14 @@ impl Cell {
     #[must_use]
     pub fn interactive(mut self) -> Self {
         self.is_interactive = true;
+        self
+    }
+
+    /// Makes the code a whole program: when it ends, the functions registered with `atexit` are
+    /// called, as when python ends.
+    #[must_use]
+    pub fn program(mut self) -> Self {
+        self.is_program = true;
         self
     }
 

@@ -28,6 +28,7 @@ pub(crate) fn encode(command: &Command) -> Vec<u8> {
             ("name", run.name.as_str().into()),
             ("file", run.is_file.into()),
             ("interactive", run.is_interactive.into()),
+            ("program", run.is_program.into()),
             ("argv", run.argv.clone().into()),
             ("max_repr", i64::from(run.max_repr_chars).into()),
             (

@@ -198,6 +198,7 @@ impl Session {
             name: cell.name,
             is_file: cell.is_file,
             is_interactive: cell.is_interactive,
+            is_program: cell.is_program,
             argv: cell.argv,
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),

@@ -6,6 +6,8 @@ that tampers with this module only spoils its own results.
 
 import ast
 import asyncio
+import atexit
+import functools
 import json
 import linecache
 import marshal
@@ -32,13 +34,11 @@ future_flags = 0
 
 def prepare():
     """Runs once, when the memory image is made: imports what most programs need."""
-    import collections, dataclasses, datetime, enum, functools, io, itertools  # noqa: E401, F401
+    import collections, dataclasses, datetime, enum, io, itertools  # noqa: E401, F401
     import math, operator, pathlib, re, string, textwrap, time, typing  # noqa: E401, F401
 
-    webloop.WebLoop.run_until_complete = lambda self, future: wait_for(future)
-    loop = asyncio.get_event_loop_policy().get_event_loop()
-    # The waiter sees these two through its future; here they would surface a second time.
-    loop._system_exit_handler = loop._keyboard_interrupt_handler = lambda *args: None
+    asyncio.set_event_loop_policy(LoopPolicy())
+    asyncio.run = asyncio_run
 
 
 def attach(host_bridge):
@@ -55,9 +55,13 @@ def handle(length):
     bridge.take(id(buffer) + BYTES_HEADER, length)
     command = marshal.loads(buffer)
     del buffer
-    asyncio._set_running_loop(asyncio.get_event_loop_policy().get_event_loop())
-    reply = COMMANDS[command["command"]](command)
-    data = dump(reply, command.get("max_value"))
+    asyncio._set_running_loop(None)
+    try:
+        reply = COMMANDS[command["command"]](command)
+        data = dump(reply, command.get("max_value"))
+    except BaseException as error:  # an interrupt, or guest code that broke what reports use
+        reply = {"status": "raised", "exception": describe_exception(error)}
+        data = dump(reply, None)
     bridge.give(id(data) + BYTES_HEADER, len(data))
 
 
@@ -139,8 +143,9 @@ def run(command):
         reply["exception"] = describe_exception(error)
         del error
     reply["locals"] = changed(before, namespace)
-    if reply.get("exception") is None:
-        reply.setdefault("exception", None)
+    if command["program"]:
+        atexit._run_exitfuncs()
+        flush()
     return reply
 
 
@@ -167,37 +172,68 @@ def evaluate(code, namespace):
     return wait_for(result) if code.co_flags & COROUTINE else result
 
 
-def wait_for(awaitable):
-    """Blocks until `awaitable` is done, as `asyncio.run` does elsewhere.
+def wait_for(awaitable, loop=None):
+    """Blocks until `awaitable` is done, by suspending the whole stack.
 
-    The exception travels in a box, not through the event loop and JavaScript, so that it is the same
-    object with the same traceback and SystemExit is nothing special.
+    The result is taken from the task itself, not through the event loop and JavaScript: an exception
+    is the same object with the same traceback, and SystemExit is nothing special.
     """
-    outcome = []
-
-    async def drive():
-        try:
-            outcome.append(await awaitable)
-        except BaseException as error:
-            outcome.append(None)
-            outcome.append(error)
-
-    loop = asyncio.get_event_loop_policy().get_event_loop()
-    task = loop.create_task(drive())
+    outer = asyncio._get_running_loop()
+    loop = loop or outer or default_loop()
+    task = asyncio.ensure_future(awaitable, loop=loop)
+    waiter = loop.create_future()
+    task.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
     try:
-        run_sync(task)
-    except BaseException:
-        if not outcome:
-            task.cancel()
-            raise
-    if len(outcome) == 2:
-        try:
-            raise outcome[1]
-        finally:
-            outcome.clear()
-    if not outcome:
-        raise asyncio.CancelledError()
-    return outcome[0]
+        run_sync(waiter)
+    except BaseException:  # an interrupt: nothing else ends this wait
+        task.cancel()
+        raise
+    finally:
+        asyncio._set_running_loop(outer)
+    return task.result()
+
+
+def default_loop():
+    return asyncio.get_event_loop_policy().get_event_loop()
+
+
+class Loop(webloop.WebLoop):
+    """Pyodide's event loop, with the blocking calls that JSPI makes possible."""
+
+    def __init__(self):
+        outer = asyncio._get_running_loop()
+        super().__init__()
+        # A loop runs while it is waited for, not from its making on.
+        asyncio._set_running_loop(outer)
+        # The waiter sees these two through its task; here they would surface a second time.
+        self._system_exit_handler = self._keyboard_interrupt_handler = lambda *args: None
+        self._stopper = None
+
+    def run_until_complete(self, future):
+        return wait_for(future, self)
+
+    def run_forever(self):
+        self._stopper = self.create_future()
+        wait_for(self._stopper, self)
+
+    def stop(self):
+        if self._stopper is not None and not self._stopper.done():
+            self._stopper.set_result(None)
+
+
+class LoopPolicy(webloop.WebLoopPolicy):
+    def new_event_loop(self):
+        self._default_loop = Loop()
+        return self._default_loop
+
+
+@functools.wraps(webloop._orig_run)
+def asyncio_run(main, *, debug=None, loop_factory=None):
+    """`asyncio.run`; inside a running loop it waits there, where CPython would refuse."""
+    running = asyncio._get_running_loop()
+    if running is not None:
+        return wait_for(main, running)
+    return webloop._orig_run(main, debug=debug, loop_factory=loop_factory)
 
 
 def flush():
@@ -316,7 +352,7 @@ def changed(before, namespace):
     found = []
     missing = object()
     for name, value in list(namespace.items()):
-        if type(name) is not str or name.startswith("_") or isinstance(value, types.ModuleType):
+        if type(name) is not str or name.startswith("_") or type(value) is types.ModuleType:
             continue
         if before.get(name, missing) is not value:
             try:

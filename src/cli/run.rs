@@ -27,7 +27,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let cell = cell(args.file, args.code, args.args)?;
+    let cell = cell(args.file, args.code, args.args)?.program();
     let sandbox = args.policy.sandbox(&engine(assets)?)?;
     let mut session = Session::new(&sandbox)?;
     interrupt_on_ctrl_c(&session)?;
