@@ -142,7 +142,7 @@ mod tests {
     fn a_disarmed_action_is_dropped_uncalled() {
         let (sender, calls) = mpsc::channel::<()>();
         let armed = arm(
-            Instant::now() + Duration::from_secs(3600),
+            Instant::now() + Duration::from_hours(1),
             Box::new(move || {
                 sender.send(()).unwrap();
                 None

@@ -31,7 +31,7 @@ struct Exception<'a> {
     message: &'a str,
     args: Option<Box<RawValue>>,
     traceback: &'a str,
-    cause: Option<Box<Exception<'a>>>,
+    cause: Option<Box<Self>>,
 }
 
 #[derive(Serialize)]

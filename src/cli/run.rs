@@ -69,7 +69,7 @@ pub(super) fn show_outcome(execution: &Execution) -> io::Result<()> {
     }
 }
 
-/// The first Ctrl-C is a KeyboardInterrupt for the guest, the second ends us.
+/// The first Ctrl-C is a `KeyboardInterrupt` for the guest, the second ends us.
 fn interrupt_on_ctrl_c(session: &Session) -> Result<()> {
     let handle = session.interrupt_handle();
     let mut pressed = false;
@@ -95,10 +95,10 @@ fn pass_through(chunk: &OutputChunk) -> io::Result<()> {
     }
 }
 
-fn cell(file: Option<String>, code: Option<String>, args: Vec<String>) -> Result<Cell> {
+fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result<Cell> {
     if let Some(code) = code {
         // With -c there is no file: whatever stands in its place is the first argument.
-        let argv = ["-c".to_owned()].into_iter().chain(file).chain(args);
+        let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
         return Ok(Cell::new(code)
             .name("<string>")
             .argv(argv)
@@ -113,14 +113,14 @@ fn cell(file: Option<String>, code: Option<String>, args: Vec<String>) -> Result
             io::stdin()
                 .read_to_end(&mut bytes)
                 .context("cannot read standard input")?;
-            let argv = ["-".to_owned()].into_iter().chain(args);
+            let argv = ["-".to_owned()].into_iter().chain(rest);
             Ok(Cell::new(text(bytes, "standard input")?)
                 .name("<stdin>")
                 .argv(argv))
         }
         Some(path) => {
             let bytes = std::fs::read(path).with_context(|| format!("cannot read `{path}`"))?;
-            let argv = [path.to_owned()].into_iter().chain(args);
+            let argv = [path.to_owned()].into_iter().chain(rest);
             let code = text(bytes, &format!("`{path}`"))?;
             Ok(Cell::new(code)
                 .script(path)

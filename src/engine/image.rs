@@ -47,7 +47,7 @@ struct Layout {
 
 impl SavedMemory {
     /// Packs `memory`: a header, the config, and every run of pages that are not all zero.
-    pub(crate) fn new(memory: &[u8], config: String) -> Self {
+    pub(crate) fn new(memory: &[u8], config: &str) -> Self {
         let mut contents = Vec::new();
         push_number(&mut contents, memory.len());
         push_number(&mut contents, config.len());
@@ -168,11 +168,11 @@ impl Image {
         let contents = &file[header.len()..];
         let digest = Digest::of(contents);
         if digest.as_bytes() != found_digest {
-            let mut expected = [0; 32];
-            expected.copy_from_slice(found_digest);
+            let expected: String = found_digest
+                .iter()
+                .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
             return Err(wrong(format!(
-                "has the wrong sha256 (expected {}, got {digest})",
-                hex(&expected)
+                "has the wrong sha256 (expected {expected}, got {digest})"
             )));
         }
         if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
@@ -254,8 +254,4 @@ fn layout(file: &[u8], start: usize) -> Option<Layout> {
         memory_bytes,
         runs,
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

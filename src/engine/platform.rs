@@ -10,13 +10,15 @@ use deno_core::{JsRuntime, v8};
 
 type Task = Box<dyn FnOnce() + Send>;
 
+/// A thread to start, and where to answer whether it was.
+type Request = (Task, mpsc::Sender<io::Result<()>>);
+
 /// Isolates parse and compile deeply nested source recursively; Rust's default of 2 MiB is little.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Starts a thread for an isolate.
 pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    static PARENT: Mutex<Option<mpsc::Sender<(Task, mpsc::Sender<io::Result<()>>)>>> =
-        Mutex::new(None);
+    static PARENT: Mutex<Option<mpsc::Sender<Request>>> = Mutex::new(None);
     let mut parent = PARENT.lock().unwrap_or_else(PoisonError::into_inner);
     let requests = match &*parent {
         Some(requests) => requests,
@@ -30,8 +32,8 @@ pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
     started.recv().map_err(|_| lost())?
 }
 
-fn start_parent() -> io::Result<mpsc::Sender<(Task, mpsc::Sender<io::Result<()>>)>> {
-    let (requests, tasks) = mpsc::channel::<(Task, mpsc::Sender<io::Result<()>>)>();
+fn start_parent() -> io::Result<mpsc::Sender<Request>> {
+    let (requests, tasks) = mpsc::channel::<Request>();
     let serve = move || {
         JsRuntime::init_platform(None);
         for (task, answer) in tasks {

@@ -10,12 +10,11 @@ use super::Value;
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::None => serializer.serialize_unit(),
             Self::Bool(flag) => serializer.serialize_bool(*flag),
             Self::Int(number) => serializer.serialize_i64(*number),
             Self::BigInt(number) => serializer.collect_str(number),
             Self::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
-            Self::Float(_) => serializer.serialize_unit(),
+            Self::None | Self::Float(_) => serializer.serialize_unit(),
             Self::Str(text) => serializer.serialize_str(text),
             Self::Bytes(bytes) => serializer.serialize_bytes(bytes),
             Self::List(items) => {

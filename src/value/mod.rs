@@ -29,9 +29,9 @@ pub enum Value {
     /// A `bytes`, `bytearray` or `memoryview`.
     Bytes(Vec<u8>),
     /// A `list`, `tuple`, `set` or `frozenset`, in its own order.
-    List(Vec<Value>),
+    List(Vec<Self>),
     /// A `dict` in insertion order. Keys may be any scalar.
-    Dict(Vec<(Value, Value)>),
+    Dict(Vec<(Self, Self)>),
 }
 
 impl Value {

@@ -56,15 +56,13 @@ pub(crate) fn op_isolet_python_source() -> &'static str {
 
 /// The bytes of memory that the image was taken of.
 #[op2(fast)]
-pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<f64, OpError> {
+#[number]
+pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<u64, OpError> {
     let image = booting(state)?
         .image
         .as_ref()
         .ok_or(OpError::Phase("the memory image"))?;
-    // Memory is at most 4 GiB, which a float holds exactly.
-    Ok(f64::from(
-        u32::try_from(image.memory_bytes()).unwrap_or(u32::MAX),
-    ))
+    Ok(image.memory_bytes() as u64)
 }
 
 #[op2]
@@ -99,7 +97,7 @@ pub(crate) fn op_isolet_image_restore(
 pub(crate) fn op_isolet_image_save(
     state: &mut OpState,
     #[buffer] memory: &[u8],
-    #[string] config: String,
+    #[string] config: &str,
 ) -> Result<(), OpError> {
     booting(state)?.saved = Some(SavedMemory::new(memory, config));
     Ok(())

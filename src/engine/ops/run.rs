@@ -29,7 +29,11 @@ pub(crate) fn op_isolet_frame_take(
 
 /// Takes the guest's report on the command, and the size of its memory.
 #[op2(fast)]
-pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8], memory_bytes: f64) {
+pub(crate) fn op_isolet_reply(
+    state: &mut OpState,
+    #[buffer] report: &[u8],
+    #[number] memory_bytes: u64,
+) {
     let state = state.borrow_mut::<State>();
     let limit = frame::max_report_bytes(state.max_value_bytes);
     let report = if report.len() as u64 > limit {
@@ -40,7 +44,7 @@ pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8], memo
     } else {
         frame::decode(report)
     };
-    state.reply = Some((report, memory_bytes as u64));
+    state.reply = Some((report, memory_bytes));
 }
 
 /// Takes the interrupt that the host asked for, if it did. Called by every signal check of CPython.
