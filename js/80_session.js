@@ -9,6 +9,7 @@ import {
   op_isolet_frame_take,
   op_isolet_reply,
 } from "ext:core/ops";
+import "ext:isolet/99_lockdown.js";
 
 core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
   reportUncaught(reason);

@@ -1,4 +1,53 @@
-//! Runs untrusted Python.
+//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in your process, with
+//! every permission denied until it is allowed.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), isolet::Error> {
+//! use isolet::{Engine, Sandbox, Value};
+//!
+//! let engine = Engine::new()?;
+//! let sandbox = Sandbox::builder(&engine).build()?;
+//! let mut session = sandbox.session().await?;
+//! session.run("x = 20").await?;
+//! let execution = session.run("print('hi'); x + 22").await?;
+//! assert_eq!(execution.value(), Some(&Value::Int(42)));
+//! assert_eq!(execution.stdout(), "hi\n");
+//! # Ok(()) }
+//! ```
+//!
+//! # Concepts
+//!
+//! Four types, each made from the one before it:
+//!
+//! * An [`Engine`] owns what all isolates of a process share: the V8 platform, the verified Pyodide
+//!   assets, the compiled WebAssembly and the memory image that interpreters start from. Make one a
+//!   process; clones are the same engine. What it shares is freed with the last clone and the last
+//!   session, V8's platform never.
+//! * A [`Sandbox`] is policy: limits and what the guest may see of the host. It owns no guest state,
+//!   is cheap to make and to clone, and many threads can share it.
+//! * A [`Session`] owns one interpreter on a thread of its own. Runs in it keep their state; nothing
+//!   passes from one session to another. It can move between threads but not be shared by them.
+//!   Dropping it ends the interpreter and gives its memory back.
+//! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound and
+//!   what it used. It is plain data.
+//!
+//! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
+//! failed. The same without async is in [`blocking`].
+//!
+//! # What is enforced
+//!
+//! The guest has no way to files, network, environment, processes or threads of the host: the
+//! interpreter was never given one. Deadlines are kept by a thread outside the guest, output and
+//! values are bounded on the host's side, and bytes from the guest are decoded as hostile.
+//!
+//! The isolate lives in your process. A bug in V8 that guest code can reach is a bug in your
+//! process; isolation in a process of its own is being built.
+//!
+//! # Features
+//!
+//! | name | what it adds | default |
+//! |-|-|-|
+//! | `cli` | the `isolet` command and the download of assets | yes |
 
 pub mod blocking;
 

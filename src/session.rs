@@ -172,6 +172,9 @@ impl Session {
     /// Returns whether `code` is the beginning of something longer, as an open bracket or an
     /// indented block is: what a prompt has to know before it runs what was typed.
     ///
+    /// As at python's own prompt, a block ends with an empty line, that is, with a newline after
+    /// its last one.
+    ///
     /// # Errors
     ///
     /// As [`run`](Self::run); the deadline counts here too, and past it the error is

@@ -102,10 +102,9 @@ def check(command):
     """Says whether code typed so far is the beginning of something longer."""
     import codeop
 
-    compiler = codeop.Compile()
-    compiler.flags |= future_flags | TOP_LEVEL_AWAIT
+    flags = future_flags | TOP_LEVEL_AWAIT
     try:
-        whole = codeop._maybe_compile(compiler, command["code"], "<stdin>", "single") is not None
+        whole = codeop.compile_command(command["code"], "<stdin>", "single", flags) is not None
     except Exception:
         whole = True  # the run says what is wrong with it
     return {"incomplete": not whole}

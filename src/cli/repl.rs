@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
-use isolet::{Cell, Outcome, Sandbox, SessionState, Termination};
+use isolet::{Cell, Outcome, Sandbox, SessionState, Stdin, Termination};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
@@ -43,7 +43,8 @@ pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode>
         let Some(code) = read_cell(&mut editor, &mut session)? else {
             break ExitCode::SUCCESS;
         };
-        let cell = Cell::new(code).name("<stdin>").interactive();
+        let stdin = Stdin::from_reader(io::stdin());
+        let cell = Cell::new(code).name("<stdin>").interactive().stdin(stdin);
         let execution = run::stream(&mut session, cell)?;
         match execution.outcome() {
             Outcome::Completed(_) => match execution.repr() {
@@ -80,25 +81,21 @@ fn replace(sandbox: &Sandbox) -> Result<Session> {
 
 /// Reads lines until they make a whole; `None` at the end of the input.
 fn read_cell(editor: &mut DefaultEditor, session: &mut Session) -> Result<Option<String>> {
-    let mut code = String::new();
+    let mut lines: Vec<String> = Vec::new();
     loop {
-        let prompt = if code.is_empty() { ">>> " } else { "... " };
-        match editor.readline(prompt) {
-            Ok(line) => {
-                code.push_str(&line);
-                code.push('\n');
-            }
+        match editor.readline(if lines.is_empty() { ">>> " } else { "... " }) {
+            Ok(line) if lines.is_empty() && line.trim().is_empty() => continue,
+            Ok(line) => lines.push(line),
             Err(ReadlineError::Interrupted) => {
-                code.clear();
+                lines.clear();
                 continue;
             }
-            Err(ReadlineError::Eof) if code.is_empty() => return Ok(None),
-            Err(ReadlineError::Eof) => return Ok(Some(code)),
+            Err(ReadlineError::Eof) if lines.is_empty() => return Ok(None),
+            Err(ReadlineError::Eof) => return Ok(Some(lines.join("\n"))),
             Err(error) => return Err(error).context("cannot read from the terminal"),
         }
-        if code.trim().is_empty() {
-            code.clear();
-        } else if !session.is_incomplete(code.clone())? {
+        let code = lines.join("\n");
+        if !session.is_incomplete(code.clone())? {
             let _ = editor.add_history_entry(code.trim_end());
             return Ok(Some(code));
         }

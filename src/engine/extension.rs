@@ -38,6 +38,7 @@ deno_core::extension!(
         "60_pyodide.js",
         "70_suspension.js",
         "80_session.js",
+        "99_lockdown.js",
     ],
     options = { state: State },
     state = |state, options| state.put(options.state),
@@ -47,13 +48,15 @@ deno_core::extension!(
 pub(crate) const PYTHON_SOURCE: &str = include_str!("../../js/py/session.py");
 
 /// Everything of ours that shapes the memory image.
-pub(crate) fn glue_sources() -> [&'static str; 5] {
+pub(crate) fn glue_sources() -> [&'static str; 7] {
     [
         PYTHON_SOURCE,
         include_str!("../../js/10_globals.js"),
         include_str!("../../js/20_stdio.js"),
         include_str!("../../js/60_pyodide.js"),
+        include_str!("../../js/70_suspension.js"),
         include_str!("../../js/80_session.js"),
+        include_str!("../../js/99_lockdown.js"),
     ]
 }
 
