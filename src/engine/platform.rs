@@ -13,8 +13,13 @@ type Task = Box<dyn FnOnce() + Send>;
 /// A thread to start, and where to answer whether it was.
 type Request = (Task, mpsc::Sender<io::Result<()>>);
 
-/// Isolates parse and compile deeply nested source recursively; Rust's default of 2 MiB is little.
-const STACK_BYTES: usize = 8 << 20;
+/// CPython recurses in C. V8's default of 1 MB for its own stack, and for those that WebAssembly
+/// suspends on, ends in a dead interpreter where CPython would raise `RecursionError`: a `__repr__`
+/// that calls `repr(self)` is enough. With 16 MB, twice a desktop's, CPython's own check comes first.
+const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=16000";
+
+/// Room for V8's stack and for ours. Pages that are never touched cost nothing.
+const STACK_BYTES: usize = 32 << 20;
 
 /// Starts a thread for an isolate.
 pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -35,6 +40,7 @@ pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
 fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     let (requests, tasks) = mpsc::channel::<Request>();
     let serve = move || {
+        v8::V8::set_flags_from_string(FLAGS);
         JsRuntime::init_platform(None);
         for (task, answer) in tasks {
             let thread = std::thread::Builder::new()
