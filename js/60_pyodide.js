@@ -2,7 +2,6 @@
 // or, when the image itself is being made, initializes the interpreter from nothing.
 // It replaces Pyodide's own loader, so that no fetching and no environment guessing happens.
 
-import { reportUncaught } from "ext:isolet/10_globals.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
@@ -143,9 +142,14 @@ export async function boot(createModule, makeImage) {
     op_isolet_image_save(Module.HEAPU8, JSON.stringify(API.serializeHiwireState()));
     return null;
   }
+  API.fatal_error = (error) => {
+    // Marked, nothing on the way takes it for a Python exception; the host reports it.
+    if (typeof error === "object" && error !== null) error.pyodide_fatal_error = true;
+    throw error;
+  };
   op_isolet_image_restore(Module.HEAPU8);
   API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
   connectStreams(Module);
   Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
-  return { Module, suspensions, reportUncaught };
+  return { Module, suspensions, exitStatus: () => options.exitStatus };
 }

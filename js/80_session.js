@@ -6,6 +6,7 @@ import { reportUncaught, schedule } from "ext:isolet/10_globals.js";
 import { boot } from "ext:isolet/60_pyodide.js";
 import {
   op_isolet_entry_points,
+  op_isolet_exited,
   op_isolet_frame_take,
   op_isolet_reply,
 } from "ext:core/ops";
@@ -37,17 +38,26 @@ function bridge(Module) {
 async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
-  const { Module, suspensions } = booted;
+  const { Module, suspensions, exitStatus } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
   glue.attach(bridge(Module));
-  session = { handle: glue.handle.copy(), suspensions };
+  session = { handle: glue.handle.copy(), suspensions, exitStatus };
   Module.API.sys.modules.delete("_isolet");
   glue.destroy();
 }
 
-/** Runs the pending command frame of `length` bytes to its end; the reply has then been given. */
+/**
+ * Runs the pending command frame of `length` bytes to its end; the reply has then been given.
+ * `os._exit` and its like end the interpreter without one, and the status is all there is.
+ */
 async function handle(length) {
-  await session.handle.callPromising(length);
+  try {
+    await session.handle.callPromising(length);
+  } catch (error) {
+    const status = session.exitStatus();
+    if (status === undefined) throw error;
+    op_isolet_exited(status);
+  }
 }
 
 function interrupt() {

@@ -20,10 +20,7 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(dir) = explicit {
         return Ok(dir.to_path_buf());
     }
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one variable the library looks at"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one variable the library looks at")]
     let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
     match named {
         Some(dir) => Ok(dir.into()),
@@ -36,28 +33,16 @@ const CHECKOUT_DEPTH: usize = 6;
 
 fn checkout_dir() -> Option<PathBuf> {
     let executable = std::env::current_exe().ok()?;
-    let assets = executable
-        .ancestors()
-        .take(CHECKOUT_DEPTH)
-        .map(|dir| dir.join("pyodide-assets"));
-    assets
-        .filter(|dir| dir.join("lock.toml").is_file())
-        .map(|dir| dir.join("dist"))
-        .next()
+    let assets = executable.ancestors().take(CHECKOUT_DEPTH).map(|dir| dir.join("pyodide-assets"));
+    assets.filter(|dir| dir.join("lock.toml").is_file()).map(|dir| dir.join("dist")).next()
 }
 
 fn cache_dir() -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let strategy = etcetera::choose_base_strategy().map_err(|error| {
-        Error::new(
-            ErrorKind::Assets,
-            format!("the user's cache directory is unknown: {error}"),
-        )
-        .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
+        Error::new(ErrorKind::Assets, format!("the user's cache directory is unknown: {error}"))
+            .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
     })?;
     let version = env!("CARGO_PKG_VERSION");
-    Ok(strategy
-        .cache_dir()
-        .join("isolet")
-        .join(format!("assets-{version}")))
+    Ok(strategy.cache_dir().join("isolet").join(format!("assets-{version}")))
 }

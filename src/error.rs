@@ -41,12 +41,7 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            message: message.into(),
-            hint: None,
-            survives: false,
-        }))
+        Self(Box::new(Inner { kind, message: message.into(), hint: None, survives: false }))
     }
 
     #[must_use]

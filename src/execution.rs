@@ -29,14 +29,15 @@ pub enum Outcome {
     Completed(Option<Value>),
     /// An exception left the cell.
     Raised(PyException),
-    /// `SystemExit` left the cell, with this status.
+    /// `SystemExit` left the cell, with this status; or the guest ended its interpreter by
+    /// `os._exit`, and the session with it.
     Exited(i32),
     /// The host ended it.
     Terminated(Termination),
 }
 
 /// Why the host ended a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Termination {
     /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session is
@@ -50,6 +51,12 @@ pub enum Termination {
     /// It was interrupted, see [`Session::interrupt_handle`](crate::Session::interrupt_handle). The
     /// session lives on.
     Interrupted,
+    /// The interpreter died under the guest, by `os.abort()` or a wild write of its own for example.
+    /// The session is lost.
+    Died {
+        /// What is known of the cause.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Termination {
@@ -62,6 +69,7 @@ impl fmt::Display for Termination {
                 limit.as_secs_f64()
             ),
             Self::Interrupted => f.write_str("the run was interrupted"),
+            Self::Died { reason } => write!(f, "the interpreter died: {reason}"),
         }
     }
 }
@@ -193,10 +201,7 @@ impl Execution {
     /// Returns how much output was dropped.
     #[must_use]
     pub fn truncated(&self) -> Truncation {
-        Truncation {
-            stdout_bytes: self.stdout.dropped(),
-            stderr_bytes: self.stderr.dropped(),
-        }
+        Truncation { stdout_bytes: self.stdout.dropped(), stderr_bytes: self.stderr.dropped() }
     }
 
     /// Returns the names that the run bound or rebound, private names and modules aside.
@@ -224,7 +229,8 @@ impl Execution {
     /// # Errors
     ///
     /// [`ErrorKind::Raised`] for an exception or an exit with a status other than 0,
-    /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::Value`] for a value that cannot
+    /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::WorkerDied`] if the interpreter died,
+    /// [`ErrorKind::Value`] for a value that cannot
     /// cross.
     pub fn into_result(self) -> Result<Value, Error> {
         let alive = self.session_alive;
@@ -235,19 +241,18 @@ impl Execution {
                 Some(reason) => Error::new(ErrorKind::Value, reason),
             },
             Outcome::Raised(exception) => Error::new(ErrorKind::Raised, exception.to_string()),
-            Outcome::Exited(status) => Error::new(
-                ErrorKind::Raised,
-                format!("the guest exited with status {status}"),
-            ),
+            Outcome::Exited(status) => {
+                Error::new(ErrorKind::Raised, format!("the guest exited with status {status}"))
+            }
             Outcome::Terminated(termination) => {
-                Error::new(ErrorKind::Limit, termination.to_string())
+                let kind = match termination {
+                    Termination::Died { .. } => ErrorKind::WorkerDied,
+                    _ => ErrorKind::Limit,
+                };
+                Error::new(kind, termination.to_string())
             }
         };
-        Err(if alive {
-            error.with_session_alive()
-        } else {
-            error
-        })
+        Err(if alive { error.with_session_alive() } else { error })
     }
 
     pub(crate) fn stdout_capture(&self) -> &Captured {

@@ -11,13 +11,8 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 pub(crate) fn encode(command: &Command) -> Vec<u8> {
     let fields = match command {
         Command::Start { env } => {
-            let env = env
-                .iter()
-                .map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-            vec![
-                ("command", "start".into()),
-                ("env", Value::Dict(env.collect())),
-            ]
+            let env = env.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
+            vec![("command", "start".into()), ("env", Value::Dict(env.collect()))]
         }
         Command::Check { code } => {
             vec![("command", "check".into()), ("code", code.as_str().into())]
@@ -31,18 +26,10 @@ pub(crate) fn encode(command: &Command) -> Vec<u8> {
             ("program", run.is_program.into()),
             ("argv", run.argv.clone().into()),
             ("max_repr", i64::from(run.max_repr_chars).into()),
-            (
-                "max_value",
-                i64::try_from(run.max_value_bytes)
-                    .unwrap_or(i64::MAX)
-                    .into(),
-            ),
+            ("max_value", i64::try_from(run.max_value_bytes).unwrap_or(i64::MAX).into()),
         ],
     };
-    let frame = fields
-        .into_iter()
-        .map(|(name, value)| (name.into(), value))
-        .collect();
+    let frame = fields.into_iter().map(|(name, value)| (name.into(), value)).collect();
     let mut bytes = Vec::new();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     bytes
@@ -101,11 +88,9 @@ fn py_exception(value: &Value) -> Option<PyException> {
 
 fn variable(value: &Value) -> Option<Variable> {
     match value.as_list()? {
-        [name, type_name, repr] => Some(Variable {
-            name: text(name)?,
-            type_name: text(type_name)?,
-            repr: text(repr)?,
-        }),
+        [name, type_name, repr] => {
+            Some(Variable { name: text(name)?, type_name: text(type_name)?, repr: text(repr)? })
+        }
         _ => None,
     }
 }
@@ -117,18 +102,9 @@ mod tests {
     #[test]
     fn nonsense_from_the_guest_is_an_error_and_no_panic() {
         assert_eq!(decode(b"N").unwrap_err(), "it is no dict");
-        assert_eq!(
-            decode(b"").unwrap_err(),
-            "it ends after 0 bytes, inside a value"
-        );
+        assert_eq!(decode(b"").unwrap_err(), "it ends after 0 bytes, inside a value");
         let mut bytes = Vec::new();
-        marshal::encode(
-            &Value::Dict(vec![("status".into(), "raised".into())]),
-            &mut bytes,
-        );
-        assert_eq!(
-            decode(&bytes).unwrap_err(),
-            "its status `raised` lacks what belongs to it"
-        );
+        marshal::encode(&Value::Dict(vec![("status".into(), "raised".into())]), &mut bytes);
+        assert_eq!(decode(&bytes).unwrap_err(), "its status `raised` lacks what belongs to it");
     }
 }

@@ -96,9 +96,7 @@ impl Host for SessionHost {
             },
             HostRequest::Now => HostReply::Time(self.started.elapsed().as_secs_f64() * 1e3),
             HostRequest::WallClock => {
-                let now = SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .unwrap_or_default();
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 HostReply::Time(now.as_secs_f64() * 1e3)
             }
         }

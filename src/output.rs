@@ -59,13 +59,7 @@ impl Capture {
         let mut bytes = self.head;
         bytes.append(&mut rest);
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Captured {
-            head_bytes,
-            bytes,
-            text,
-            dropped,
-            written: self.written,
-        }
+        Captured { head_bytes, bytes, text, dropped, written: self.written }
     }
 }
 

@@ -66,10 +66,7 @@ impl SandboxBuilder {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(Error::new(
                     ErrorKind::Config,
-                    format!(
-                        "`{}` is no name of an environment variable",
-                        name.escape_debug()
-                    ),
+                    format!("`{}` is no name of an environment variable", name.escape_debug()),
                 ));
             }
             if value.contains('\0') {
@@ -81,25 +78,15 @@ impl SandboxBuilder {
         }
         let mut env = vec![("HOME".to_owned(), "/home/user".to_owned())];
         env.extend(self.env);
-        let policy = Arc::new(Policy {
-            limits: self.limits,
-            env,
-        });
-        Ok(Sandbox {
-            engine: self.engine,
-            policy,
-        })
+        let policy = Arc::new(Policy { limits: self.limits, env });
+        Ok(Sandbox { engine: self.engine, policy })
     }
 }
 
 impl Sandbox {
     /// Starts building a sandbox whose sessions run in `engine`.
     pub fn builder(engine: &Engine) -> SandboxBuilder {
-        SandboxBuilder {
-            engine: engine.clone(),
-            limits: Limits::default(),
-            env: Vec::new(),
-        }
+        SandboxBuilder { engine: engine.clone(), limits: Limits::default(), env: Vec::new() }
     }
 
     /// Starts a session: a fresh interpreter on a thread of its own.
@@ -109,9 +96,7 @@ impl Sandbox {
     /// [`ErrorKind::Start`] if the interpreter cannot start.
     pub async fn session(&self) -> Result<Session, Error> {
         let host = Arc::new(SessionHost::new());
-        let link = self
-            .engine
-            .spawn(Arc::clone(&host) as _, self.policy.limits.value_bytes())?;
+        let link = self.engine.spawn(Arc::clone(&host) as _, self.policy.limits.value_bytes())?;
         let Policy { limits, env } = &*self.policy;
         Session::start(link, host, limits.clone(), env.clone()).await
     }

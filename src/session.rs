@@ -42,8 +42,10 @@ pub enum SessionState {
     Terminated,
     /// A run was abandoned half-way: its future was dropped.
     Abandoned,
-    /// Its interpreter broke.
-    Failed,
+    /// The guest ended its interpreter, as `os._exit` does.
+    Exited,
+    /// Its interpreter died.
+    Died,
 }
 
 impl std::fmt::Display for SessionState {
@@ -52,7 +54,8 @@ impl std::fmt::Display for SessionState {
             Self::Ready => "ready",
             Self::Terminated => "closed by a limit",
             Self::Abandoned => "closed by an abandoned run",
-            Self::Failed => "broken",
+            Self::Exited => "closed by the guest itself",
+            Self::Died => "lost, its interpreter died",
         })
     }
 }
@@ -67,9 +70,7 @@ impl Verdict {
     const DEADLINE: u8 = 2;
 
     fn decide(&self, verdict: u8) -> bool {
-        self.0
-            .compare_exchange(Self::RUNNING, verdict, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+        self.0.compare_exchange(Self::RUNNING, verdict, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn is_deadline(&self) -> bool {
@@ -110,20 +111,14 @@ impl Session {
         limits: Limits,
         env: Vec<(String, String)>,
     ) -> Result<Self, Error> {
-        let mut session = Self {
-            link,
-            host,
-            limits,
-            state: SessionState::Ready,
-        };
+        let mut session = Self { link, host, limits, state: SessionState::Ready };
         let _ = session.link.commands.send(Command::Start { env });
         match session.link.replies.recv().await {
             Some(Reply::Done { .. }) => Ok(session),
             Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
-            Some(Reply::Terminated) | None => Err(Error::new(
-                ErrorKind::Start,
-                "the interpreter ended while it started",
-            )),
+            Some(Reply::Terminated | Reply::Exited(_)) | None => {
+                Err(Error::new(ErrorKind::Start, "the interpreter ended while it started"))
+            }
         }
     }
 
@@ -135,8 +130,7 @@ impl Session {
     /// # Errors
     ///
     /// A Python exception or a limit is no error but an [`Outcome`]. An error means that the host
-    /// could not run the cell: [`ErrorKind::Closed`] if the session had ended before,
-    /// [`ErrorKind::WorkerDied`] if the interpreter broke; neither can run more code.
+    /// could not run the cell: [`ErrorKind::Closed`] if the session had ended before.
     ///
     /// # Cancellation
     ///
@@ -157,10 +151,7 @@ impl Session {
     /// Returns a handle that interrupts the session's runs from elsewhere.
     #[must_use]
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle {
-            control: Arc::clone(&self.link.control),
-            host: Arc::clone(&self.host),
-        }
+        InterruptHandle { control: Arc::clone(&self.link.control), host: Arc::clone(&self.host) }
     }
 
     /// Returns whether the session can run code.
@@ -182,12 +173,12 @@ impl Session {
     pub async fn is_incomplete(&mut self, code: impl Into<String>) -> Result<bool, Error> {
         let command = Command::Check { code: code.into() };
         let finished = self.command(command, Stdin::empty(), None).await?;
-        match finished.report {
-            Some(report) => Ok(report.is_incomplete),
-            None => Err(Error::new(
-                ErrorKind::Limit,
-                finished.termination(&self.limits).to_string(),
-            )),
+        match finished.ending {
+            Ending::Reported(report) => Ok(report.is_incomplete),
+            Ending::Exited(_) => Ok(false),
+            Ending::Terminated(termination) => {
+                Err(Error::new(ErrorKind::Limit, termination.to_string()))
+            }
         }
     }
 
@@ -214,10 +205,12 @@ impl Session {
             stderr_bytes: finished.stderr.written(),
             tool_calls: 0,
         };
-        let termination = finished.termination(&self.limits);
-        let (outcome, report) = match finished.report {
-            Some(mut report) => (self.outcome(&mut report), report),
-            None => (Outcome::Terminated(termination), Report::default()),
+        let (outcome, report) = match finished.ending {
+            Ending::Reported(mut report) => (self.outcome(&mut report), report),
+            Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
+            Ending::Terminated(termination) => {
+                (Outcome::Terminated(termination), Report::default())
+            }
         };
         Ok(Execution {
             outcome,
@@ -258,51 +251,35 @@ impl Session {
         verdict.decide(Verdict::FINISHED);
         drop(armed);
         std::mem::forget(guard);
-        self.finish(reply, &verdict, started)
+        Ok(self.finish(reply, &verdict, started))
     }
 
-    fn finish(
-        &mut self,
-        reply: Option<Reply>,
-        verdict: &Verdict,
-        started: Instant,
-    ) -> Result<Finished, Error> {
+    fn finish(&mut self, reply: Option<Reply>, verdict: &Verdict, started: Instant) -> Finished {
         let (stdout, stderr) = self.host.finish();
         let wall_time = started.elapsed();
-        let (report, memory_bytes) = match reply {
+        let limit = self.limits.run_time();
+        let (state, ending, memory_bytes) = match reply {
             // The deadline came first, whatever the guest says.
             _ if verdict.is_deadline() => {
-                self.state = SessionState::Terminated;
                 // An isolate that had just finished waits for commands; it gets no more.
                 self.link.control.terminate();
-                (None, 0)
+                let termination = Termination::Deadline { limit, observed: wall_time };
+                (SessionState::Terminated, Ending::Terminated(termination), 0)
             }
-            Some(Reply::Done {
-                report,
-                memory_bytes,
-            }) => {
-                self.state = SessionState::Ready;
-                (Some(report), memory_bytes)
+            Some(Reply::Done { report, memory_bytes }) => {
+                (SessionState::Ready, Ending::Reported(report), memory_bytes)
+            }
+            Some(Reply::Exited(status)) => (SessionState::Exited, Ending::Exited(status), 0),
+            Some(Reply::Failed(reason)) => {
+                (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)
             }
             Some(Reply::Terminated) | None => {
-                self.state = SessionState::Failed;
-                return Err(Error::new(
-                    ErrorKind::WorkerDied,
-                    "the interpreter ended during the run; the session is lost",
-                ));
-            }
-            Some(Reply::Failed(reason)) => {
-                self.state = SessionState::Failed;
-                return Err(Error::new(ErrorKind::WorkerDied, reason));
+                let reason = "its thread ended during the run".to_owned();
+                (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)
             }
         };
-        Ok(Finished {
-            report,
-            memory_bytes,
-            stdout,
-            stderr,
-            wall_time,
-        })
+        self.state = state;
+        Finished { ending, memory_bytes, stdout, stderr, wall_time }
     }
 
     /// Has the guest killed at `deadline`, again and again until it has stopped.
@@ -319,10 +296,7 @@ impl Session {
             Some(Instant::now() + REARM)
         };
         watchdog::arm(deadline, Box::new(kill)).map_err(|error| {
-            Error::new(
-                ErrorKind::Start,
-                format!("the watchdog thread cannot start: {error}"),
-            )
+            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
         })
     }
 
@@ -343,21 +317,18 @@ impl Session {
 
 /// A command that has ended.
 struct Finished {
-    /// The guest's account; `None` if the deadline ended it.
-    report: Option<Report>,
+    ending: Ending,
     memory_bytes: u64,
     stdout: Captured,
     stderr: Captured,
     wall_time: Duration,
 }
 
-impl Finished {
-    fn termination(&self, limits: &Limits) -> Termination {
-        Termination::Deadline {
-            limit: limits.run_time(),
-            observed: self.wall_time,
-        }
-    }
+enum Ending {
+    /// The guest gave an account of it.
+    Reported(Report),
+    Exited(i32),
+    Terminated(Termination),
 }
 
 impl Drop for Session {
@@ -369,9 +340,7 @@ impl Drop for Session {
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session")
-            .field("state", &self.state)
-            .finish_non_exhaustive()
+        f.debug_struct("Session").field("state", &self.state).finish_non_exhaustive()
     }
 }
 

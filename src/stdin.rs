@@ -110,11 +110,7 @@ impl InputPump {
                 let rest = state.ready.split_off(count);
                 return Input::Bytes(std::mem::replace(&mut state.ready, rest));
             }
-            state = self
-                .shared
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -150,10 +146,7 @@ fn pump(mut reader: Box<dyn Read + Send>, shared: Arc<Shared>) -> Option<mpsc::S
             shared.changed.notify_all();
         }
     };
-    std::thread::Builder::new()
-        .name("isolet-stdin".to_owned())
-        .spawn(run)
-        .ok()?;
+    std::thread::Builder::new().name("isolet-stdin".to_owned()).spawn(run).ok()?;
     Some(requests)
 }
 

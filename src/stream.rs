@@ -46,12 +46,7 @@ impl<'a> RunStream<'a> {
         output: mpsc::UnboundedReceiver<(Stream, Vec<u8>)>,
         run: Pin<Box<dyn Future<Output = Result<Execution, Error>> + Send + 'a>>,
     ) -> Self {
-        Self {
-            output,
-            run,
-            result: None,
-            rest: Vec::new(),
-        }
+        Self { output, run, result: None, rest: Vec::new() }
     }
 
     /// Waits for more output; `None` when the run has ended and all of it was given.
@@ -94,10 +89,7 @@ impl<'a> RunStream<'a> {
                 (Stream::Stdout, execution.stdout_capture()),
             ] {
                 if !captured.after_head().is_empty() {
-                    self.rest.push(OutputChunk {
-                        stream,
-                        bytes: captured.after_head().to_vec(),
-                    });
+                    self.rest.push(OutputChunk { stream, bytes: captured.after_head().to_vec() });
                 }
             }
         }

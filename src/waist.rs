@@ -54,7 +54,10 @@ pub(crate) enum Reply {
     },
     /// The isolate was terminated; it takes no more commands.
     Terminated,
-    /// The isolate broke; it takes no more commands.
+    /// The guest ended its interpreter with this status, as `os._exit` does; the isolate takes no
+    /// more commands.
+    Exited(i32),
+    /// The isolate broke, for this reason; it takes no more commands.
     Failed(String),
 }
 

@@ -58,15 +58,9 @@ pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::E
 impl Drop for Armed {
     fn drop(&mut self) {
         // Waits for a call that is under way.
-        self.action
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.action.lock().unwrap_or_else(PoisonError::into_inner).take();
         let id = self.id;
-        self.queue
-            .lock()
-            .waiting
-            .retain(|(_, waiting), _| *waiting != id);
+        self.queue.lock().waiting.retain(|(_, waiting), _| *waiting != id);
     }
 }
 
@@ -80,10 +74,7 @@ impl Queue {
         loop {
             let now = Instant::now();
             let Some((&key, _)) = entries.waiting.first_key_value() else {
-                entries = self
-                    .changed
-                    .wait(entries)
-                    .unwrap_or_else(PoisonError::into_inner);
+                entries = self.changed.wait(entries).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             if key.0 > now {

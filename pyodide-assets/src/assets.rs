@@ -13,13 +13,8 @@ use crate::{Digest, Error};
 const WASM: &str = "pyodide.asm.wasm";
 
 /// The files [`Assets`] holds, in the order of its fields; a lock must name them all.
-pub(crate) const NAMES: [&str; 5] = [
-    WASM,
-    "pyodide.asm.mjs",
-    "pyodide.mjs",
-    "python_stdlib.zip",
-    "pyodide-lock.json",
-];
+pub(crate) const NAMES: [&str; 5] =
+    [WASM, "pyodide.asm.mjs", "pyodide.mjs", "python_stdlib.zip", "pyodide-lock.json"];
 
 /// The verified files of one Pyodide release, in memory.
 ///
@@ -55,15 +50,10 @@ impl Assets {
             let wasm = scope.spawn(move || read(dir, wasm));
             let rest = [asm_mjs, pyodide_mjs, stdlib_zip, lock_json];
             let rest = rest.map(|name| read(dir, find(name)?));
-            let wasm = wasm
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            let wasm = wasm.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             let [asm_mjs, pyodide_mjs, stdlib_zip, lock_json] = rest;
             let files = [wasm, asm_mjs?, pyodide_mjs?, stdlib_zip?, lock_json?];
-            Ok(Self {
-                files,
-                digest: lock.digest(),
-            })
+            Ok(Self { files, digest: lock.digest() })
         })
     }
 
@@ -106,9 +96,7 @@ impl Assets {
 
 impl fmt::Debug for Assets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Assets")
-            .field("digest", &self.digest)
-            .finish_non_exhaustive()
+        f.debug_struct("Assets").field("digest", &self.digest).finish_non_exhaustive()
     }
 }
 
@@ -131,11 +119,7 @@ pub(crate) fn read(dir: &Path, file: &LockedFile) -> Result<Arc<[u8]>, Error> {
     }
     let got = Digest::of(&bytes);
     if got != file.sha256() {
-        return Err(Error::Digest {
-            path,
-            expected: file.sha256(),
-            got,
-        });
+        return Err(Error::Digest { path, expected: file.sha256(), got });
     }
     Ok(bytes)
 }

@@ -53,9 +53,7 @@ impl FromStr for Digest {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
             let value = high.zip(low).map(|(high, low)| high << 4 | low);
-            *byte = value
-                .and_then(|value| u8::try_from(value).ok())
-                .ok_or_else(wrong)?;
+            *byte = value.and_then(|value| u8::try_from(value).ok()).ok_or_else(wrong)?;
         }
         Ok(Self(bytes))
     }

@@ -87,37 +87,25 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn lock(reason: impl Into<String>) -> Self {
-        Self::Lock {
-            reason: reason.into(),
-        }
+        Self::Lock { reason: reason.into() }
     }
 
     pub(crate) fn read(path: &Path, cause: io::Error) -> Self {
         match cause.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing {
-                path: path.to_owned(),
-            },
-            _ => Self::Read {
-                path: path.to_owned(),
-                cause,
-            },
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                Self::Missing { path: path.to_owned() }
+            }
+            _ => Self::Read { path: path.to_owned(), cause },
         }
     }
 
     pub(crate) fn size(path: &Path, file: &LockedFile, got: u64) -> Self {
-        Self::Size {
-            path: path.to_owned(),
-            expected: file.size(),
-            got,
-        }
+        Self::Size { path: path.to_owned(), expected: file.size(), got }
     }
 
     #[cfg(feature = "fetch")]
     pub(crate) fn write(path: &Path, cause: io::Error) -> Self {
-        Self::Write {
-            path: path.to_owned(),
-            cause,
-        }
+        Self::Write { path: path.to_owned(), cause }
     }
 }
 

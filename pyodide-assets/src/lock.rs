@@ -104,12 +104,7 @@ impl Lock {
     fn check(&self) -> Result<(), Error> {
         let mut names = BTreeSet::new();
         let archive = (&self.tarball.name, self.tarball.size);
-        for (name, size) in self
-            .files
-            .iter()
-            .map(|file| (&file.name, file.size))
-            .chain([archive])
-        {
+        for (name, size) in self.files.iter().map(|file| (&file.name, file.size)).chain([archive]) {
             if name.starts_with('.') || name.contains(['/', '\\', ':']) || name.is_empty() {
                 return Err(Error::lock(format!("`{name}` is not a plain file name")));
             }
@@ -203,34 +198,22 @@ mod tests {
     fn embedded_lock_is_valid_and_of_one_version() {
         let lock = lock().unwrap();
         assert_eq!(lock.files().len(), assets::NAMES.len());
-        assert!(
-            lock.sources()
-                .iter()
-                .all(|source| source.contains(lock.version()))
-        );
+        assert!(lock.sources().iter().all(|source| source.contains(lock.version())));
         let tarball = lock.tarball();
-        assert_eq!(
-            tarball.name(),
-            format!("{}-{}.tgz", tarball.package(), lock.version())
-        );
+        assert_eq!(tarball.name(), format!("{}-{}.tgz", tarball.package(), lock.version()));
         assert!(lock.files().iter().all(|file| !file.license().is_empty()));
     }
 
     #[test]
     fn digest_changes_with_any_file() {
         let changed = EMBEDDED.replace("cc36e3ca", "cc36e3cb");
-        assert_ne!(
-            Lock::parse(&changed).unwrap().digest(),
-            lock().unwrap().digest()
-        );
+        assert_ne!(Lock::parse(&changed).unwrap().digest(), lock().unwrap().digest());
     }
 
     #[track_caller]
     fn refused(from: &str, to: &str) -> String {
         assert!(EMBEDDED.contains(from), "{from}");
-        Lock::parse(&EMBEDDED.replace(from, to))
-            .unwrap_err()
-            .to_string()
+        Lock::parse(&EMBEDDED.replace(from, to)).unwrap_err().to_string()
     }
 
     #[test]
@@ -253,10 +236,7 @@ mod tests {
              (959821800 bytes, at most 268435456)"
         );
         assert_eq!(
-            refused(
-                "https://cdn.jsdelivr.net/npm",
-                "http://cdn.jsdelivr.net/npm"
-            ),
+            refused("https://cdn.jsdelivr.net/npm", "http://cdn.jsdelivr.net/npm"),
             "the asset lock is not valid: source \
              `http://cdn.jsdelivr.net/npm/pyodide@314.0.7/{file}` is not an HTTPS address with \
              `{file}` in it"

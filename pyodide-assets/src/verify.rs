@@ -35,9 +35,7 @@ pub(crate) fn verify_locked(lock: &Lock, dir: &Path) -> Verification {
         name: file.name().to_owned(),
         problem: assets::read(dir, file).err(),
     };
-    Verification {
-        files: lock.files().iter().map(check).collect(),
-    }
+    Verification { files: lock.files().iter().map(check).collect() }
 }
 
 impl Verification {

@@ -35,12 +35,7 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
             let mut stderr = io::stderr();
             match report.fetched() {
                 [] => writeln!(stderr, "everything is in `{}` already", dir.display())?,
-                files => writeln!(
-                    stderr,
-                    "fetched {} files to `{}`",
-                    files.len(),
-                    dir.display()
-                )?,
+                files => writeln!(stderr, "fetched {} files to `{}`", files.len(), dir.display())?,
             }
         }
         AssetsCommand::Verify => {
@@ -62,9 +57,7 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
 
 fn options() -> FetchOptions {
     #[expect(clippy::disallowed_methods, reason = "the command's own setting")]
-    let source = std::env::var(SOURCE_VARIABLE)
-        .ok()
-        .filter(|source| !source.is_empty());
+    let source = std::env::var(SOURCE_VARIABLE).ok().filter(|source| !source.is_empty());
     match source {
         Some(source) => FetchOptions::default().sources([source]),
         None => FetchOptions::default(),
@@ -74,9 +67,5 @@ fn options() -> FetchOptions {
 fn progress() -> Box<dyn Progress> {
     #[expect(clippy::disallowed_methods, reason = "the command's own setting")]
     let quiet = std::env::var_os("CI").is_some();
-    if quiet || !io::stderr().is_terminal() {
-        Box::new(Silent)
-    } else {
-        Box::new(Bar::stderr())
-    }
+    if quiet || !io::stderr().is_terminal() { Box::new(Silent) } else { Box::new(Bar::stderr()) }
 }

@@ -27,18 +27,11 @@ pub(super) fn doctor(assets: Option<&Path>) -> Result<ExitCode> {
     let engine = Engine::from_assets(&dir)?;
     match engine.image_path() {
         Some(path) => writeln!(out, "image      {}", path.display())?,
-        None => writeln!(
-            out,
-            "image      in memory only: `{}` is not writable",
-            dir.display()
-        )?,
+        None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
     }
     let sandbox = Sandbox::builder(&engine).build()?;
     let execution = blocking::run(&sandbox, "import sys; sys.version")?;
-    let version = execution
-        .value()
-        .and_then(|value| value.as_str())
-        .unwrap_or("did not answer");
+    let version = execution.value().and_then(|value| value.as_str()).unwrap_or("did not answer");
     writeln!(out, "Python     {version}")?;
     writeln!(
         out,

@@ -41,6 +41,7 @@ pub(super) fn status(execution: &Execution) -> ExitCode {
         Outcome::Completed(_) => ExitCode::SUCCESS,
         Outcome::Exited(code) => ExitCode::from(code.to_le_bytes()[0]),
         Outcome::Terminated(Termination::Interrupted) => INTERRUPTED.into(),
+        Outcome::Terminated(Termination::Died { .. }) => DIED.into(),
         Outcome::Terminated(_) => LIMIT.into(),
         _ => RAISED.into(),
     }
@@ -48,7 +49,5 @@ pub(super) fn status(execution: &Execution) -> ExitCode {
 
 /// The reader of a pipe went away, as `| head` does: no failure of ours.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

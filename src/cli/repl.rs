@@ -30,15 +30,8 @@ pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode>
         let _ = editor.load_history(history);
     }
     let version = session.run("import sys; sys.version.split()[0]")?;
-    let version = version
-        .value()
-        .and_then(|value| value.as_str())
-        .unwrap_or_default()
-        .to_owned();
-    writeln!(
-        io::stderr(),
-        "Python {version} in isolet; Ctrl-D or exit() ends it"
-    )?;
+    let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
     let status = loop {
         let Some(code) = read_cell(&mut editor, &mut session)? else {
             break ExitCode::SUCCESS;
@@ -72,10 +65,7 @@ pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode>
 }
 
 fn replace(sandbox: &Sandbox) -> Result<Session> {
-    writeln!(
-        io::stderr(),
-        "the session was lost with its variables; this is a new one"
-    )?;
+    writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
     Ok(Session::new(sandbox)?)
 }
 

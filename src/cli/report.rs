@@ -64,10 +64,7 @@ impl<'a> RunReport<'a> {
         };
         Self {
             status,
-            success: matches!(
-                execution.outcome(),
-                Outcome::Completed(_) | Outcome::Exited(0)
-            ),
+            success: matches!(execution.outcome(), Outcome::Completed(_) | Outcome::Exited(0)),
             stdout: execution.stdout(),
             stderr: execution.stderr(),
             value: execution.value(),
@@ -95,19 +92,13 @@ impl<'a> RunReport<'a> {
 
 impl<'a> Exception<'a> {
     fn new(exception: &'a PyException) -> Self {
-        let args = exception
-            .args_json
-            .clone()
-            .and_then(|json| RawValue::from_string(json).ok());
+        let args = exception.args_json.clone().and_then(|json| RawValue::from_string(json).ok());
         Self {
             r#type: &exception.type_name,
             message: &exception.message,
             args,
             traceback: &exception.traceback,
-            cause: exception
-                .cause
-                .as_deref()
-                .map(|cause| Box::new(Self::new(cause))),
+            cause: exception.cause.as_deref().map(|cause| Box::new(Self::new(cause))),
         }
     }
 }
@@ -118,25 +109,18 @@ impl<'a> Diagnostics<'a> {
             Outcome::Raised(exception) => {
                 (exception.type_name.as_str(), exception.to_string(), None)
             }
-            Outcome::Exited(code) if *code != 0 => (
-                "SystemExit",
-                format!("the guest exited with status {code}"),
-                None,
-            ),
+            Outcome::Exited(code) if *code != 0 => {
+                ("SystemExit", format!("the guest exited with status {code}"), None)
+            }
             Outcome::Terminated(termination) => match termination {
-                Termination::Deadline { limit, .. } => (
-                    "TIMEOUT",
-                    termination.to_string(),
-                    Some(limit.as_secs_f64()),
-                ),
+                Termination::Deadline { limit, .. } => {
+                    ("TIMEOUT", termination.to_string(), Some(limit.as_secs_f64()))
+                }
+                Termination::Died { .. } => ("WORKER_DIED", termination.to_string(), None),
                 _ => ("INTERRUPTED", termination.to_string(), None),
             },
             _ => ("VALUE", execution.value_error()?.to_owned(), None),
         };
-        Some(Self {
-            error_type,
-            message,
-            timeout_seconds,
-        })
+        Some(Self { error_type, message, timeout_seconds })
     }
 }

@@ -99,10 +99,7 @@ fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result
     if let Some(code) = code {
         // With -c there is no file: whatever stands in its place is the first argument.
         let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
-        return Ok(Cell::new(code)
-            .name("<string>")
-            .argv(argv)
-            .stdin(inherited_stdin()));
+        return Ok(Cell::new(code).name("<string>").argv(argv).stdin(inherited_stdin()));
     }
     match file.as_deref() {
         None if io::stdin().is_terminal() => {
@@ -110,22 +107,15 @@ fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result
         }
         None | Some("-") => {
             let mut bytes = Vec::new();
-            io::stdin()
-                .read_to_end(&mut bytes)
-                .context("cannot read standard input")?;
+            io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
             let argv = ["-".to_owned()].into_iter().chain(rest);
-            Ok(Cell::new(text(bytes, "standard input")?)
-                .name("<stdin>")
-                .argv(argv))
+            Ok(Cell::new(text(bytes, "standard input")?).name("<stdin>").argv(argv))
         }
         Some(path) => {
             let bytes = std::fs::read(path).with_context(|| format!("cannot read `{path}`"))?;
             let argv = [path.to_owned()].into_iter().chain(rest);
             let code = text(bytes, &format!("`{path}`"))?;
-            Ok(Cell::new(code)
-                .script(path)
-                .argv(argv)
-                .stdin(inherited_stdin()))
+            Ok(Cell::new(code).script(path).argv(argv).stdin(inherited_stdin()))
         }
     }
 }
@@ -136,15 +126,10 @@ fn inherited_stdin() -> Stdin {
 
 fn text(bytes: Vec<u8>, name: &str) -> Result<String> {
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(text
-            .strip_prefix('\u{feff}')
-            .map_or_else(|| text.clone(), str::to_owned)),
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned)),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            bail!(
-                "{name} is not UTF-8: byte {at} is {:#04x}",
-                error.as_bytes()[at]
-            )
+            bail!("{name} is not UTF-8: byte {at} is {:#04x}", error.as_bytes()[at])
         }
     }
 }

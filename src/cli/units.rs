@@ -14,9 +14,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// Reads a size in bytes: `4096`, `64KiB`, `16MiB`, `1GB`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,

@@ -28,6 +28,7 @@ deno_core::extension!(
         ops::boot::op_isolet_image_save,
         ops::run::op_isolet_frame_take,
         ops::run::op_isolet_reply,
+        ops::run::op_isolet_exited,
         ops::run::op_isolet_interrupted,
     ],
     esm_entry_point = "ext:isolet/80_session.js",

@@ -116,11 +116,7 @@ impl Image {
 
     /// What Pyodide has to know besides the memory.
     pub(crate) fn config(&self) -> &str {
-        let bytes = self
-            .0
-            .file
-            .get(self.0.layout.config.clone())
-            .unwrap_or_default();
+        let bytes = self.0.file.get(self.0.layout.config.clone()).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
@@ -145,11 +141,7 @@ impl Image {
     }
 
     fn verified(file: Vec<u8>, path: Option<PathBuf>, key: Digest) -> Result<Self, Error> {
-        let name = path
-            .as_deref()
-            .unwrap_or(Path::new("in memory"))
-            .display()
-            .to_string();
+        let name = path.as_deref().unwrap_or(Path::new("in memory")).display().to_string();
         let wrong = |what: String| {
             Error::new(
                 ErrorKind::Assets,
@@ -158,22 +150,16 @@ impl Image {
                 ),
             )
         };
-        let header = file.get(..MAGIC.len() + 64).ok_or_else(|| {
-            wrong(format!(
-                "ends after {} bytes, inside its header",
-                file.len()
-            ))
-        })?;
+        let header = file
+            .get(..MAGIC.len() + 64)
+            .ok_or_else(|| wrong(format!("ends after {} bytes, inside its header", file.len())))?;
         let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
         let contents = &file[header.len()..];
         let digest = Digest::of(contents);
         if digest.as_bytes() != found_digest {
-            let expected: String = found_digest
-                .iter()
-                .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-            return Err(wrong(format!(
-                "has the wrong sha256 (expected {expected}, got {digest})"
-            )));
+            let expected: String =
+                found_digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+            return Err(wrong(format!("has the wrong sha256 (expected {expected}, got {digest})")));
         }
         if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
             return Err(wrong(format!("is not the one of key {key}")));
@@ -197,10 +183,7 @@ fn clear(memory: &mut [u8]) {
 fn key(assets: &Assets) -> Digest {
     let mut inputs = Vec::new();
     inputs.extend_from_slice(assets.digest().as_bytes());
-    for part in [env!("CARGO_PKG_VERSION"), v8_version()]
-        .into_iter()
-        .chain(glue_sources())
-    {
+    for part in [env!("CARGO_PKG_VERSION"), v8_version()].into_iter().chain(glue_sources()) {
         push_number(&mut inputs, part.len());
         inputs.extend_from_slice(part.as_bytes());
     }
@@ -249,9 +232,5 @@ fn layout(file: &[u8], start: usize) -> Option<Layout> {
         runs.push((first, at..end));
         at = end;
     }
-    (at == file.len()).then_some(Layout {
-        config,
-        memory_bytes,
-        runs,
-    })
+    (at == file.len()).then_some(Layout { config, memory_bytes, runs })
 }

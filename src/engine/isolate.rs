@@ -48,6 +48,7 @@ pub(crate) struct State {
     pub(crate) entry_points: Option<EntryPoints>,
     pub(crate) frame: Option<Vec<u8>>,
     pub(crate) reply: Option<(Result<Report, String>, u64)>,
+    pub(crate) exited: Option<i32>,
     pub(crate) max_value_bytes: u64,
 }
 
@@ -64,11 +65,7 @@ pub(crate) fn spawn(parts: Parts, image: Image) -> Result<Link, Error> {
     let (commands, mut requests) = mpsc::unbounded_channel();
     let (answers, replies) = mpsc::unbounded_channel();
     let control = Arc::new(IsolateControl::default());
-    let link = Link {
-        commands,
-        replies,
-        control: Arc::clone(&control) as Arc<dyn Control>,
-    };
+    let link = Link { commands, replies, control: Arc::clone(&control) as Arc<dyn Control> };
     on_isolate_thread(async move || {
         let mut isolate = match Isolate::boot(parts, Some(image), control).await {
             Ok(isolate) => isolate,
@@ -94,18 +91,13 @@ pub(crate) fn capture_memory(parts: Parts) -> Result<SavedMemory, Error> {
     let control = Arc::new(IsolateControl::default());
     on_isolate_thread(async move || {
         let saved = match Isolate::boot(parts, None, control).await {
-            Ok(isolate) => isolate
-                .state(|state| state.saved.take())
-                .ok_or_else(String::new),
+            Ok(isolate) => isolate.state(|state| state.saved.take()).ok_or_else(String::new),
             Err(reason) => Err(reason),
         };
         let _ = sender.send(saved);
     })?;
     let failed = |reason: &str| {
-        Error::new(
-            ErrorKind::Start,
-            format!("the memory image cannot be made: {reason}"),
-        )
+        Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
     };
     match receiver.recv() {
         Ok(Ok(saved)) => Ok(saved),
@@ -118,18 +110,12 @@ pub(crate) fn capture_memory(parts: Parts) -> Result<SavedMemory, Error> {
 fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
     let run = move || {
         // Without an event loop the channel closes, which the session reports.
-        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-        {
+        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
             runtime.block_on(main());
         }
     };
     platform::spawn(run).map_err(|error| {
-        Error::new(
-            ErrorKind::Start,
-            format!("the isolate's thread cannot start: {error}"),
-        )
+        Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
     })
 }
 
@@ -165,6 +151,7 @@ impl Isolate {
             entry_points: None,
             frame: None,
             reply: None,
+            exited: None,
             max_value_bytes: parts.max_value_bytes,
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
@@ -181,11 +168,7 @@ impl Isolate {
             .clone()
             .ok_or("the engine's JavaScript did not load")?;
         let create_module = load_default_export(&mut runtime, &asm).await?;
-        let mut isolate = Self {
-            runtime,
-            entry_points,
-            control,
-        };
+        let mut isolate = Self { runtime, entry_points, control };
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
             let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();
@@ -234,18 +217,14 @@ impl Isolate {
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length]).await {
             Called::Stopped => Reply::Terminated,
-            Called::Threw(error) => {
-                Reply::Failed(format!("the interpreter broke during the run: {error}"))
-            }
-            Called::Returned => match self.state(|state| state.reply.take()) {
-                Some((Ok(report), memory_bytes)) => Reply::Done {
-                    report,
-                    memory_bytes,
-                },
-                Some((Err(reason), _)) => {
-                    Reply::Failed(format!("the guest's report cannot be read: {reason}"))
+            Called::Threw(error) => Reply::Failed(first_line(&error)),
+            Called::Returned => match self.state(|state| (state.reply.take(), state.exited)) {
+                (_, Some(status)) => Reply::Exited(status),
+                (Some((Ok(report), memory_bytes)), None) => Reply::Done { report, memory_bytes },
+                (Some((Err(reason), _)), None) => {
+                    Reply::Failed(format!("its report cannot be read: {reason}"))
                 }
-                None => Reply::Failed("the guest ended the run without a report".to_owned()),
+                (None, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
     }
@@ -284,6 +263,11 @@ impl Isolate {
     }
 }
 
+/// What an error says without the stack that follows.
+fn first_line(error: &str) -> String {
+    error.lines().next().unwrap_or_default().to_owned()
+}
+
 /// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
 /// waits, as everywhere, until its deadline or an interrupt.
 async fn settle<F>(runtime: &mut JsRuntime, call: &mut Pin<Box<F>>) -> Result<(), CoreError>
@@ -300,9 +284,7 @@ where
         {
             return Poll::Ready(Err(error));
         }
-        call.as_mut()
-            .poll(context)
-            .map(|result| result.map(drop).map_err(CoreError::from))
+        call.as_mut().poll(context).map(|result| result.map(drop).map_err(CoreError::from))
     })
     .await
 }
@@ -314,22 +296,14 @@ async fn load_default_export(
     let text = |error: CoreError| error.to_string();
     let specifier = deno_core::resolve_url("isolet:pyodide.asm.mjs").map_err(|e| e.to_string())?;
     let source = String::from_utf8(source.to_vec()).map_err(|error| error.to_string())?;
-    let id = runtime
-        .load_side_es_module_from_code(&specifier, source)
-        .await
-        .map_err(text)?;
+    let id = runtime.load_side_es_module_from_code(&specifier, source).await.map_err(text)?;
     let evaluated = runtime.mod_evaluate(id);
-    runtime
-        .run_event_loop(PollEventLoopOptions::default())
-        .await
-        .map_err(text)?;
+    runtime.run_event_loop(PollEventLoopOptions::default()).await.map_err(text)?;
     evaluated.await.map_err(text)?;
     let namespace = runtime.get_module_namespace(id).map_err(text)?;
     deno_core::scope!(scope, runtime);
     let namespace = v8::Local::new(scope, namespace);
     let key = v8::String::new(scope, "default").ok_or("a string cannot be made")?;
-    let export = namespace
-        .get(scope, key.into())
-        .ok_or("the module has no default export")?;
+    let export = namespace.get(scope, key.into()).ok_or("the module has no default export")?;
     Ok(v8::Global::new(scope, export))
 }

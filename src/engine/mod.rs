@@ -60,12 +60,7 @@ impl Engine {
             .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
         let wasm = SharedWasm::default();
         let image = Image::load_or_build(&assets, &assets_dir, &wasm)?;
-        Ok(Self(Arc::new(Inner {
-            assets,
-            assets_dir,
-            wasm,
-            image,
-        })))
+        Ok(Self(Arc::new(Inner { assets, assets_dir, wasm, image })))
     }
 
     /// Returns the directory that the assets were read from.
@@ -82,26 +77,14 @@ impl Engine {
 
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_value_bytes: u64) -> Result<Link, Error> {
-        let Inner {
-            assets,
-            wasm,
-            image,
-            ..
-        } = &*self.0;
-        let parts = Parts {
-            assets: assets.clone(),
-            wasm: Arc::clone(wasm),
-            host,
-            max_value_bytes,
-        };
+        let Inner { assets, wasm, image, .. } = &*self.0;
+        let parts = Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host, max_value_bytes };
         isolate::spawn(parts, image.clone())
     }
 }
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
-            .field("assets_dir", &self.0.assets_dir)
-            .finish_non_exhaustive()
+        f.debug_struct("Engine").field("assets_dir", &self.0.assets_dir).finish_non_exhaustive()
     }
 }

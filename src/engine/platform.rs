@@ -31,9 +31,7 @@ pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
     };
     let (answer, started) = mpsc::channel();
     let lost = || io::Error::other("the engine's thread has ended");
-    requests
-        .send((Box::new(task), answer))
-        .map_err(|_| lost())?;
+    requests.send((Box::new(task), answer)).map_err(|_| lost())?;
     started.recv().map_err(|_| lost())?
 }
 
@@ -51,9 +49,7 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
             let _ = answer.send(thread.map(drop));
         }
     };
-    std::thread::Builder::new()
-        .name("isolet-engine".to_owned())
-        .spawn(serve)?;
+    std::thread::Builder::new().name("isolet-engine".to_owned()).spawn(serve)?;
     Ok(requests)
 }
 

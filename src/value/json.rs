@@ -58,10 +58,7 @@ mod tests {
     fn keys_and_numbers_are_written_as_json_dumps_writes_them() {
         let value = Value::Dict(vec![
             (Value::Int(1), Value::Float(f64::NAN)),
-            (
-                Value::None,
-                Value::List(vec![Value::Float(2.0), Value::Bool(false)]),
-            ),
+            (Value::None, Value::List(vec![Value::Float(2.0), Value::Bool(false)])),
             (Value::Bool(true), Value::BigInt((1i128 << 100).into())),
         ]);
         assert_eq!(

@@ -120,9 +120,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let taken = rest
-            .get(..length)
-            .ok_or(DecodeError::Truncated(self.bytes.len()))?;
+        let taken = rest.get(..length).ok_or(DecodeError::Truncated(self.bytes.len()))?;
         self.at += length;
         Ok(taken)
     }
@@ -263,28 +261,19 @@ mod tests {
     #[test]
     fn a_false_length_fails_without_reserving_it() {
         assert_eq!(decode(b"[\xff\xff\xff\x7f"), Err(DecodeError::Truncated(5)));
-        assert_eq!(
-            decode(b"u\xff\xff\xff\x7fab"),
-            Err(DecodeError::Truncated(7))
-        );
+        assert_eq!(decode(b"u\xff\xff\xff\x7fab"), Err(DecodeError::Truncated(7)));
         assert_eq!(decode(b"i\x01"), Err(DecodeError::Truncated(2)));
     }
 
     #[test]
     fn code_objects_and_references_are_refused() {
         assert_eq!(decode(b"c"), Err(DecodeError::Tag { tag: b'c', at: 0 }));
-        assert_eq!(
-            decode(b"r\0\0\0\0"),
-            Err(DecodeError::Tag { tag: b'r', at: 0 })
-        );
+        assert_eq!(decode(b"r\0\0\0\0"), Err(DecodeError::Tag { tag: b'r', at: 0 }));
         assert_eq!(decode(b"NN"), Err(DecodeError::Trailing(1)));
     }
 
     #[test]
     fn deep_nesting_is_an_error_and_no_stack_overflow() {
-        assert_eq!(
-            decode(&b"[\x01\0\0\0".repeat(100_000)),
-            Err(DecodeError::Depth)
-        );
+        assert_eq!(decode(&b"[\x01\0\0\0".repeat(100_000)), Err(DecodeError::Depth));
     }
 }

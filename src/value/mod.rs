@@ -55,10 +55,7 @@ impl Value {
 
     /// Returns a `float`, or an `int` as the nearest one.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "the nearest float is what is promised"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "the nearest float is what is promised")]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Float(number) => Some(*number),
@@ -89,10 +86,9 @@ impl Value {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {
-            Self::Dict(items) => items
-                .iter()
-                .find(|(name, _)| name.as_str() == Some(key))
-                .map(|(_, value)| value),
+            Self::Dict(items) => {
+                items.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
+            }
             _ => None,
         }
     }

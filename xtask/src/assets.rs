@@ -14,21 +14,14 @@ pub(crate) fn fetch() -> Result<()> {
     if let Ok(source) = env::var("ISOLET_ASSETS_URL") {
         options = options.sources([source]);
     }
-    let mut progress: Box<dyn Progress> = if env::var_os("CI").is_some() {
-        Box::new(Silent)
-    } else {
-        Box::new(Bar::stderr())
-    };
+    let mut progress: Box<dyn Progress> =
+        if env::var_os("CI").is_some() { Box::new(Silent) } else { Box::new(Bar::stderr()) };
     let report = fetch_assets(&process::assets_dir(), &options, &mut *progress)?;
     drop(progress);
     if let Some(origin) = report.origin() {
         let version = isolet_pyodide_assets::lock()?.version();
         let count = report.fetched().len();
-        let way = if origin == Origin::Npm {
-            "with npm"
-        } else {
-            "by download"
-        };
+        let way = if origin == Origin::Npm { "with npm" } else { "by download" };
         eprintln!("fetched {count} files of Pyodide {version} {way}");
     }
     Ok(())
@@ -40,9 +33,5 @@ pub(crate) fn verify() -> Result<ExitCode> {
     for file in verification.files() {
         eprintln!("{file}");
     }
-    Ok(if verification.is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(2)
-    })
+    Ok(if verification.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }

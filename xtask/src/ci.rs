@@ -41,12 +41,7 @@ fn clippy() -> Result<ExitCode> {
         return Ok(code);
     }
     // The workspace turns this crate's features on; users of the library may not.
-    let bare = [
-        "clippy",
-        "--package",
-        "isolet-pyodide-assets",
-        "--no-default-features",
-    ];
+    let bare = ["clippy", "--package", "isolet-pyodide-assets", "--no-default-features"];
     cargo(bare.iter().chain(&lint))
 }
 

@@ -2,10 +2,7 @@
 //!
 //! One file per command. Avoid adding dependencies: whoever clones the repository waits for them.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "telling a person what happens is this program's job"
-)]
+#![expect(clippy::print_stderr, reason = "telling a person what happens is this program's job")]
 
 mod assets;
 mod ci;
@@ -51,10 +48,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
-    let words: Vec<&str> = args
-        .iter()
-        .map(|arg| arg.to_str().unwrap_or_default())
-        .collect();
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words[..] {
         ["setup"] => setup::run().map(|()| ExitCode::SUCCESS),
         ["run", "--", ..] => run::command(&args[2..]),
@@ -70,10 +64,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         }
         _ => {
             let said = words.join(" ");
-            anyhow::bail!(
-                "`cargo xtask {said}` is not a command\n\n{}",
-                HELP.trim_end()
-            )
+            anyhow::bail!("`cargo xtask {said}` is not a command\n\n{}", HELP.trim_end())
         }
     }
 }

@@ -22,14 +22,8 @@ pub(crate) fn assets_dir() -> PathBuf {
 /// Cargo put this program into `TARGET_DIR/debug`, whatever chose the target directory.
 pub(crate) fn built(name: &str) -> Result<PathBuf> {
     let here = env::current_exe().context("cannot tell where `xtask` itself is")?;
-    let target = here
-        .ancestors()
-        .nth(2)
-        .context("`xtask` is not in a target directory")?;
-    Ok(target
-        .join("release")
-        .join(name)
-        .with_extension(env::consts::EXE_EXTENSION))
+    let target = here.ancestors().nth(2).context("`xtask` is not in a target directory")?;
+    Ok(target.join("release").join(name).with_extension(env::consts::EXE_EXTENSION))
 }
 
 /// A call of the cargo that runs this program, in the repository, as a person would call it.
@@ -64,9 +58,7 @@ pub(crate) fn check(command: &mut Command) -> Result<()> {
 
 /// Runs a command and returns how it ended.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
-    command
-        .status()
-        .with_context(|| format!("cannot run {}", shown(command)))
+    command.status().with_context(|| format!("cannot run {}", shown(command)))
 }
 
 /// The exit code with which to pass a child's end on: its own, or 128 + n after signal n.
@@ -115,20 +107,14 @@ mod tests {
     #[test]
     fn end_of_a_child_is_passed_on() {
         for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
-            assert_eq!(
-                exit_code(status(&mut shell(script)).unwrap()),
-                ExitCode::from(code)
-            );
+            assert_eq!(exit_code(status(&mut shell(script)).unwrap()), ExitCode::from(code));
         }
     }
 
     #[test]
     fn failure_names_the_command() {
         let error = check(&mut shell("exit 3")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`sh -c exit 3` ended with exit status: 3"
-        );
+        assert_eq!(error.to_string(), "`sh -c exit 3` ended with exit status: 3");
         let error = check(&mut Command::new("/nonexistent/program")).unwrap_err();
         assert_eq!(error.to_string(), "cannot run `program`");
     }

@@ -12,8 +12,6 @@ pub(crate) fn run() -> Result<()> {
     assets::fetch()?;
     process::check(process::cargo().args(["build", "--release", "--bin", "isolet"]))?;
     let mut prepare = Command::new(process::built("isolet")?);
-    prepare
-        .args(["assets", "prepare", "--assets"])
-        .arg(process::assets_dir());
+    prepare.args(["assets", "prepare", "--assets"]).arg(process::assets_dir());
     process::check(&mut prepare)
 }

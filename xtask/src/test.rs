@@ -35,11 +35,7 @@ fn examples() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let name = entry.context("cannot read `examples`")?.file_name();
-        names.extend(
-            name.to_string_lossy()
-                .strip_suffix(".rs")
-                .map(str::to_owned),
-        );
+        names.extend(name.to_string_lossy().strip_suffix(".rs").map(str::to_owned));
     }
     names.sort();
     Ok(names)

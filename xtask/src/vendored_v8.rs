@@ -21,19 +21,13 @@ const RELEASES: &str = "https://github.com/denoland/rusty_v8/releases/download";
 pub(crate) fn ensure() -> Result<()> {
     // With one of these set, the crate does not look there.
     let elsewhere = ["RUSTY_V8_ARCHIVE", "RUSTY_V8_MIRROR", "V8_FROM_SOURCE"];
-    let usable = cfg!(all(
-        target_arch = "x86_64",
-        target_os = "linux",
-        target_env = "gnu"
-    ));
+    let usable = cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"));
     if !usable || elsewhere.iter().any(|name| env::var_os(name).is_some()) {
         return Ok(());
     }
     let lock = fs::read_to_string(process::root().join("Cargo.lock"));
     let lock = lock.context("cannot read `Cargo.lock`")?;
-    let Some(wanted) = locked_version(&lock, "v8") else {
-        bail!("`Cargo.lock` has no `v8`")
-    };
+    let Some(wanted) = locked_version(&lock, "v8") else { bail!("`Cargo.lock` has no `v8`") };
     if wanted != VERSION {
         eprintln!(
             "warning: `{DIR}` holds V8 {VERSION} and `Cargo.lock` wants {wanted}, so the build \
@@ -66,9 +60,7 @@ fn install(source: &Path, target: &Path) -> Result<()> {
              `git checkout {DIR}` restores it"
         );
     }
-    let dir = target
-        .parent()
-        .context("the cargo home has no place for V8")?;
+    let dir = target.parent().context("the cargo home has no place for V8")?;
     let temporary = dir.join(format!("{}.tmp", std::process::id()));
     fs::create_dir_all(dir)
         .and_then(|()| write(&temporary, &archive))
@@ -102,10 +94,7 @@ fn cached_name(version: &str) -> String {
 fn locked_version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
-    lines
-        .next()?
-        .strip_prefix("version = \"")?
-        .strip_suffix('"')
+    lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
 #[cfg(test)]

@@ -18,11 +18,7 @@ impl DirLock {
     pub(super) fn acquire(dir: &Path, progress: &mut dyn Progress) -> Result<Self, Error> {
         let path = dir.join(NAME);
         let failed = |cause| Error::write(&path, cause);
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
+        let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

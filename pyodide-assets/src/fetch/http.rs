@@ -38,9 +38,7 @@ pub(super) fn fetch_files(
         .user_agent(concat!("isolet/", env!("CARGO_PKG_VERSION")))
         .build();
     let agent = config.new_agent();
-    files
-        .iter()
-        .try_for_each(|file| fetch_file(&agent, file, dir, sources, progress))
+    files.iter().try_for_each(|file| fetch_file(&agent, file, dir, sources, progress))
 }
 
 fn fetch_file(
@@ -53,14 +51,7 @@ fn fetch_file(
     let mut said: Vec<(String, String)> = Vec::new();
     for source in sources {
         let url = url(source, file.name());
-        match (Download {
-            agent,
-            file,
-            url: &url,
-            progress,
-        })
-        .run(dir)
-        {
+        match (Download { agent, file, url: &url, progress }).run(dir) {
             Ok(()) => return Ok(()),
             Err(Stop::Failed(failure)) => return Err(failure),
             // Without a network every source says the same; once is enough.
@@ -70,10 +61,7 @@ fn fetch_file(
             },
         }
     }
-    let said: Vec<_> = said
-        .iter()
-        .map(|(urls, reason)| format!("{urls}: {reason}"))
-        .collect();
+    let said: Vec<_> = said.iter().map(|(urls, reason)| format!("{urls}: {reason}")).collect();
     Err(Failure::Remote(said.join(", ")))
 }
 
@@ -153,16 +141,11 @@ impl Download<'_> {
 
     /// Asks for what is missing and appends what comes.
     fn request(&mut self, part: &mut Part<'_>) -> Result<Ending, Stop> {
-        let mut request = self
-            .agent
-            .get(self.url)
-            .header(header::ACCEPT_ENCODING, "identity");
+        let mut request = self.agent.get(self.url).header(header::ACCEPT_ENCODING, "identity");
         if part.length() > 0 {
             request = request.header(header::RANGE, format!("bytes={}-", part.length()));
         }
-        let response = request
-            .call()
-            .map_err(|error| Stop::Unavailable(words(error)))?;
+        let response = request.call().map_err(|error| Stop::Unavailable(words(error)))?;
         let start = match response.status() {
             StatusCode::OK => 0,
             StatusCode::PARTIAL_CONTENT if continues(&response, part, self.file) => part.length(),
@@ -170,14 +153,10 @@ impl Download<'_> {
                 if part.length() > 0 =>
             {
                 part.restart()?;
-                return Ok(Ending::BrokenOff(
-                    "the server does not continue a download".to_owned(),
-                ));
+                return Ok(Ending::BrokenOff("the server does not continue a download".to_owned()));
             }
             status => {
-                return Err(Stop::Unavailable(format!(
-                    "the server answers with status {status}"
-                )));
+                return Err(Stop::Unavailable(format!("the server answers with status {status}")));
             }
         };
         if let Some(offered) = response.body().content_length()
@@ -231,12 +210,7 @@ impl Download<'_> {
 
 /// Whether a partial answer is exactly the rest of the file.
 fn continues(response: &Response<Body>, part: &Part<'_>, file: &LockedFile) -> bool {
-    let expected = format!(
-        "bytes {}-{}/{}",
-        part.length(),
-        file.size() - 1,
-        file.size()
-    );
+    let expected = format!("bytes {}-{}/{}", part.length(), file.size() - 1, file.size());
     let range = response.headers().get(header::CONTENT_RANGE);
     part.length() > 0 && range.is_some_and(|range| range == expected.as_str())
 }

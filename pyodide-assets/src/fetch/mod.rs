@@ -70,10 +70,7 @@ pub enum Origin {
 }
 
 impl FetchReport {
-    const NOTHING: Self = Self {
-        fetched: Vec::new(),
-        origin: None,
-    };
+    const NOTHING: Self = Self { fetched: Vec::new(), origin: None };
 
     /// The names of the files that were fetched, none if all were right already.
     #[must_use]
@@ -127,10 +124,7 @@ pub(crate) fn fetch_locked(
     }
     let origin = fetch_files(lock, &wrong, dir, options, npm, progress)?;
     let fetched = wrong.iter().map(|file| file.name().to_owned()).collect();
-    Ok(FetchReport {
-        fetched,
-        origin: Some(origin),
-    })
+    Ok(FetchReport { fetched, origin: Some(origin) })
 }
 
 fn fetch_files(
@@ -165,10 +159,7 @@ fn fetch_files(
 }
 
 fn wrong_files<'a>(lock: &'a Lock, dir: &Path) -> Vec<&'a LockedFile> {
-    lock.files()
-        .iter()
-        .filter(|file| assets::read(dir, file).is_err())
-        .collect()
+    lock.files().iter().filter(|file| assets::read(dir, file).is_err()).collect()
 }
 
 /// Why one way of fetching did not work.

@@ -49,17 +49,8 @@ fn pack(
     let child = Command::new(npm)
         .arg("pack")
         .arg(format!("{}@{}", tarball.package(), lock.version()))
-        .args([
-            "--pack-destination",
-            ".",
-            "--ignore-scripts",
-            "--loglevel=error",
-        ])
-        .args([
-            "--no-progress",
-            "--no-update-notifier",
-            "--fetch-timeout=60000",
-        ])
+        .args(["--pack-destination", ".", "--ignore-scripts", "--loglevel=error"])
+        .args(["--no-progress", "--no-update-notifier", "--fetch-timeout=60000"])
         .args([
             "--fetch-retries=1",
             "--fetch-retry-mintimeout=500",
@@ -78,10 +69,7 @@ fn pack(
         })?;
     let (status, complaint) = finish(child).map_err(Failure::Remote)?;
     if !status.success() {
-        return Err(Failure::Remote(format!(
-            "npm said `{}`",
-            one_line(&complaint, status)
-        )));
+        return Err(Failure::Remote(format!("npm said `{}`", one_line(&complaint, status))));
     }
     progress.finish();
     let mut archive = Vec::new();
@@ -105,9 +93,7 @@ fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
         scope.spawn(|| {
             if let Some(mut stderr) = stderr {
                 // What cannot be read is missing from a message, no more; the rest must be drained.
-                let _ = (&mut stderr)
-                    .take(MAX_COMPLAINT_BYTES)
-                    .read_to_end(&mut complaint);
+                let _ = (&mut stderr).take(MAX_COMPLAINT_BYTES).read_to_end(&mut complaint);
                 let _ = io::copy(&mut stderr, &mut io::sink());
             }
         });
@@ -118,10 +104,7 @@ fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
             }
             if Instant::now() > deadline {
                 child.kill().and_then(|()| child.wait()).map_err(lost)?;
-                return Err(format!(
-                    "npm was not done after {} seconds",
-                    TIMEOUT.as_secs()
-                ));
+                return Err(format!("npm was not done after {} seconds", TIMEOUT.as_secs()));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -133,10 +116,7 @@ fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
 fn one_line(complaint: &str, status: ExitStatus) -> String {
     let lines = complaint.lines().map(|line| {
         let line = line.trim();
-        line.strip_prefix("npm error")
-            .or(line.strip_prefix("npm ERR!"))
-            .unwrap_or(line)
-            .trim()
+        line.strip_prefix("npm error").or(line.strip_prefix("npm ERR!")).unwrap_or(line).trim()
     });
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
     let detail = |line: &&&str| {
@@ -169,20 +149,14 @@ fn unpack(
         let Some(name) = path.strip_prefix(b"package/") else {
             continue;
         };
-        let Some(at) = missing
-            .iter()
-            .position(|file| file.name().as_bytes() == name)
-        else {
+        let Some(at) = missing.iter().position(|file| file.name().as_bytes() == name) else {
             continue;
         };
         let file = missing.swap_remove(at);
         place::write(&mut entry, dir, file, progress)?;
     }
     if let Some(file) = missing.first() {
-        return Err(Failure::Remote(format!(
-            "npm's archive has no `{}`",
-            file.name()
-        )));
+        return Err(Failure::Remote(format!("npm's archive has no `{}`", file.name())));
     }
     progress.finish();
     Ok(())
@@ -235,10 +209,7 @@ mod tests {
             "notarget No matching version found for pyodide@9.",
         );
         check("npm error code EX\n", "code EX");
-        check(
-            "env: `node`: No such file or directory\n",
-            "env: 'node': No such file or directory",
-        );
+        check("env: `node`: No such file or directory\n", "env: 'node': No such file or directory");
         check("", "exit status: 1");
         check(&"ä".repeat(300), &format!("{}…", "ä".repeat(200)));
     }

@@ -27,13 +27,7 @@ impl<'a> Part<'a> {
         let options = options.read(true).write(true).create(true).truncate(false);
         let target = options.open(&path).map_err(failed)?;
         let length = target.metadata().map_err(failed)?.len();
-        let mut part = Self {
-            file,
-            path,
-            target,
-            hasher: Sha256::new(),
-            length,
-        };
+        let mut part = Self { file, path, target, hasher: Sha256::new(), length };
         if length >= file.size() {
             part.restart()?;
         }
@@ -71,10 +65,8 @@ impl<'a> Part<'a> {
     /// Forgets every byte.
     pub(super) fn restart(&mut self) -> Result<(), Error> {
         if self.length > 0 {
-            let emptied = self
-                .target
-                .set_len(0)
-                .and_then(|()| self.target.seek(SeekFrom::Start(0)));
+            let emptied =
+                self.target.set_len(0).and_then(|()| self.target.seek(SeekFrom::Start(0)));
             emptied.map_err(|cause| Error::write(&self.path, cause))?;
         }
         self.length = 0;

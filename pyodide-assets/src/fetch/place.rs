@@ -25,9 +25,7 @@ pub(super) fn write(
     // One byte more than expected is enough to see that the digest cannot match.
     let mut source = source.take(file.size() + 1);
     loop {
-        let count = source
-            .read(&mut buffer)
-            .map_err(|cause| Failure::Remote(plain(&cause)))?;
+        let count = source.read(&mut buffer).map_err(|cause| Failure::Remote(plain(&cause)))?;
         let bytes = &buffer[..count];
         if bytes.is_empty() {
             break;
@@ -38,11 +36,7 @@ pub(super) fn write(
     }
     let got = Digest::finish(hasher);
     if got != file.sha256() {
-        return Err(Failure::Remote(wrong_digest(
-            file.name(),
-            file.sha256(),
-            got,
-        )));
+        return Err(Failure::Remote(wrong_digest(file.name(), file.sha256(), got)));
     }
     persist(&target, &temporary.0, &dir.join(file.name()))?;
     Ok(())

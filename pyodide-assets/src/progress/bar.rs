@@ -19,9 +19,7 @@ impl Bar {
     /// Makes a bar that draws on standard error.
     #[must_use]
     pub fn stderr() -> Self {
-        Self {
-            bar: ProgressBar::hidden(),
-        }
+        Self { bar: ProgressBar::hidden() }
     }
 }
 
@@ -31,10 +29,7 @@ impl Progress for Bar {
         let (length, template) = if total == 0 {
             (None, "{spinner} {msg} {elapsed}")
         } else {
-            (
-                Some(total),
-                "{spinner} {msg} {wide_bar} {bytes}/{total_bytes}",
-            )
+            (Some(total), "{spinner} {msg} {wide_bar} {bytes}/{total_bytes}")
         };
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {

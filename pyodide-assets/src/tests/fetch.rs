@@ -37,10 +37,7 @@ fn second_fetch_touches_nothing() {
     fs::remove_file(dir.join(".lock")).unwrap();
     let times = || {
         let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
-        let mut times: Vec<_> = names(&dir)
-            .iter()
-            .map(|name| modified(&dir.join(name)))
-            .collect();
+        let mut times: Vec<_> = names(&dir).iter().map(|name| modified(&dir.join(name))).collect();
         times.push(modified(&dir));
         times
     };
@@ -59,10 +56,7 @@ fn only_the_wrong_file_is_fetched() {
     bytes[77] ^= 0x80;
     fs::write(dir.join(WASM), bytes).unwrap();
     let server = Server::start(|_, _| Answer::Good);
-    assert_eq!(
-        fetch_from(&server.source(), &dir).unwrap().fetched(),
-        [WASM]
-    );
+    assert_eq!(fetch_from(&server.source(), &dir).unwrap().fetched(), [WASM]);
     assert_eq!(server.ranges(WASM), [None]);
     assert_eq!(server.seen().len(), 1);
     assert_complete(&dir);
@@ -106,18 +100,9 @@ fn refused(answer: fn() -> Answer, reason: &str) {
 
 #[test]
 fn useless_answers_are_named() {
-    refused(
-        || Answer::Status(404, ""),
-        "the server answers with status 404 Not Found",
-    );
-    refused(
-        || Answer::Status(503, ""),
-        "the server answers with status 503 Service Unavailable",
-    );
-    refused(
-        || Answer::Instead(vec![7; 12]),
-        "the server has 12 bytes (expected 300000)",
-    );
+    refused(|| Answer::Status(404, ""), "the server answers with status 404 Not Found");
+    refused(|| Answer::Status(503, ""), "the server answers with status 503 Service Unavailable");
+    refused(|| Answer::Instead(vec![7; 12]), "the server has 12 bytes (expected 300000)");
     refused(
         || Answer::Endless(vec![7; 400_000]),
         "the server sends more than the expected 300000 bytes",
@@ -127,14 +112,9 @@ fn useless_answers_are_named() {
 #[test]
 fn next_source_is_tried_and_every_reason_told() {
     let dir = TestDir::new();
-    let closed = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let (closed, empty) = (
-        format!("http://{closed}/{{file}}"),
-        Server::start(|_, _| Answer::Status(404, "")),
-    );
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (closed, empty) =
+        (format!("http://{closed}/{{file}}"), Server::start(|_, _| Answer::Status(404, "")));
     let options = FetchOptions::default().sources([closed.clone(), empty.source()]);
     let fetch = |options: &FetchOptions| {
         fetch_locked(&fake_lock(), &dir, options, OsStr::new(NO_NPM), &mut Silent)
@@ -159,13 +139,7 @@ fn reason_that_two_sources_share_is_told_once() {
     let dir = TestDir::new();
     let server = Server::start(|_, _| Answer::Status(404, ""));
     let options = FetchOptions::default().sources([server.source(), server.source()]);
-    let error = fetch_locked(
-        &fake_lock(),
-        &dir,
-        &options,
-        OsStr::new(NO_NPM),
-        &mut Silent,
-    );
+    let error = fetch_locked(&fake_lock(), &dir, &options, OsStr::new(NO_NPM), &mut Silent);
     let url = server.source().replace("{file}", WASM);
     assert_eq!(
         error.unwrap_err().to_string(),
@@ -180,9 +154,7 @@ fn reason_that_two_sources_share_is_told_once() {
 fn name_that_does_not_exist_is_named() {
     let dir = TestDir::new();
     assert_eq!(
-        fetch_from("http://isolet.invalid", &dir)
-            .unwrap_err()
-            .to_string(),
+        fetch_from("http://isolet.invalid", &dir).unwrap_err().to_string(),
         "cannot fetch Pyodide 1.2.3: `http://isolet.invalid/pyodide.asm.wasm`: the host name \
          cannot be resolved"
     );
@@ -192,13 +164,7 @@ fn name_that_does_not_exist_is_named() {
 fn default_sources_are_the_locks() {
     let dir = TestDir::new();
     let options = FetchOptions::default().npm(Npm::Never);
-    let error = fetch_locked(
-        &fake_lock(),
-        &dir,
-        &options,
-        OsStr::new(NO_NPM),
-        &mut Silent,
-    );
+    let error = fetch_locked(&fake_lock(), &dir, &options, OsStr::new(NO_NPM), &mut Silent);
     let error = error.unwrap_err().to_string();
     let start = "cannot fetch Pyodide 1.2.3: `https://localhost:9/pyodide.asm.wasm`: ";
     assert!(error.starts_with(start), "{error}");
@@ -215,13 +181,8 @@ fn place_that_cannot_be_written_is_named() {
         format!("cannot write `{}`: file exists", file.display())
     );
     assert_eq!(
-        fetch_from(&server.source(), &file.join("dist"))
-            .unwrap_err()
-            .to_string(),
-        format!(
-            "cannot write `{}`: not a directory",
-            file.join("dist").display()
-        )
+        fetch_from(&server.source(), &file.join("dist")).unwrap_err().to_string(),
+        format!("cannot write `{}`: not a directory", file.join("dist").display())
     );
     assert!(server.seen().is_empty());
 }
@@ -250,10 +211,7 @@ fn concurrent_fetches_take_turns() {
     let fetched: usize = thread::scope(|scope| {
         let fetch = || fetch_from(&source, &dir).unwrap().fetched().len();
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(fetch)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .sum()
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!(fetched, assets::NAMES.len());
     assert_eq!(server.seen().len(), assets::NAMES.len());

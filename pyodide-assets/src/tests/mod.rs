@@ -20,11 +20,7 @@ const NO_NPM: &str = "isolet-test-no-such-npm";
 
 /// The content of the fake release's file `name`.
 fn content(name: &str) -> Vec<u8> {
-    let length = if name == "pyodide.asm.wasm" {
-        300_000
-    } else {
-        5_000
-    };
+    let length = if name == "pyodide.asm.wasm" { 300_000 } else { 5_000 };
     let mut state = u32::try_from(name.len()).unwrap();
     let next = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -35,21 +31,14 @@ fn content(name: &str) -> Vec<u8> {
 
 /// The fake release's npm package.
 fn tarball() -> Vec<u8> {
-    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(
-        Vec::new(),
-        flate2::Compression::fast(),
-    ));
-    for name in ["package.json", "pyodide.mjs.map"]
-        .iter()
-        .chain(&assets::NAMES)
-    {
+    let mut archive =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    for name in ["package.json", "pyodide.mjs.map"].iter().chain(&assets::NAMES) {
         let content = content(name);
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
-        archive
-            .append_data(&mut header, format!("package/{name}"), &content[..])
-            .unwrap();
+        archive.append_data(&mut header, format!("package/{name}"), &content[..]).unwrap();
     }
     archive.into_inner().unwrap().finish().unwrap()
 }
@@ -86,10 +75,7 @@ fn names(dir: &Path) -> Vec<String> {
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(name).collect();
     names.sort();
-    names
-        .into_iter()
-        .map(|name| name.into_string().unwrap())
-        .collect()
+    names.into_iter().map(|name| name.into_string().unwrap()).collect()
 }
 
 /// Requires that `dir` holds the fake release, complete, and nothing else but the lock.

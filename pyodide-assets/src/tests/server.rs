@@ -62,12 +62,7 @@ impl Server {
                 let _ = respond(stream, &request, answer(number, &request));
             }
         });
-        Self {
-            address,
-            seen,
-            stop,
-            thread: Some(thread),
-        }
+        Self { address, seen, stop, thread: Some(thread) }
     }
 
     /// The address of the files, for [`FetchOptions::sources`](crate::FetchOptions::sources).
@@ -82,11 +77,7 @@ impl Server {
 
     /// The first bytes asked for in the requests for `file` so far.
     pub(super) fn ranges(&self, file: &str) -> Vec<Option<usize>> {
-        self.seen()
-            .into_iter()
-            .filter(|seen| seen.file == file)
-            .map(|seen| seen.from)
-            .collect()
+        self.seen().into_iter().filter(|seen| seen.file == file).map(|seen| seen.from).collect()
     }
 }
 
@@ -102,10 +93,7 @@ impl Drop for Server {
 }
 
 fn read_request(stream: &TcpStream) -> Seen {
-    let mut seen = Seen {
-        file: String::new(),
-        from: None,
-    };
+    let mut seen = Seen { file: String::new(), from: None };
     for line in BufReader::new(stream).lines() {
         let line = line.unwrap().to_ascii_lowercase();
         if let Some(path) = line.strip_prefix("get /files/") {
@@ -133,18 +121,13 @@ fn respond(mut stream: TcpStream, request: &Seen, answer: Answer) -> std::io::Re
             let length = format!("content-length: {}", rest.len());
             ok(&format!("206 Partial Content\r\n{range}\r\n{length}"), rest)
         }
-        Answer::Good | Answer::Whole => ok(
-            &format!("200 OK\r\ncontent-length: {}", whole.len()),
-            &whole,
-        ),
-        Answer::CutAfter(bytes) => ok(
-            &format!("200 OK\r\ncontent-length: {}", whole.len()),
-            &whole[..bytes],
-        ),
-        Answer::Instead(bytes) => ok(
-            &format!("200 OK\r\ncontent-length: {}", bytes.len()),
-            &bytes,
-        ),
+        Answer::Good | Answer::Whole => {
+            ok(&format!("200 OK\r\ncontent-length: {}", whole.len()), &whole)
+        }
+        Answer::CutAfter(bytes) => {
+            ok(&format!("200 OK\r\ncontent-length: {}", whole.len()), &whole[..bytes])
+        }
+        Answer::Instead(bytes) => ok(&format!("200 OK\r\ncontent-length: {}", bytes.len()), &bytes),
         Answer::Endless(bytes) => ok("200 OK", &bytes),
         Answer::Status(status, headers) => {
             ok(&format!("{status} Test\r\n{headers}content-length: 0"), b"")

@@ -16,11 +16,7 @@ pub(crate) fn op_isolet_entry_points(
     #[scoped] interrupt: v8::Global<v8::Function>,
 ) -> Result<(), OpError> {
     let state = booting(state)?;
-    state.entry_points = Some(EntryPoints {
-        start,
-        handle,
-        interrupt,
-    });
+    state.entry_points = Some(EntryPoints { start, handle, interrupt });
     Ok(())
 }
 
@@ -58,20 +54,14 @@ pub(crate) fn op_isolet_python_source() -> &'static str {
 #[op2(fast)]
 #[number]
 pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<u64, OpError> {
-    let image = booting(state)?
-        .image
-        .as_ref()
-        .ok_or(OpError::Phase("the memory image"))?;
+    let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     Ok(image.memory_bytes() as u64)
 }
 
 #[op2]
 #[string]
 pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpError> {
-    let image = booting(state)?
-        .image
-        .as_ref()
-        .ok_or(OpError::Phase("the memory image"))?;
+    let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     Ok(image.config().to_owned())
 }
 
@@ -81,15 +71,9 @@ pub(crate) fn op_isolet_image_restore(
     state: &mut OpState,
     #[buffer] memory: &mut [u8],
 ) -> Result<(), OpError> {
-    let image = booting(state)?
-        .image
-        .as_ref()
-        .ok_or(OpError::Phase("the memory image"))?;
+    let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     let got = memory.len();
-    image.restore(memory).ok_or(OpError::Size {
-        got,
-        needed: image.memory_bytes(),
-    })
+    image.restore(memory).ok_or(OpError::Size { got, needed: image.memory_bytes() })
 }
 
 /// Takes the memory of an interpreter that was booted to make the image.
@@ -105,9 +89,5 @@ pub(crate) fn op_isolet_image_save(
 
 fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
     let state = state.borrow_mut::<State>();
-    if state.booted {
-        Err(OpError::Phase("what serves the boot"))
-    } else {
-        Ok(state)
-    }
+    if state.booted { Err(OpError::Phase("what serves the boot")) } else { Ok(state) }
 }

@@ -11,11 +11,7 @@ pub(crate) fn op_isolet_entropy(
     state: &OpState,
     #[buffer] buffer: &mut [u8],
 ) -> Result<(), OpError> {
-    match state
-        .borrow::<State>()
-        .host
-        .call(HostRequest::Entropy(buffer))
-    {
+    match state.borrow::<State>().host.call(HostRequest::Entropy(buffer)) {
         HostReply::Failed(reason) => Err(OpError::Host(reason)),
         _ => Ok(()),
     }

@@ -13,15 +13,9 @@ pub(crate) fn op_isolet_frame_take(
     #[buffer] target: &mut [u8],
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
-    let frame = state
-        .frame
-        .take()
-        .ok_or(OpError::Phase("a command frame"))?;
+    let frame = state.frame.take().ok_or(OpError::Phase("a command frame"))?;
     if target.len() != frame.len() {
-        return Err(OpError::Size {
-            got: target.len(),
-            needed: frame.len(),
-        });
+        return Err(OpError::Size { got: target.len(), needed: frame.len() });
     }
     target.copy_from_slice(&frame);
     Ok(())
@@ -37,14 +31,17 @@ pub(crate) fn op_isolet_reply(
     let state = state.borrow_mut::<State>();
     let limit = frame::max_report_bytes(state.max_value_bytes);
     let report = if report.len() as u64 > limit {
-        Err(format!(
-            "it has {} bytes, the limit is {limit}",
-            report.len()
-        ))
+        Err(format!("it has {} bytes, the limit is {limit}", report.len()))
     } else {
         frame::decode(report)
     };
     state.reply = Some((report, memory_bytes));
+}
+
+/// Takes the status that the guest ended its interpreter with.
+#[op2(fast)]
+pub(crate) fn op_isolet_exited(state: &mut OpState, #[smi] status: i32) {
+    state.borrow_mut::<State>().exited = Some(status);
 }
 
 /// Takes the interrupt that the host asked for, if it did. Called by every signal check of CPython.

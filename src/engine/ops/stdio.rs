@@ -9,30 +9,16 @@ use crate::waist::{HostReply, HostRequest};
 
 #[op2(fast)]
 pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] bytes: &[u8]) {
-    let stream = if stream == 2 {
-        Stream::Stderr
-    } else {
-        Stream::Stdout
-    };
-    state
-        .borrow::<State>()
-        .host
-        .call(HostRequest::Write(stream, bytes));
+    let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
+    state.borrow::<State>().host.call(HostRequest::Write(stream, bytes));
 }
 
 /// Writes a line of `console` output.
 #[op2(fast)]
 pub(crate) fn op_isolet_console(state: &OpState, #[smi] stream: u32, #[string] line: &str) {
-    let stream = if stream == 2 {
-        Stream::Stderr
-    } else {
-        Stream::Stdout
-    };
+    let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     let line = format!("{line}\n");
-    state
-        .borrow::<State>()
-        .host
-        .call(HostRequest::Write(stream, line.as_bytes()));
+    state.borrow::<State>().host.call(HostRequest::Write(stream, line.as_bytes()));
 }
 
 /// Fills the buffer from standard input and returns how much of it; -1 if the wait was ended.
@@ -42,16 +28,11 @@ pub(crate) fn op_isolet_stdin(
     state: &OpState,
     #[buffer] buffer: &mut [u8],
 ) -> Result<i32, OpError> {
-    match state
-        .borrow::<State>()
-        .host
-        .call(HostRequest::ReadStdin(buffer.len()))
-    {
+    match state.borrow::<State>().host.call(HostRequest::ReadStdin(buffer.len())) {
         HostReply::Bytes(bytes) => {
-            let target = buffer.get_mut(..bytes.len()).ok_or(OpError::Size {
-                got: bytes.len(),
-                needed: 0,
-            })?;
+            let target = buffer
+                .get_mut(..bytes.len())
+                .ok_or(OpError::Size { got: bytes.len(), needed: 0 })?;
             target.copy_from_slice(&bytes);
             Ok(i32::try_from(bytes.len()).unwrap_or(i32::MAX))
         }

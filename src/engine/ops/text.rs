@@ -27,10 +27,7 @@ pub(crate) fn op_isolet_utf8_encode_into(
         written = end;
         read += character.len_utf16();
     }
-    (
-        u32::try_from(read).unwrap_or(u32::MAX),
-        u32::try_from(written).unwrap_or(u32::MAX),
-    )
+    (u32::try_from(read).unwrap_or(u32::MAX), u32::try_from(written).unwrap_or(u32::MAX))
 }
 
 #[op2]
@@ -41,12 +38,8 @@ pub(crate) fn op_isolet_utf8_decode(
     fatal: bool,
 ) -> Result<String, OpError> {
     if utf16 {
-        let units: Vec<u16> = bytes
-            .as_chunks::<2>()
-            .0
-            .iter()
-            .map(|pair| u16::from_le_bytes(*pair))
-            .collect();
+        let units: Vec<u16> =
+            bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
         return if fatal {
             String::from_utf16(&units).map_err(|_| OpError::Encoding("UTF-16"))
         } else {
@@ -55,9 +48,7 @@ pub(crate) fn op_isolet_utf8_decode(
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if fatal {
-        std::str::from_utf8(bytes)
-            .map(str::to_owned)
-            .map_err(|_| OpError::Encoding("UTF-8"))
+        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| OpError::Encoding("UTF-8"))
     } else {
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }

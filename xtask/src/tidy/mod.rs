@@ -69,11 +69,7 @@ pub(crate) fn run() -> Result<()> {
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
-    ensure!(
-        complaints.is_empty(),
-        "tidy found {} things to change",
-        complaints.len()
-    );
+    ensure!(complaints.is_empty(), "tidy found {} things to change", complaints.len());
     Ok(())
 }
 
@@ -92,20 +88,9 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
 fn files() -> Result<Vec<SourceFile>> {
     let root = process::root();
     let mut git = Command::new("git");
-    git.args([
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ])
-    .current_dir(&root);
+    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&root);
     let output = git.output().context("cannot run `git ls-files`")?;
-    ensure!(
-        output.status.success(),
-        "`git ls-files` ended with {}",
-        output.status
-    );
+    ensure!(output.status.success(), "`git ls-files` ended with {}", output.status);
     let list = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
     let mut files = Vec::new();
     for path in list.split_terminator('\0') {
@@ -114,10 +99,7 @@ fn files() -> Result<Vec<SourceFile>> {
             continue;
         };
         let text = String::from_utf8(bytes).unwrap_or_default();
-        files.push(SourceFile {
-            path: path.to_owned(),
-            text,
-        });
+        files.push(SourceFile { path: path.to_owned(), text });
     }
     Ok(files)
 }

@@ -14,16 +14,9 @@ pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
             "py" if file.path.starts_with("js/py/") => &["\"\"\"", "#"],
             _ => return None,
         };
-        let opens = openings
-            .iter()
-            .any(|opening| file.text.starts_with(opening));
+        let opens = openings.iter().any(|opening| file.text.starts_with(opening));
         let wanted = openings.join("` or `");
-        (!opens).then(|| {
-            format!(
-                "{}:1: does not start with `{wanted}` and its one job",
-                file.path
-            )
-        })
+        (!opens).then(|| format!("{}:1: does not start with `{wanted}` and its one job", file.path))
     };
     ours(files).filter_map(complaint).collect()
 }
@@ -55,12 +48,8 @@ pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<Stri
 /// Unsafe code is where reviewers expect it.
 pub(super) fn only_listed_files_are_unsafe(files: &[SourceFile]) -> Vec<String> {
     let files = checked(files).filter(|file| !UNSAFE_FILES.contains(&file.path.as_str()));
-    let lines = files
-        .flat_map(SourceFile::code)
-        .filter(|(_, line)| names(line, "unsafe"));
-    lines
-        .map(|(place, _)| format!("{place}: is unsafe in a file not listed for it"))
-        .collect()
+    let lines = files.flat_map(SourceFile::code).filter(|(_, line)| names(line, "unsafe"));
+    lines.map(|(place, _)| format!("{place}: is unsafe in a file not listed for it")).collect()
 }
 
 /// No test is switched off or content with any panic, and nothing is left from trying things out.
@@ -80,20 +69,14 @@ pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
 pub(super) fn top_level_is_known(files: &[SourceFile]) -> Vec<String> {
     let entries = files.iter().filter_map(|file| file.path.split('/').next());
     let entries: BTreeSet<_> = entries.collect();
-    let unknown = entries
-        .into_iter()
-        .filter(|entry| !TOP_LEVEL.contains(entry));
-    unknown
-        .map(|entry| format!("{entry}: is not known at the top level"))
-        .collect()
+    let unknown = entries.into_iter().filter(|entry| !TOP_LEVEL.contains(entry));
+    unknown.map(|entry| format!("{entry}: is not known at the top level")).collect()
 }
 
 /// The files we wrote, without fixtures.
 fn ours(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     let others = ["third_party/", "tests/corpus/"];
-    files
-        .iter()
-        .filter(move |file| !others.iter().any(|dir| file.path.starts_with(dir)))
+    files.iter().filter(move |file| !others.iter().any(|dir| file.path.starts_with(dir)))
 }
 
 /// The Rust files whose lines are looked at: all of ours but these rules, which quote what they forbid.
@@ -113,10 +96,7 @@ fn names(line: &str, name: &str) -> bool {
 
 impl SourceFile {
     fn extension(&self) -> &str {
-        Path::new(&self.path)
-            .extension()
-            .and_then(|end| end.to_str())
-            .unwrap_or_default()
+        Path::new(&self.path).extension().and_then(|end| end.to_str()).unwrap_or_default()
     }
 
     fn is_source(&self) -> bool {

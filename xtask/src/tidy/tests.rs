@@ -9,27 +9,16 @@ fn repository_is_tidy() {
 
 #[track_caller]
 fn check(path: &str, text: &str, expected: &[&str]) {
-    let file = SourceFile {
-        path: path.to_owned(),
-        text: text.to_owned(),
-    };
+    let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
     assert_eq!(complaints(&[file]), expected);
 }
 
 #[test]
 fn source_file_without_a_first_line_is_found() {
     check("src/a.rs", "//! Does one thing.\n", &[]);
-    check(
-        "src/a.rs",
-        "use std::fs;\n",
-        &["src/a.rs:1: does not start with `//!` and its one job"],
-    );
+    check("src/a.rs", "use std::fs;\n", &["src/a.rs:1: does not start with `//!` and its one job"]);
     check("js/a.js", "// Does one thing.\n", &[]);
-    check(
-        "js/a.js",
-        "let a;\n",
-        &["js/a.js:1: does not start with `//` or `/*` and its one job"],
-    );
+    check("js/a.js", "let a;\n", &["js/a.js:1: does not start with `//` or `/*` and its one job"]);
     check("js/py/a.py", "\"\"\"Does one thing.\"\"\"\n", &[]);
     check(
         "js/py/a.py",
@@ -42,11 +31,7 @@ fn source_file_without_a_first_line_is_found() {
 #[test]
 fn long_file_is_found() {
     check("src/a.rs", &"//!\n".repeat(600), &[]);
-    check(
-        "src/a.rs",
-        &"//!\n".repeat(601),
-        &["src/a.rs: has 601 lines (at most 600)"],
-    );
+    check("src/a.rs", &"//!\n".repeat(601), &["src/a.rs: has 601 lines (at most 600)"]);
     check("tests/corpus/a.py", &"\n".repeat(601), &[]);
     check("docs/a.md", &"\n".repeat(601), &[]);
 }
@@ -70,11 +55,7 @@ fn engine_outside_its_directory_is_found() {
 fn unsafe_code_in_an_unlisted_file_is_found() {
     let text = "//! x\n#![deny(unsafe_code)]\nunsafe { x() }\n";
     check("src/engine/memory.rs", text, &[]);
-    check(
-        "src/a.rs",
-        text,
-        &["src/a.rs:3: is unsafe in a file not listed for it"],
-    );
+    check("src/a.rs", text, &["src/a.rs:3: is unsafe in a file not listed for it"]);
 }
 
 #[test]
@@ -93,10 +74,6 @@ fn leftovers_are_found() {
 
 #[test]
 fn new_top_level_entry_is_found() {
-    check(
-        "notes.txt",
-        "",
-        &["notes.txt: is not known at the top level"],
-    );
+    check("notes.txt", "", &["notes.txt: is not known at the top level"]);
     check("tools/a.sh", "", &["tools: is not known at the top level"]);
 }
