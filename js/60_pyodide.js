@@ -151,5 +151,7 @@ export async function boot(createModule, makeImage) {
   API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
   connectStreams(Module);
   Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
-  return { Module, suspensions, exitStatus: () => options.exitStatus };
+  const exitStatus = (error) =>
+    error instanceof Module.ExitStatus ? error.status : options.exitStatus;
+  return { Module, suspensions, exitStatus };
 }

@@ -54,7 +54,7 @@ async function handle(length) {
   try {
     await session.handle.callPromising(length);
   } catch (error) {
-    const status = session.exitStatus();
+    const status = session.exitStatus(error);
     if (status === undefined) throw error;
     op_isolet_exited(status);
   }
