@@ -31,7 +31,7 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
         AssetsCommand::Fetch => {
             let mut progress = progress();
             let report = fetch(&dir, &options(), &mut *progress)?;
-            Engine::from_assets(&dir)?;
+            Engine::prepare_assets(&dir)?;
             let mut stderr = io::stderr();
             match report.fetched() {
                 [] => writeln!(stderr, "everything is in `{}` already", dir.display())?,
@@ -48,7 +48,7 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
             }
         }
         AssetsCommand::Prepare => {
-            Engine::from_assets(&dir)?;
+            Engine::prepare_assets(&dir)?;
         }
         AssetsCommand::Path => writeln!(io::stdout(), "{}", dir.display())?,
     }

@@ -6,9 +6,10 @@
 //! zero are stored.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use isolet_pyodide_assets::{Assets, Digest};
 
@@ -25,6 +26,13 @@ const PREFIX: &str = "image-";
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
     contents: Vec<u8>,
+}
+
+/// What to do about an image file that is there and not as it should be.
+#[derive(Clone, Copy)]
+pub(crate) enum Damaged {
+    Refuse,
+    Replace,
 }
 
 /// A verified image; cheap to clone.
@@ -77,24 +85,27 @@ impl Image {
         assets: &Assets,
         dir: &Path,
         wasm: &SharedWasm,
+        damaged: Damaged,
     ) -> Result<Self, Error> {
         let key = key(assets);
         let path = dir.join(format!("{PREFIX}{}.bin", &key.to_string()[..16]));
-        match fs::read(&path) {
-            Ok(file) => return Self::verified(file, Some(path), key),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(Error::new(
-                    ErrorKind::Assets,
-                    format!("image `{}` cannot be read: {error}", path.display()),
-                ));
-            }
+        let found = match fs::read(&path) {
+            Ok(file) => Some(Self::verified(file, Some(path.clone()), key)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Err(Error::new(
+                ErrorKind::Assets,
+                format!("image `{}` cannot be read: {error}", path.display()),
+            ))),
+        };
+        match (found, damaged) {
+            (Some(Ok(image)), _) => return Ok(image),
+            (Some(Err(error)), Damaged::Refuse) => return Err(error),
+            (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
-        let host = Arc::new(SessionHost::new());
         let parts = Parts {
             assets: assets.clone(),
             wasm: Arc::clone(wasm),
-            host: Arc::clone(&host) as _,
+            host: Arc::new(SessionHost::new()),
             max_value_bytes: 0,
         };
         let saved = isolate::capture_memory(parts)?;
@@ -192,8 +203,12 @@ fn key(assets: &Assets) -> Digest {
 
 /// Stores the image so that it is there whole or not at all, and removes those it replaces.
 fn store(dir: &Path, path: &Path, file: &[u8]) -> io::Result<()> {
-    let temporary = dir.join(format!(".{PREFIX}{}.tmp", std::process::id()));
-    let written = fs::write(&temporary, file).and_then(|()| fs::rename(&temporary, path));
+    static STORED: AtomicU64 = AtomicU64::new(0);
+    let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
+    let temporary = dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
+    let written = fs::File::create(&temporary)
+        .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
         return written;

@@ -19,7 +19,7 @@ use isolet_pyodide_assets::Assets;
 
 use crate::error::{Error, ErrorKind};
 use crate::waist::{Host, Link};
-use image::Image;
+use image::{Damaged, Image};
 use isolate::{Parts, SharedWasm};
 pub use platform::v8_version;
 
@@ -55,12 +55,24 @@ impl Engine {
     /// [`ErrorKind::Assets`] if a file is missing or not exactly the one that is expected, with its
     /// path and both digests; [`ErrorKind::Start`] if the memory image cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        let assets_dir = dir.as_ref().to_path_buf();
-        let assets = Assets::open(&assets_dir)
-            .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+        Self::open(dir.as_ref(), Damaged::Refuse)
+    }
+
+    /// Makes an engine of the assets in `dir`, and a new memory image if the one there is damaged.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_assets`](Self::from_assets), but for a damaged image.
+    pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open(dir.as_ref(), Damaged::Replace)
+    }
+
+    fn open(dir: &Path, damaged: Damaged) -> Result<Self, Error> {
+        let assets =
+            Assets::open(dir).map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
         let wasm = SharedWasm::default();
-        let image = Image::load_or_build(&assets, &assets_dir, &wasm)?;
-        Ok(Self(Arc::new(Inner { assets, assets_dir, wasm, image })))
+        let image = Image::load_or_build(&assets, dir, &wasm, damaged)?;
+        Ok(Self(Arc::new(Inner { assets, assets_dir: dir.to_path_buf(), wasm, image })))
     }
 
     /// Returns the directory that the assets were read from.

@@ -40,9 +40,14 @@ fn clippy() -> Result<ExitCode> {
     if code != ExitCode::SUCCESS {
         return Ok(code);
     }
-    // The workspace turns this crate's features on; users of the library may not.
+    // What users of the libraries get without the command's features.
     let bare = ["clippy", "--package", "isolet-pyodide-assets", "--no-default-features"];
-    cargo(bare.iter().chain(&lint))
+    let code = cargo(bare.iter().chain(&lint))?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    let bare = ["clippy", "--package", "isolet", "--lib", "--no-default-features", "--release"];
+    cargo(bare.iter().chain(&["--", "-D", "warnings"]))
 }
 
 fn doc() -> Result<ExitCode> {
