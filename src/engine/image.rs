@@ -157,7 +157,7 @@ impl Image {
             Error::new(
                 ErrorKind::Assets,
                 format!(
-                    "image `{name}` {what}; delete it and `isolet assets prepare` makes it anew"
+                    "image `{name}` {what}; `isolet assets prepare` makes it anew"
                 ),
             )
         };
