@@ -123,7 +123,8 @@ export async function boot(createModule, makeImage) {
     throw new Error(`the interpreter exited with status ${options.exitStatus} while it started`);
   }
   const { API } = Module;
-  // `getRuntimeState` of the signal check: a byte that reads as SIGINT when the host asked for one.
+  // What CPython's signal check reads, a byte that says SIGINT when the host asked for one. Others
+  // put shared memory here; a getter needs none, and is called no more often.
   Module.Py_EmscriptenSignalBuffer = {
     __proto__: null,
     get 0() {

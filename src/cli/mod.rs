@@ -3,6 +3,7 @@
 mod assets;
 mod doctor;
 mod exit;
+mod json;
 mod repl;
 mod report;
 mod run;

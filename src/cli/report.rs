@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use isolet::{Execution, Outcome, PyException, Termination, Value};
+use isolet::{Execution, Outcome, PyException, Termination};
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+use super::json::Json;
 
 /// Everything about a run. The field names are a contract.
 #[derive(Serialize)]
@@ -13,7 +15,7 @@ pub(super) struct RunReport<'a> {
     success: bool,
     stdout: &'a str,
     stderr: &'a str,
-    value: Option<&'a Value>,
+    value: Option<Json<'a>>,
     repr: Option<&'a str>,
     exception: Option<Exception<'a>>,
     exit_code: Option<i32>,
@@ -67,7 +69,7 @@ impl<'a> RunReport<'a> {
             success: matches!(execution.outcome(), Outcome::Completed(_) | Outcome::Exited(0)),
             stdout: execution.stdout(),
             stderr: execution.stderr(),
-            value: execution.value(),
+            value: execution.value().map(Json),
             repr: execution.repr(),
             exception: execution.exception().map(Exception::new),
             exit_code,

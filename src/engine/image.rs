@@ -156,9 +156,7 @@ impl Image {
         let wrong = |what: String| {
             Error::new(
                 ErrorKind::Assets,
-                format!(
-                    "image `{name}` {what}; `isolet assets prepare` makes it anew"
-                ),
+                format!("image `{name}` {what}; `isolet assets prepare` makes it anew"),
             )
         };
         let header = file

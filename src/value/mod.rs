@@ -1,7 +1,6 @@
 //! What crosses between host and guest: a tree of plain Python values.
 
 mod bigint;
-mod json;
 pub(crate) mod marshal;
 
 pub use bigint::BigInt;
