@@ -4,10 +4,10 @@
 import { core } from "ext:core/mod.js";
 import {
   op_isolet_console,
+  op_isolet_decode,
   op_isolet_entropy,
   op_isolet_now,
   op_isolet_tick,
-  op_isolet_utf8_decode,
   op_isolet_utf8_encode,
   op_isolet_utf8_encode_into,
 } from "ext:core/ops";
@@ -65,7 +65,7 @@ define("crypto", {
   },
 });
 
-// Text. UTF-16 is what Emscripten decodes wide strings from.
+// Text. Emscripten decodes wide strings from UTF-16, Pyodide narrow ones from Latin-1.
 
 class TextEncoder {
   get encoding() {
@@ -80,26 +80,29 @@ class TextEncoder {
   }
 }
 
+/** What Pyodide decodes; the position of an encoding is its number for the op. */
+const ENCODINGS = ["utf-8", "utf-16le", "latin1"];
+const LABELS = { __proto__: null, utf8: "utf-8", "utf-16": "utf-16le", ascii: "latin1" };
+
 class TextDecoder {
-  #label;
+  #encoding;
   #fatal;
   constructor(label = "utf-8", options = undefined) {
-    this.#label = `${label}`.toLowerCase();
-    if (this.#label === "utf8") this.#label = "utf-8";
-    if (this.#label === "utf-16") this.#label = "utf-16le";
-    if (this.#label !== "utf-8" && this.#label !== "utf-16le") {
-      throw new RangeError(`the encoding '${label}' is not supported, only utf-8 and utf-16le are`);
+    const name = `${label}`.toLowerCase();
+    this.#encoding = ENCODINGS.indexOf(LABELS[name] ?? name);
+    if (this.#encoding < 0) {
+      throw new RangeError(`the encoding '${label}' is not supported, ${ENCODINGS} are`);
     }
     this.#fatal = !!options?.fatal;
   }
   get encoding() {
-    return this.#label;
+    return ENCODINGS[this.#encoding];
   }
   decode(data = new Uint8Array()) {
     const bytes = ArrayBuffer.isView(data)
       ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
       : new Uint8Array(data);
-    return op_isolet_utf8_decode(bytes, this.#label === "utf-16le", this.#fatal);
+    return op_isolet_decode(bytes, this.#encoding, this.#fatal);
   }
 }
 define("TextEncoder", TextEncoder);

@@ -128,7 +128,7 @@ export async function boot(createModule, makeImage) {
   Module.Py_EmscriptenSignalBuffer = {
     __proto__: null,
     get 0() {
-      return op_isolet_interrupted() ? 2 : 0;
+      return suspensions.takeInterrupt() ? 2 : 0;
     },
     set 0(_cleared) {},
   };

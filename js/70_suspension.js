@@ -7,10 +7,21 @@ const INTERRUPT = Symbol("interrupt");
 export class Suspensions {
   #waits = [];
   #interrupted;
+  #held = false;
 
   /** `interrupted` takes and clears the host's request; true if there was one. */
   constructor(interrupted) {
     this.#interrupted = interrupted;
+  }
+
+  /** What CPython's signal check asks. */
+  takeInterrupt() {
+    return !this.#held && this.#interrupted();
+  }
+
+  /** While held, an interrupt waits for the wait that is about to begin. */
+  hold(held) {
+    this.#held = held;
   }
 
   /** Replaces the two imports through which WebAssembly suspends on a promise. */
@@ -22,6 +33,9 @@ export class Suspensions {
         entry.end = () => reject(INTERRUPT);
       });
       waits.push(entry);
+      this.#held = false;
+      // One that was asked for before the wait began has had its wake-up call already.
+      this.interrupt();
       try {
         return await Promise.race([x ?? y, ended]);
       } catch (error) {

@@ -20,10 +20,14 @@ core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
 let session = null;
 
 /** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
-function bridge(Module) {
+function bridge(Module, suspensions) {
   return {
     __proto__: null,
     schedule,
+    hold: () => suspensions.hold(true),
+    release: () => suspensions.hold(false),
+    /** Resolves after `delay` milliseconds. */
+    sleep: (delay) => new Promise((resolve) => schedule(resolve, delay)),
     /** Copies the pending command frame to `address`. */
     take(address, length) {
       op_isolet_frame_take(Module.HEAPU8.subarray(address, address + length));
@@ -40,7 +44,7 @@ async function start(createModule, makeImage) {
   if (booted === null) return;
   const { Module, suspensions, exitStatus } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
-  glue.attach(bridge(Module));
+  glue.attach(bridge(Module, suspensions));
   session = { handle: glue.handle.copy(), suspensions, exitStatus };
   Module.API.sys.modules.delete("_isolet");
   glue.destroy();

@@ -24,6 +24,7 @@ pub(crate) fn encode(command: &Command) -> Vec<u8> {
             ("file", run.is_file.into()),
             ("interactive", run.is_interactive.into()),
             ("program", run.is_program.into()),
+            ("stdin", run.has_stdin.into()),
             ("argv", run.argv.clone().into()),
             ("max_repr", i64::from(run.max_repr_chars).into()),
             ("max_value", i64::try_from(run.max_value_bytes).unwrap_or(i64::MAX).into()),

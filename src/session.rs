@@ -193,6 +193,7 @@ impl Session {
             is_file: cell.is_file,
             is_interactive: cell.is_interactive,
             is_program: cell.is_program,
+            has_stdin: !cell.stdin.is_empty(),
             argv: cell.argv,
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),

@@ -36,6 +36,12 @@ impl Stdin {
     }
 }
 
+impl Stdin {
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&self.0, Source::Bytes(bytes) if bytes.is_empty())
+    }
+}
+
 impl fmt::Debug for Stdin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {

@@ -37,6 +37,7 @@ pub(crate) struct RunCommand {
     pub(crate) is_file: bool,
     pub(crate) is_interactive: bool,
     pub(crate) is_program: bool,
+    pub(crate) has_stdin: bool,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,

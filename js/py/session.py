@@ -14,10 +14,11 @@ import marshal
 import os
 import random
 import sys
+import time
 import traceback
 import types
 from pyodide import webloop
-from pyodide.ffi import run_sync
+from pyodide.ffi import can_run_sync, run_sync
 
 GLUE = "<isolet>"
 PYODIDE = ("/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
@@ -26,19 +27,22 @@ BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object s
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
+VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
 SCALARS = (type(None), bool, int, float, str, bytes)
 
 bridge = None
 future_flags = 0
+stdin_used = False
 
 
 def prepare():
     """Runs once, when the memory image is made: imports what most programs need."""
     import collections, dataclasses, datetime, enum, io, itertools  # noqa: E401, F401
-    import math, operator, pathlib, re, string, textwrap, time, typing  # noqa: E401, F401
+    import math, operator, pathlib, re, string, textwrap, typing  # noqa: E401, F401
 
     asyncio.set_event_loop_policy(LoopPolicy())
     asyncio.run = asyncio_run
+    time.sleep = sleep
 
 
 def attach(host_bridge):
@@ -91,6 +95,16 @@ def start(command):
     return {}
 
 
+def reopen_stdin(used):
+    """Starts a run's own standard input: what the last run left in the buffer is not for it."""
+    global stdin_used
+    stdin_used = used
+    stream = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    if sys.stdin is sys.__stdin__:
+        sys.stdin = stream
+    sys.__stdin__ = stream
+
+
 def open_text(raw, errors):
     import io
 
@@ -120,7 +134,8 @@ def run(command):
     else:
         namespace.pop("__file__", None)
     source, name = command["code"], command["name"]
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    if command["stdin"] or stdin_used:
+        reopen_stdin(command["stdin"])
     before = dict(namespace)
     reply = {}
     try:
@@ -149,47 +164,98 @@ def run(command):
 
 
 def execute(source, name, namespace):
-    """Runs the statements, then the last expression if the cell ends in one: `(has_value, value)`."""
+    """Runs a cell: `(has_value, value)`, the value that of a last expression."""
     global future_flags
     flags = future_flags | TOP_LEVEL_AWAIT
     tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        last = ast.Expression(tree.body.pop().value)
-    if tree.body or last is None:
-        code = compile(tree, name, "exec", flags, dont_inherit=True)
-        future_flags |= code.co_flags & FUTURE_FLAGS
-        evaluate(code, namespace)
-    if last is None:
-        return False, None
-    code = compile(last, name, "eval", future_flags | TOP_LEVEL_AWAIT, dont_inherit=True)
-    return True, evaluate(code, namespace)
+    last = tree.body[-1] if tree.body else None
+    has_value = isinstance(last, ast.Expr)
+    if has_value:
+        target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    code = compile(tree, name, "exec", flags, dont_inherit=True)
+    future_flags |= code.co_flags & FUTURE_FLAGS
+    remember_source(code, source, name)
+    try:
+        result = eval(code, namespace)
+        if code.co_flags & COROUTINE:
+            wait_for(result, interrupt=throw_interrupt)
+    finally:
+        value = namespace.pop(VALUE, None)
+    return has_value, value
 
 
-def evaluate(code, namespace):
-    result = eval(code, namespace)
-    return wait_for(result) if code.co_flags & COROUTINE else result
+def remember_source(code, source, name):
+    """Lets tracebacks show the lines of a cell, also when later cells have the same name."""
+    if name.startswith("<"):
+        linecache._register_code(code, source, name)
+    else:
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
 
 
-def wait_for(awaitable, loop=None):
+def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
     """Blocks until `awaitable` is done, by suspending the whole stack.
 
     The result is taken from the task itself, not through the event loop and JavaScript: an exception
-    is the same object with the same traceback, and SystemExit is nothing special.
+    is the same object with the same traceback, and SystemExit is nothing special. An interrupt is
+    passed on to the task, which may take its time to end; a second one does not wait for that.
     """
     outer = asyncio._get_running_loop()
     loop = loop or outer or default_loop()
     task = asyncio.ensure_future(awaitable, loop=loop)
     waiter = loop.create_future()
     task.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
+    interrupted = None
     try:
-        run_sync(waiter)
-    except BaseException:  # an interrupt: nothing else ends this wait
-        task.cancel()
-        raise
+        while not waiter.done():
+            try:
+                block(waiter)
+            except KeyboardInterrupt as error:
+                if interrupted is not None:
+                    task.cancel()
+                    raise
+                interrupted = error
+                interrupt(task)
     finally:
         asyncio._set_running_loop(outer)
+    if interrupted is not None and task.cancelled():
+        raise interrupted
     return task.result()
+
+
+def throw_interrupt(task):
+    """Raises KeyboardInterrupt at the `await` that `task` is suspended at."""
+    awaited = task._fut_waiter
+    if awaited is None or awaited.done():
+        task.cancel()
+    else:
+        awaited.set_exception(KeyboardInterrupt())
+
+
+def block(promise):
+    """Suspends until `promise` is done.
+
+    An interrupt on the way into the wait would end up in Pyodide's conversions, which take it for
+    an error of theirs; so it is held back until the wait has begun, and ends that instead.
+    """
+    bridge.hold()
+    try:
+        return run_sync(promise)
+    finally:
+        bridge.release()
+
+
+@functools.wraps(webloop._orig_sleep)
+def sleep(seconds):
+    if not hasattr(type(seconds), "__float__") and not hasattr(type(seconds), "__index__"):
+        kind = type(seconds).__name__
+        raise TypeError(f"'{kind}' object cannot be interpreted as an integer or float")
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    if can_run_sync():
+        block(bridge.sleep(seconds * 1000))
+    else:
+        webloop._orig_sleep(seconds)
 
 
 def default_loop():
@@ -264,11 +330,16 @@ class Unrepresentable(Exception):
 
 
 def describe_value(value, max_repr, reply):
-    reply["repr"] = capped_repr(value, max_repr)
+    reply["repr"] = encodable(capped_repr(value, max_repr))
     try:
         reply["value"] = plain(value)
     except Unrepresentable as reason:
-        reply["value_error"] = str(reason)
+        reply["value_error"] = encodable(str(reason))
+    except Exception as error:  # guest code that runs when a value is looked at
+        kind = type_name(type(value))
+        reply["value_error"] = encodable(
+            f"a value of type {kind} cannot cross to the host: it raised {type_name(type(error))}"
+        )
 
 
 def plain(value, depth=0):
@@ -355,7 +426,8 @@ def changed(before, namespace):
             continue
         if before.get(name, missing) is not value:
             try:
-                found.append([name, type_name(type(value)), encodable(capped_repr(value, 500))])
+                description = [name, type_name(type(value)), capped_repr(value, 500)]
+                found.append([encodable(text) for text in description])
             except BaseException:
                 continue
     return found
@@ -395,7 +467,9 @@ def message_of(error):
 
 def json_args(error):
     try:
-        return json.dumps(error.args, allow_nan=False)
+        text = json.dumps(error.args, allow_nan=False, ensure_ascii=False)
+        text.encode()  # lone surrogates are no JSON
+        return text
     except BaseException:
         return None
 

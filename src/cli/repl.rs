@@ -1,10 +1,11 @@
 //! `isolet repl`: a prompt with history, on one session.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use etcetera::BaseStrategy;
 use isolet::blocking::Session;
 use isolet::{Cell, Outcome, Sandbox, SessionState, Stdin, Termination};
 use rustyline::DefaultEditor;
@@ -24,7 +25,7 @@ pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode>
     })
     .context("cannot handle Ctrl-C")?;
     let mut editor = DefaultEditor::new().context("cannot read from the terminal")?;
-    let history = history_file(assets);
+    let history = history_file();
     if let Some(history) = &history {
         // There is none before the first use.
         let _ = editor.load_history(history);
@@ -92,8 +93,13 @@ fn read_cell(editor: &mut DefaultEditor, session: &mut Session) -> Result<Option
     }
 }
 
-/// Beside the assets, which lie in the user's cache unless they were put elsewhere.
-fn history_file(assets: Option<&Path>) -> Option<PathBuf> {
-    let dir = isolet::find_assets(assets).ok()?;
-    Some(dir.join(".repl-history"))
+/// Where the history is kept: none when nobody types, or where the user has no place for it.
+fn history_file() -> Option<PathBuf> {
+    if !io::stdin().is_terminal() {
+        return None;
+    }
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    let dir = strategy.state_dir().unwrap_or_else(|| strategy.cache_dir()).join("isolet");
+    std::fs::create_dir_all(&dir).ok()?;
+    Some(dir.join("repl-history"))
 }

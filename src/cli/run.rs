@@ -56,7 +56,10 @@ pub(super) fn stream(session: &mut Session, cell: Cell) -> Result<Execution> {
             }
         }
     })?;
-    failure.map_or(Ok(execution), |error| Err(error.into()))
+    match failure {
+        None => Ok(execution),
+        Some(error) => Err(error).context("cannot write the guest's output"),
+    }
 }
 
 /// Tells on standard error how the run ended, if it ended badly.

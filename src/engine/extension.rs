@@ -1,6 +1,9 @@
 //! The one extension: our ops and our JavaScript, in load order.
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
 
 use super::isolate::State;
 use super::ops;
@@ -17,7 +20,7 @@ deno_core::extension!(
         ops::entropy::op_isolet_entropy,
         ops::text::op_isolet_utf8_encode,
         ops::text::op_isolet_utf8_encode_into,
-        ops::text::op_isolet_utf8_decode,
+        ops::text::op_isolet_decode,
         ops::boot::op_isolet_entry_points,
         ops::boot::op_isolet_wasm_module,
         ops::boot::op_isolet_stdlib,
@@ -32,15 +35,6 @@ deno_core::extension!(
         ops::run::op_isolet_interrupted,
     ],
     esm_entry_point = "ext:isolet/80_session.js",
-    esm = [
-        dir "js",
-        "10_globals.js",
-        "20_stdio.js",
-        "60_pyodide.js",
-        "70_suspension.js",
-        "80_session.js",
-        "99_lockdown.js",
-    ],
     options = { state: State },
     state = |state, options| state.put(options.state),
 );
@@ -48,22 +42,44 @@ deno_core::extension!(
 /// Our Python half, which is part of the memory image.
 pub(crate) const PYTHON_SOURCE: &str = include_str!("../../js/py/session.py");
 
-/// Everything of ours that shapes the memory image.
-pub(crate) fn glue_sources() -> [&'static str; 7] {
-    [
-        PYTHON_SOURCE,
-        include_str!("../../js/10_globals.js"),
-        include_str!("../../js/20_stdio.js"),
-        include_str!("../../js/60_pyodide.js"),
-        include_str!("../../js/70_suspension.js"),
-        include_str!("../../js/80_session.js"),
-        include_str!("../../js/99_lockdown.js"),
-    ]
+/// Our JavaScript, in load order.
+static MODULES: [ExtensionFileSource; 6] = [
+    ExtensionFileSource::new(
+        "ext:isolet/10_globals.js",
+        ascii_str_include!("../../js/10_globals.js"),
+    ),
+    ExtensionFileSource::new("ext:isolet/20_stdio.js", ascii_str_include!("../../js/20_stdio.js")),
+    ExtensionFileSource::new(
+        "ext:isolet/60_pyodide.js",
+        ascii_str_include!("../../js/60_pyodide.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/70_suspension.js",
+        ascii_str_include!("../../js/70_suspension.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/80_session.js",
+        ascii_str_include!("../../js/80_session.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/99_lockdown.js",
+        ascii_str_include!("../../js/99_lockdown.js"),
+    ),
+];
+
+/// Makes the extension for one isolate. Its JavaScript is part of the binary: deno_core's own list
+/// of files would be read from the checkout at run time.
+pub(crate) fn extension(state: State) -> Extension {
+    let mut extension = isolet::init(state);
+    extension.esm_files = Cow::Borrowed(&MODULES);
+    extension
 }
 
-/// Makes the extension for one isolate.
-pub(crate) fn extension(state: State) -> deno_core::Extension {
-    isolet::init(state)
+/// Everything of ours that shapes the memory image.
+pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
+    let modules = MODULES.iter().filter_map(|module| module.load().ok());
+    let modules = modules.map(|source| Cow::Owned(source.as_str().to_owned()));
+    [Cow::Borrowed(PYTHON_SOURCE)].into_iter().chain(modules)
 }
 
 /// What ops call the host through.

@@ -5,6 +5,7 @@
 //! and with it its name. Its own sha256 is checked before it is used. Only pages that are not all
 //! zero are stored.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -192,7 +193,8 @@ fn clear(memory: &mut [u8]) {
 fn key(assets: &Assets) -> Digest {
     let mut inputs = Vec::new();
     inputs.extend_from_slice(assets.digest().as_bytes());
-    for part in [env!("CARGO_PKG_VERSION"), v8_version()].into_iter().chain(glue_sources()) {
+    let versions = [env!("CARGO_PKG_VERSION"), v8_version()].map(Cow::Borrowed);
+    for part in versions.into_iter().chain(glue_sources()) {
         push_number(&mut inputs, part.len());
         inputs.extend_from_slice(part.as_bytes());
     }

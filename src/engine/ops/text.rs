@@ -30,26 +30,35 @@ pub(crate) fn op_isolet_utf8_encode_into(
     (u32::try_from(read).unwrap_or(u32::MAX), u32::try_from(written).unwrap_or(u32::MAX))
 }
 
+/// Decodes UTF-8 (0), UTF-16LE (1) or Latin-1 (2).
 #[op2]
 #[string]
-pub(crate) fn op_isolet_utf8_decode(
+pub(crate) fn op_isolet_decode(
     #[buffer] bytes: &[u8],
-    utf16: bool,
+    #[smi] encoding: u32,
     fatal: bool,
 ) -> Result<String, OpError> {
-    if utf16 {
-        let units: Vec<u16> =
-            bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
-        return if fatal {
-            String::from_utf16(&units).map_err(|_| OpError::Encoding("UTF-16"))
-        } else {
-            Ok(String::from_utf16_lossy(&units))
-        };
+    match encoding {
+        0 => utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), fatal),
+        1 => utf16(bytes, fatal),
+        _ => Ok(bytes.iter().copied().map(char::from).collect()),
     }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    if fatal {
-        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| OpError::Encoding("UTF-8"))
-    } else {
-        Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn utf8(bytes: &[u8], fatal: bool) -> Result<String, OpError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) if fatal => Err(OpError::Encoding("UTF-8")),
+        Err(_) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+fn utf16(bytes: &[u8], fatal: bool) -> Result<String, OpError> {
+    let pairs = bytes.as_chunks::<2>().0;
+    let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+    match String::from_utf16(&units) {
+        Ok(text) => Ok(text),
+        Err(_) if fatal => Err(OpError::Encoding("UTF-16")),
+        Err(_) => Ok(String::from_utf16_lossy(&units)),
     }
 }

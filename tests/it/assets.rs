@@ -1,0 +1,178 @@
+//! The files that the interpreter is made of: a wrong one stops the start and is named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use isolet_pyodide_assets::lock;
+
+use crate::util::{Ran, Scratch, assets_dir, command, isolet, isolet_fed};
+
+/// Copies the locked files and the memory image.
+fn copy(test: &str) -> Scratch {
+    // The image is made by the first start.
+    assert_eq!(isolet(["assets", "prepare"]).code, Some(0));
+    let scratch = Scratch::new(test);
+    let names = lock().unwrap().files().iter().map(|file| file.name().to_owned());
+    for name in names.chain([image(&assets_dir())]) {
+        fs::copy(assets_dir().join(&name), scratch.path().join(&name)).unwrap();
+    }
+    scratch
+}
+
+/// The name of the one image in `dir`.
+fn image(dir: &Path) -> String {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = entries.map(|name| name.into_string().unwrap());
+    let images: Vec<String> = names.filter(|name| name.starts_with("image-")).collect();
+    let [image] = &images[..] else {
+        panic!("there is not one image but {images:?}");
+    };
+    image.clone()
+}
+
+fn run_with(dir: &Path, code: &str) -> Ran {
+    let args = ["run", "-c", code];
+    command(args).env(isolet::ASSETS_VARIABLE, dir).output().unwrap().into()
+}
+
+/// Sees a start refused with one sentence that names `path`, and the library's error with it.
+fn is_refused(dir: &Path, path: &Path) {
+    let ran = run_with(dir, "print('started')");
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{ran:?}");
+    let said = format!("`{}`", path.display());
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(&said), "{}", ran.stderr);
+    assert_eq!(ran.stderr.trim_end().lines().count(), 1, "{}", ran.stderr);
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn one_changed_byte_in_any_file_stops_the_start() {
+    let scratch = copy("flip");
+    let dir = scratch.path();
+    for file in lock().unwrap().files() {
+        let path = dir.join(file.name());
+        let middle = usize::try_from(file.size()).unwrap() / 2;
+        flip(&path, middle);
+        is_refused(dir, &path);
+        flip(&path, middle);
+    }
+    assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
+}
+
+#[test]
+fn one_changed_byte_anywhere_in_the_image_stops_the_start() {
+    let scratch = copy("flip-image");
+    let dir = scratch.path();
+    let path = dir.join(image(dir));
+    let length = fs::read(&path).unwrap().len();
+    for at in [0, 20, 50, 80, length / 2, length - 1] {
+        flip(&path, at);
+        is_refused(dir, &path);
+        flip(&path, at);
+    }
+    assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
+}
+
+#[test]
+fn a_missing_or_cut_file_stops_the_start() {
+    let scratch = copy("missing");
+    let dir = scratch.path();
+    for file in lock().unwrap().files() {
+        let path = dir.join(file.name());
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        is_refused(dir, &path);
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        is_refused(dir, &path);
+        fs::write(&path, bytes).unwrap();
+    }
+    let image = dir.join(image(dir));
+    let bytes = fs::read(&image).unwrap();
+    for length in [0, 10, 90, bytes.len() - 1] {
+        fs::write(&image, &bytes[..length]).unwrap();
+        is_refused(dir, &image);
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let scratch = Scratch::new("nowhere");
+    let dir = scratch.path().join("nosuch");
+    let ran = run_with(&dir, "1");
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("nosuch") && ran.stderr.contains("isolet assets fetch"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_image_of_another_key_is_replaced() {
+    let scratch = copy("stale");
+    let dir = scratch.path();
+    let name = image(dir);
+    let stale = dir.join("image-0123456789abcdef.bin");
+    fs::rename(dir.join(&name), &stale).unwrap();
+    assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
+    assert!(!stale.exists());
+    assert_eq!(image(dir), name);
+    let left: Vec<_> =
+        fs::read_dir(dir).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{left:?}");
+    // Under the name of the right one it is found out.
+    fs::copy(assets_dir().join(image(&assets_dir())), dir.join(&name)).unwrap();
+    flip(&dir.join(&name), 17);
+    is_refused(dir, &dir.join(&name));
+}
+
+/// Root may write anywhere: run as root this shows only that nothing breaks.
+#[test]
+fn where_no_image_can_be_stored_it_serves_from_memory() {
+    let scratch = copy("unwritable");
+    let dir = scratch.path();
+    let name = image(dir);
+    fs::remove_file(dir.join(&name)).unwrap();
+    let mut permissions = fs::metadata(dir).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(dir, permissions.clone()).unwrap();
+    let ran = run_with(dir, "print('started')");
+    #[expect(
+        clippy::permissions_set_readonly_false,
+        reason = "its own directory, removed at once"
+    )]
+    permissions.set_readonly(false);
+    fs::set_permissions(dir, permissions).unwrap();
+    assert_eq!((ran.stdout.as_str(), ran.code), ("started\n", Some(0)), "{}", ran.stderr);
+}
+
+#[test]
+fn verify_says_which_file_is_wrong() {
+    let ran = isolet(["assets", "verify"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for file in lock().unwrap().files() {
+        assert!(ran.stdout.contains(&format!("{}: ok\n", file.name())), "{}", ran.stdout);
+    }
+    let scratch = copy("verify");
+    let wrong = scratch.path().join("pyodide.mjs");
+    flip(&wrong, 100);
+    let args = ["--assets", scratch.path().to_str().unwrap(), "assets", "verify"];
+    let ran = isolet(args);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stdout.contains(&format!("asset `{}` has the wrong sha256", wrong.display())));
+    assert!(ran.stdout.contains("pyodide.asm.wasm: ok\n"));
+}
+
+#[test]
+fn the_option_comes_before_the_variable() {
+    let dir = PathBuf::from("/nosuch/dir");
+    let ran = isolet(["assets", "path"]);
+    assert_eq!(ran.stdout, format!("{}\n", assets_dir().display()));
+    let ran = isolet_fed(["assets", "path", "--assets", dir.to_str().unwrap()], "");
+    assert_eq!(ran.stdout, "/nosuch/dir\n");
+}

@@ -1,0 +1,271 @@
+//! `isolet run` and its exit statuses.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::util::{Scratch, command, isolet, isolet_fed};
+
+/// One sentence for people, and nothing else.
+fn is_one_sentence(stderr: &str) -> bool {
+    stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1
+}
+
+#[test]
+fn the_version_of_python_is_the_one_promised() {
+    let ran = isolet(["run", "-c", "import sys; print(sys.version_info[:2])"]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), ("(3, 14)\n", "", Some(0)));
+}
+
+#[test]
+fn a_script_is_read_from_standard_input() {
+    let code = "import json; print(json.dumps({\"a\": [1, 2.5, None]}))\n";
+    for args in [&["run", "-"][..], &["run"]] {
+        let ran = isolet_fed(args, code);
+        assert_eq!(
+            (ran.stdout.as_str(), ran.code),
+            ("{\"a\": [1, 2.5, null]}\n", Some(0)),
+            "{ran:?}"
+        );
+    }
+    let ran = isolet_fed(["run", "-", "--", "a"], "import sys; print(sys.argv, sys.stdin.read())");
+    assert_eq!(ran.stdout, "['-', 'a'] \n");
+}
+
+#[test]
+fn a_guest_that_raises_shows_its_traceback_and_exits_with_1() {
+    let ran = isolet(["run", "-c", "print(\"before\"); 1/0"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("before\n", Some(1)));
+    assert_eq!(
+        ran.stderr,
+        "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n    \
+         print(\"before\"); 1/0\n                     ~^~\nZeroDivisionError: division by zero\n"
+    );
+}
+
+#[test]
+fn a_run_past_its_time_says_so_and_exits_with_3() {
+    let code = "print(\"kept\"); import itertools\nwhile True: pass";
+    let ran = isolet(["run", "--timeout", "1s", "-c", code]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("kept\n", Some(3)));
+    assert!(
+        is_one_sentence(&ran.stderr) && ran.stderr.contains("the limit is 1 s"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn await_works_at_the_top_level() {
+    let code = "import asyncio; await asyncio.sleep(0.1); print(\"slept\")";
+    let ran = isolet(["run", "-c", code]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), ("slept\n", "", Some(0)));
+}
+
+#[test]
+fn nothing_of_the_host_is_seen() {
+    let code = "import os; print(os.environ.get(\"HOME\"), sorted(os.listdir(\"/\")))";
+    let ran = isolet(["run", "-c", code]);
+    assert_eq!(ran.stdout, "/home/user ['dev', 'home', 'lib', 'proc', 'tmp']\n");
+}
+
+#[test]
+fn a_syntax_error_is_shown_as_python_shows_it() {
+    let ran = isolet(["run", "-c", "def"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(1)));
+    assert_eq!(
+        ran.stderr,
+        "  File \"<string>\", line 1\n    def\n       ^\nSyntaxError: invalid syntax\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_one_sentence_and_2() {
+    let scratch = Scratch::new("unreadable");
+    let dir = scratch.path().display().to_string();
+    let latin = scratch.file("latin.py", b"print('\xe9')");
+    for (path, said) in [("nosuch.py", "nosuch.py"), (&dir, &dir), (&latin, "byte 7 is 0xe9")] {
+        let ran = isolet(["run", path]);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{path}");
+        assert!(
+            is_one_sentence(&ran.stderr) && ran.stderr.contains(said),
+            "{path}: {}",
+            ran.stderr
+        );
+    }
+    let ran = isolet_fed(["run", "-"], b"\xff");
+    assert_eq!(ran.code, Some(2));
+    assert!(is_one_sentence(&ran.stderr) && ran.stderr.contains("not UTF-8"), "{}", ran.stderr);
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_named_and_2() {
+    let cases = [
+        (&["--timeout", "soon"][..], "soon"),
+        (&["--timeout", "0"], "0 s"),
+        (&["--timeout", "-1"], "-1"),
+        (&["--timeout", "99999999999999999999"], "99999999999999999999"),
+        (&["--max-output", "lots"], "lots"),
+        (&["--env", "NOVALUE"], "NOVALUE"),
+        (&["--env", "=x"], "=x"),
+        (&["--nosuch"], "--nosuch"),
+    ];
+    for (args, said) in cases {
+        let ran = isolet(["run"].iter().chain(args).chain(&["-c", "print(1)"]));
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{args:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    assert_eq!(isolet(["nosuch"]).code, Some(2));
+}
+
+#[test]
+fn the_guests_own_status_is_passed_on() {
+    let cases = [
+        ("1", 0, ""),
+        ("import sys; sys.exit()", 0, ""),
+        ("import sys; sys.exit(7)", 7, ""),
+        ("import sys; sys.exit(256)", 0, ""),
+        ("import sys; sys.exit(-1)", 255, ""),
+        ("import sys; sys.exit('bad input')", 1, "bad input\n"),
+        ("raise KeyboardInterrupt", 1, "KeyboardInterrupt"),
+    ];
+    for (code, status, stderr) in cases {
+        let ran = isolet(["run", "-c", code]);
+        assert_eq!(ran.code, Some(status), "{code}: {ran:?}");
+        assert!(ran.stderr.contains(stderr) && ran.stdout.is_empty(), "{code}: {ran:?}");
+    }
+}
+
+#[test]
+fn arguments_reach_the_script() {
+    let scratch = Scratch::new("argv");
+    let script =
+        scratch.file("argv.py", "import sys; print(sys.argv[1:], __file__ == sys.argv[0])");
+    let ran = isolet(["run", &script, "a", "--", "--json", "-c", "é"]);
+    assert_eq!(ran.stdout, "['a', '--json', '-c', 'é'] True\n", "{}", ran.stderr);
+    let ran = isolet(["run", "-c", "import sys; print(sys.argv)", "--", "--json", "-x"]);
+    assert_eq!(ran.stdout, "['-c', '--json', '-x']\n", "{}", ran.stderr);
+    let ran = isolet(["run", "--", &script, "--timeout"]);
+    assert_eq!(ran.stdout, "['--timeout'] True\n", "{}", ran.stderr);
+}
+
+#[test]
+fn standard_input_is_the_scripts() {
+    let scratch = Scratch::new("stdin");
+    let script =
+        scratch.file("upper.py", "import sys\nfor line in sys.stdin: print(line.upper(), end='')");
+    assert_eq!(isolet_fed(["run", &script], "a\né\n").stdout, "A\nÉ\n");
+    assert_eq!(isolet_fed(["run", "-c", "print(input())"], "x\n").stdout, "x\n");
+    let bytes = "import sys; print(list(sys.stdin.buffer.read()))";
+    assert_eq!(isolet_fed(["run", "-c", bytes], [0, 255, 10]).stdout, "[0, 255, 10]\n");
+}
+
+#[test]
+fn scripts_of_any_shape_run() {
+    let scratch = Scratch::new("shapes");
+    let cases: [(&str, &[u8], &str); 5] = [
+        ("empty.py", b"", ""),
+        ("bom.py", b"\xef\xbb\xbfprint('bom')", "bom\n"),
+        ("crlf.py", b"if True:\r\n    print('crlf')\r\n", "crlf\n"),
+        (
+            "shebang.py",
+            b"#!/usr/bin/env python3\n# -*- coding: utf-8 -*-\nprint('\xc3\xa9')",
+            "é\n",
+        ),
+        ("name with space.py", b"print(__name__)", "__main__\n"),
+    ];
+    for (name, contents, stdout) in cases {
+        let ran = isolet(["run", &scratch.file(name, contents)]);
+        assert_eq!(
+            (ran.stdout.as_str(), ran.stderr.as_str(), ran.code),
+            (stdout, "", Some(0)),
+            "{name}"
+        );
+    }
+    assert_eq!(isolet(["run", "-c", ""]).code, Some(0));
+    assert_eq!(isolet_fed(["run", "-"], "").code, Some(0));
+    let huge = format!("x = '{}'\nprint(len(x))", "y".repeat(100_000));
+    assert_eq!(isolet(["run", "-c", &huge]).stdout, "100000\n");
+}
+
+#[test]
+fn a_traceback_names_the_script_as_it_was_given() {
+    let scratch = Scratch::new("traceback");
+    let script = scratch.file("fails.py", "import functools\nfunctools.reduce(1)\n");
+    let ran = isolet(["run", &script]);
+    let first =
+        format!("Traceback (most recent call last):\n  File \"{script}\", line 2, in <module>\n");
+    assert!(ran.stderr.starts_with(&first), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("isolet>") && ran.stderr.matches("File ").count() == 1);
+}
+
+#[test]
+fn variables_and_limits_of_the_command_line_are_in_force() {
+    let ran = isolet([
+        "run",
+        "--env",
+        "A=1=2",
+        "--env",
+        "B=",
+        "-c",
+        "import os; print(dict(os.environ))",
+    ]);
+    assert_eq!(ran.stdout, "{'HOME': '/home/user', 'A': '1=2', 'B': ''}\n");
+    let ran = isolet(["run", "--max-output", "10", "-c", "print('abcdefghijklmnopqrstuvwxyz')"]);
+    assert_eq!(ran.stdout, "abcde\n[... 17 bytes dropped ...]\nwxyz\n");
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn output_passes_through_as_it_comes_byte_for_byte() {
+    let mut child =
+        command(["run", "-c", "import sys\nsys.stdout.buffer.write(b'\\xff\\n')\ninput()"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut line = [0; 2];
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"\xff\n");
+    // Only now can the guest end.
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    let mut child = command(["run", "--timeout", "1h", "-c", "while True: print('y')"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "y\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn functions_registered_for_the_end_are_called() {
+    let ran = isolet(["run", "-c", "import atexit; atexit.register(print, 'bye'); print('hi')"]);
+    assert_eq!(ran.stdout, "hi\nbye\n");
+}
+
+#[test]
+fn doctor_says_what_is_in_force() {
+    let ran = isolet(["doctor"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for said in
+        ["isolet ", "V8 ", "Pyodide ", "Python     3.14.", "isolation ", "pyodide.asm.wasm: ok"]
+    {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn help_and_version_are_told() {
+    let ran = isolet(["--version"]);
+    assert_eq!(ran.stdout, format!("isolet {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(isolet(["run", "--help"]).stdout.contains("--max-output"));
+}

@@ -1,0 +1,167 @@
+//! The deadline: it ends whatever the guest does, keeps what was written, and harms no other session.
+
+use std::time::Duration;
+
+use isolet::{Cell, ErrorKind, Limits, Outcome, SessionState, Termination, Value};
+
+use crate::util::{eval, exec, sandbox, session};
+
+const LIMIT: Duration = Duration::from_millis(300);
+
+/// Runs what never ends and sees it ended.
+async fn ends(code: &str) {
+    let sandbox = sandbox(Limits::default().max_run_time(LIMIT));
+    let mut session = sandbox.session().await.unwrap();
+    let execution = session.run(format!("print('kept')\n{code}")).await.unwrap();
+    let Outcome::Terminated(Termination::Deadline { limit, observed }) = *execution.outcome()
+    else {
+        panic!("it was not the deadline: {execution:?}");
+    };
+    assert!(limit == LIMIT && observed >= LIMIT);
+    assert_eq!((execution.stdout(), execution.stderr()), ("kept\n", ""));
+    assert!(execution.locals().is_empty() && !execution.session_alive());
+    assert_eq!(session.state(), SessionState::Terminated);
+    let error = session.run("1").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    let mut next = sandbox.session().await.unwrap();
+    let seen = eval(&mut next, "[name for name in globals() if not name.startswith('_')]").await;
+    assert_eq!(seen, Value::List(Vec::new()));
+}
+
+macro_rules! endless {
+    ($($name:ident: $code:expr,)*) => {$(
+        #[tokio::test]
+        async fn $name() {
+            ends($code).await;
+        }
+    )*};
+}
+
+endless! {
+    a_busy_loop_is_ended: "while True: pass",
+    a_loop_that_catches_everything_is_ended:
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+    a_finally_that_never_ends_is_ended:
+        "try:\n    while True: pass\nfinally:\n    while True: pass",
+    a_catastrophic_regex_is_ended: "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
+    a_huge_power_is_ended: "10 ** 10 ** 8",
+    a_sum_in_c_is_ended: "sum(range(10 ** 12))",
+    a_long_sleep_is_ended: "import time\ntime.sleep(1000)",
+    an_awaited_sleep_is_ended: "import asyncio\nawait asyncio.sleep(1000)",
+    an_await_of_nothing_is_ended: "import asyncio\nawait asyncio.Future()",
+    an_asyncio_run_of_nothing_is_ended:
+        "import asyncio\nasync def f(): await asyncio.Future()\nasyncio.run(f())",
+    a_loop_of_empty_sleeps_is_ended: "import asyncio\nwhile True: await asyncio.sleep(0)",
+    an_await_that_refuses_to_be_cancelled_is_ended:
+        "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(1000)\n    \
+         except BaseException: pass",
+    a_repr_that_never_ends_is_ended:
+        "class A:\n    def __repr__(self):\n        while True: pass\nA()",
+    a_repr_of_a_local_that_never_ends_is_ended:
+        "class A:\n    def __repr__(self):\n        while True: pass\na = A()",
+    a_str_of_an_exception_that_never_ends_is_ended:
+        "class A(Exception):\n    def __str__(self):\n        while True: pass\nraise A",
+    a_loop_in_javascript_is_ended: "from pyodide.code import run_js\nrun_js('for(;;){}')",
+    an_endless_chain_of_promises_is_ended:
+        "import asyncio\nfrom pyodide.code import run_js\n\
+         run_js('f=()=>Promise.resolve().then(f);f();0')\nawait asyncio.sleep(0)",
+    a_promise_that_never_settles_is_ended:
+        "from pyodide.code import run_js\nawait run_js('new Promise(()=>{})')",
+    a_compilation_that_never_ends_is_ended:
+        "eval('(' * 100 + '1' + ')' * 100)\nwhile True: compile('x = 1\\n' * 10_000, 'x', 'exec')",
+    an_endless_writer_of_files_is_ended:
+        "while True:\n    with open('/tmp/x', 'wb') as f: f.write(bytes(1 << 16))",
+    a_loop_in_a_finalizer_is_ended:
+        "class A:\n    def __del__(self):\n        while True: pass\na = A()\ndel a",
+}
+
+#[tokio::test]
+async fn an_endless_printer_is_ended_and_its_head_and_tail_are_kept() {
+    let limits = Limits::default().max_run_time(LIMIT).max_stdout_bytes(1000);
+    let execution = sandbox(limits).run("while True: print('x')").await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. })));
+    assert!(
+        execution.stdout().starts_with("x\nx\n") && execution.stdout().trim_end().ends_with("\nx")
+    );
+    assert!(execution.truncated().stdout_bytes > 0);
+}
+
+#[tokio::test]
+async fn the_guest_cannot_move_its_deadline() {
+    ends(
+        "import time, datetime, asyncio\n\
+         time.time = time.monotonic = time.perf_counter = lambda: 0\n\
+         asyncio.get_running_loop().time = lambda: 0\n\
+         while True: await asyncio.sleep(0)",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn each_run_has_a_deadline_of_its_own() {
+    let limits = Limits::default().max_run_time(Duration::from_secs(3));
+    let mut session = sandbox(limits).session().await.unwrap();
+    for _ in 0..4 {
+        exec(&mut session, "import time; time.sleep(1)").await;
+    }
+    assert_eq!(session.state(), SessionState::Ready);
+}
+
+#[tokio::test]
+async fn a_check_of_code_has_a_deadline_too() {
+    let limits = Limits::default().max_run_time(LIMIT);
+    let mut session = sandbox(limits).session().await.unwrap();
+    let code =
+        "import codeop\ndef forever(*args):\n    while True: pass\ncodeop._maybe_compile = forever";
+    exec(&mut session, code).await;
+    let error = session.is_incomplete("x").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!(session.state(), SessionState::Terminated);
+}
+
+#[tokio::test]
+async fn a_dropped_run_is_killed_and_its_session_closed() {
+    let mut session = session().await;
+    let mut run = session.run_streaming("print('started')\nwhile True: pass");
+    run.next().await.unwrap();
+    drop(run);
+    assert_eq!(session.state(), SessionState::Abandoned);
+    assert_eq!(session.run("1").await.unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn a_dropped_session_ends_its_thread() {
+    // The guest's end of the pipe is closed by nobody else.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut session = session().await;
+    let cell = Cell::new("print('started')\nwhile True: pass");
+    let mut run = session.run_streaming(cell.stdin(isolet::Stdin::from_reader(reader)));
+    run.next().await.unwrap();
+    drop(run);
+    drop(session);
+    let mut writer = writer;
+    let write = move || loop {
+        if std::io::Write::write_all(&mut writer, &[0; 4096]).is_err() {
+            break;
+        }
+    };
+    tokio::task::spawn_blocking(write).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_kill_does_not_disturb_a_session_beside_it() {
+    let killed = async {
+        for _ in 0..3 {
+            ends("while True: pass").await;
+        }
+    };
+    let disturbed = async {
+        let mut session = session().await;
+        for i in 0..10 {
+            let code = format!("import time\nfor _ in range(100): time.sleep(0.001)\n{i}");
+            assert_eq!(eval(&mut session, code).await, Value::Int(i));
+        }
+        assert_eq!(session.state(), SessionState::Ready);
+    };
+    tokio::join!(killed, disturbed);
+}

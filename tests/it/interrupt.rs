@@ -1,0 +1,130 @@
+//! Interrupts: the run ends with `KeyboardInterrupt`, the session lives on.
+
+use isolet::{Execution, InterruptHandle, Outcome, Session, SessionState, Termination, Value};
+
+use crate::util::{eval, exec, session};
+
+/// What the guest says when it is ready: one write, after which an interrupt may come.
+const READY: &str = r"__import__('sys').stdout.write('ready\n')";
+
+/// Runs `code`, which says when it is ready, and interrupts it then.
+async fn interrupted(session: &mut Session, code: &str) -> Execution {
+    let handle = session.interrupt_handle();
+    let mut run = session.run_streaming(code);
+    run.next().await.unwrap();
+    handle.interrupt();
+    run.finish().await.unwrap()
+}
+
+/// Runs what never ends, interrupts it, and finds the session as it was.
+async fn is_interrupted(code: &str) {
+    let mut session = session().await;
+    exec(&mut session, "x = 41").await;
+    let code = format!("x += 1\n{READY}\n{code}");
+    let execution = interrupted(&mut session, &code).await;
+    assert_eq!(
+        *execution.outcome(),
+        Outcome::Terminated(Termination::Interrupted),
+        "{execution:?}"
+    );
+    assert_eq!(execution.stdout(), "ready\n");
+    assert!(execution.session_alive());
+    assert_eq!(session.state(), SessionState::Ready);
+    assert_eq!(eval(&mut session, "x").await, Value::Int(42));
+}
+
+macro_rules! interruptible {
+    ($($name:ident: $code:expr,)*) => {$(
+        #[tokio::test]
+        async fn $name() {
+            is_interrupted($code).await;
+        }
+    )*};
+}
+
+interruptible! {
+    a_busy_loop_is_interrupted: "while True: pass",
+    a_sleep_is_interrupted: "import time\ntime.sleep(1000)",
+    an_await_is_interrupted: "import asyncio\nawait asyncio.sleep(1000)",
+    an_await_of_nothing_is_interrupted: "import asyncio\nawait asyncio.Future()",
+    an_asyncio_run_is_interrupted: "import asyncio\nasyncio.run(asyncio.sleep(1000))",
+    a_task_group_is_interrupted:
+        "import asyncio\nasync with asyncio.TaskGroup() as group:\n    \
+         group.create_task(asyncio.sleep(1000))",
+    a_loop_of_empty_sleeps_is_interrupted: "import asyncio\nwhile True: await asyncio.sleep(0)",
+    a_regex_is_interrupted: "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
+    a_repr_is_interrupted: "class A:\n    def __repr__(self):\n        while True: pass\nA()",
+}
+
+#[tokio::test]
+async fn a_guest_that_catches_the_interrupt_goes_on() {
+    let codes =
+        ["while True: pass", "import time\n    time.sleep(1000)", "await asyncio.sleep(1000)"];
+    for code in codes {
+        let mut session = session().await;
+        let code = format!(
+            "import asyncio\ntry:\n    {READY}\n    {code}\nexcept KeyboardInterrupt:\n    \
+             print('caught')\n'done'"
+        );
+        let execution = interrupted(&mut session, &code).await;
+        assert_eq!(execution.value(), Some(&Value::from("done")), "{code}: {execution:?}");
+        assert_eq!(execution.stdout(), "ready\ncaught\n");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_guest_cleans_up() {
+    let mut session = session().await;
+    let code = format!("try:\n    {READY}\n    while True: pass\nfinally:\n    print('cleaned')");
+    let execution = interrupted(&mut session, &code).await;
+    assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
+    assert_eq!(execution.stdout(), "ready\ncleaned\n");
+}
+
+#[tokio::test]
+async fn an_interrupt_without_a_run_does_nothing_to_the_next() {
+    let mut session = session().await;
+    let handle = session.interrupt_handle();
+    for code in ["sum(range(100_000))", "input", "await asyncio.sleep(0.01)", "time.sleep(0.01)"] {
+        exec(&mut session, "import asyncio, time").await;
+        handle.interrupt();
+        exec(&mut session, code).await;
+    }
+    handle.interrupt();
+    let cell = isolet::Cell::new("input()").stdin(isolet::Stdin::from_bytes("a\n"));
+    assert_eq!(eval(&mut session, cell).await, Value::from("a"));
+}
+
+#[tokio::test]
+async fn an_interrupt_of_a_closed_session_does_nothing() {
+    let handle: InterruptHandle = {
+        let session = session().await;
+        session.interrupt_handle()
+    };
+    handle.interrupt();
+    assert_eq!(eval(&mut session().await, "1").await, Value::Int(1));
+}
+
+#[tokio::test]
+async fn a_session_can_be_interrupted_many_times() {
+    let mut session = session().await;
+    for _ in 0..5 {
+        for code in ["while True: pass", "import asyncio\nawait asyncio.sleep(1000)"] {
+            let execution = interrupted(&mut session, &format!("{READY}\n{code}")).await;
+            assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
+        }
+    }
+    assert_eq!(eval(&mut session, "1").await, Value::Int(1));
+}
+
+#[tokio::test]
+async fn an_interrupt_reaches_only_its_own_session() {
+    let mut one = session().await;
+    let mut other = session().await;
+    let beside =
+        async { eval(&mut other, "import time\nfor _ in range(50): time.sleep(0.001)\n1").await };
+    let code = format!("{READY}\nwhile True: pass");
+    let (execution, value) = tokio::join!(interrupted(&mut one, &code), beside);
+    assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
+    assert_eq!(value, Value::Int(1));
+}

@@ -1,0 +1,26 @@
+//! The integration tests: one binary, since each links V8 again. They use the public API and the built command only.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests panic as tests do; clippy knows only the test functions themselves"
+)]
+
+mod assets;
+mod async_code;
+mod command;
+#[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
+mod corpus;
+mod deadline;
+mod defaults;
+mod exceptions;
+mod exits;
+mod hostile;
+mod interrupt;
+mod json;
+mod locals;
+mod output;
+mod repl;
+mod session;
+mod stdin;
+mod util;
+mod values;

@@ -1,0 +1,170 @@
+//! What the guest writes: kept apart, in order, within bounds, and seen as it comes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream};
+
+use crate::util::{exec, run, sandbox, session};
+
+#[tokio::test]
+async fn stdout_and_stderr_are_kept_apart() {
+    let code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nsys.stdout.write('more')";
+    let execution = run(code).await;
+    assert_eq!((execution.stdout(), execution.stderr()), ("out\nmore", "err\n"));
+}
+
+#[tokio::test]
+async fn a_run_sees_only_its_own_output() {
+    let mut session = session().await;
+    exec(&mut session, "print('one', end='')").await;
+    assert_eq!(exec(&mut session, "print('two')").await.stdout(), "two\n");
+    assert_eq!(exec(&mut session, "1").await.stdout(), "");
+}
+
+#[tokio::test]
+async fn output_before_an_exception_is_kept() {
+    let execution = run("print('before', end='')\n1/0").await;
+    assert!(execution.exception().is_some());
+    assert_eq!((execution.stdout(), execution.stderr()), ("before", ""));
+}
+
+#[tokio::test]
+async fn output_before_a_kill_is_kept() {
+    let limits = Limits::default().max_run_time(Duration::from_millis(500));
+    let code = "import sys\nprint('whole line')\nprint('half', end='')\n\
+                print('err', end='', file=sys.stderr)\nwhile True: pass";
+    let execution = sandbox(limits).run(code).await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Terminated(_)));
+    assert_eq!((execution.stdout(), execution.stderr()), ("whole line\nhalf", "err"));
+}
+
+#[tokio::test]
+async fn output_past_its_limit_keeps_head_and_tail() {
+    let limits = Limits::default().max_stdout_bytes(10).max_stderr_bytes(5);
+    let code = "import string, sys\nfor c in string.ascii_lowercase: print(c, end='')\nprint()\n\
+                print('12345', end='', file=sys.stderr)";
+    let mut session = sandbox(limits).session().await.unwrap();
+    let execution = exec(&mut session, code).await;
+    assert_eq!(execution.stdout(), "abcde\n[... 17 bytes dropped ...]\nwxyz\n");
+    assert_eq!(execution.stderr(), "12345");
+    let truncated = execution.truncated();
+    assert_eq!((truncated.stdout_bytes, truncated.stderr_bytes), (17, 0));
+    assert_eq!(execution.usage().stdout_bytes, 27);
+    let execution = exec(&mut session, "print('x' * 9)").await;
+    assert_eq!(execution.stdout(), "xxxxxxxxx\n");
+    assert!(!execution.truncated().is_any());
+}
+
+#[tokio::test]
+async fn streamed_chunks_add_up_to_what_is_kept() {
+    let limits = Limits::default().max_stdout_bytes(100).max_stderr_bytes(10);
+    let mut session = sandbox(limits).session().await.unwrap();
+    let code = "import sys\nfor i in range(100):\n    print(i)\n    print(-i, file=sys.stderr)";
+    let (chunks, execution) = collect(&mut session, code).await;
+    let joined = |wanted: Stream| -> Vec<u8> {
+        let of = chunks.iter().filter(|(stream, _)| *stream == wanted);
+        of.flat_map(|(_, bytes)| bytes.clone()).collect()
+    };
+    assert_eq!(joined(Stream::Stdout), execution.stdout().as_bytes());
+    assert_eq!(joined(Stream::Stderr), execution.stderr().as_bytes());
+    assert!(execution.truncated().stdout_bytes > 0 && execution.truncated().stderr_bytes > 0);
+}
+
+#[tokio::test]
+async fn chunks_of_both_streams_come_in_the_order_they_were_written() {
+    let mut session = session().await;
+    let code = "import os, sys\nprint('a')\nprint('b', file=sys.stderr)\nos.write(1, b'c\\n')\n\
+                sys.stdout.buffer.write(b'd\\n')\nos.write(2, b'e\\n')\nprint('f')";
+    let (chunks, _) = collect(&mut session, code).await;
+    let text: String = chunks
+        .iter()
+        .flat_map(|(_, bytes)| bytes.iter().map(|byte| char::from(*byte)))
+        .filter(|letter| *letter != '\n')
+        .collect();
+    assert_eq!(text, "abcdef");
+}
+
+#[tokio::test]
+async fn output_is_seen_before_the_run_has_ended() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut session = session().await;
+    let cell = Cell::new("print('name?', end='')\nprint('hello', input())")
+        .stdin(Stdin::from_reader(reader));
+    let mut run = session.run_streaming(cell);
+    let mut seen = Vec::new();
+    while seen != b"name?" {
+        seen.extend(run.next().await.unwrap().bytes);
+    }
+    // Only now can the guest go on.
+    writer.write_all(b"Ada\n").unwrap();
+    while let Some(chunk) = run.next().await {
+        seen.extend(chunk.bytes);
+    }
+    assert_eq!(run.finish().await.unwrap().stdout(), "name?hello Ada\n");
+    assert_eq!(seen, b"name?hello Ada\n");
+}
+
+#[tokio::test]
+async fn output_nobody_asked_for_is_kept_all_the_same() {
+    let mut session = session().await;
+    let execution = session.run_streaming("print('a')").finish().await.unwrap();
+    assert_eq!(execution.stdout(), "a\n");
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_pass_unchanged() {
+    let mut session = session().await;
+    let code = "import sys\nn = sys.stdout.buffer.write(b'\\xff\\x00ok\\xc3')";
+    let (chunks, execution) = collect(&mut session, code).await;
+    let bytes: Vec<u8> = chunks.into_iter().flat_map(|(_, bytes)| bytes).collect();
+    assert_eq!(bytes, b"\xff\x00ok\xc3");
+    assert_eq!(execution.stdout(), "\u{fffd}\0ok\u{fffd}");
+}
+
+#[tokio::test]
+async fn output_of_megabytes_is_whole() {
+    let limits = Limits::default().max_stdout_bytes(u64::MAX);
+    let execution = sandbox(limits).run("print('é' * (4 << 20))").await.unwrap();
+    assert!(execution.stdout() == format!("{}\n", "é".repeat(4 << 20)));
+    assert_eq!(execution.usage().stdout_bytes, (8 << 20) + 1);
+}
+
+#[tokio::test]
+async fn a_replaced_stdout_is_the_guests_own() {
+    let mut session = session().await;
+    let code = "import contextlib, io\nbuffer = io.StringIO()\n\
+                with contextlib.redirect_stdout(buffer):\n    print('inside')\n\
+                print('outside')\nbuffer.getvalue()";
+    let execution = exec(&mut session, code).await;
+    assert_eq!(execution.stdout(), "outside\n");
+    assert_eq!(execution.value(), Some(&"inside\n".into()));
+    let execution = exec(&mut session, "import sys\nsys.stdout = buffer\nprint('gone')").await;
+    assert_eq!(execution.stdout(), "");
+    let execution = exec(&mut session, "sys.stdout = sys.__stdout__\nprint('back')").await;
+    assert_eq!(execution.stdout(), "back\n");
+}
+
+#[tokio::test]
+async fn what_a_wrapped_stdout_buffers_is_flushed_at_the_end_of_the_run() {
+    let code = "import io, sys\nsys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, 'w', \
+                closefd=False)))\nn = sys.stdout.write('buffered')";
+    assert_eq!(run(code).await.stdout(), "buffered");
+}
+
+#[tokio::test]
+async fn warnings_and_logs_go_to_stderr() {
+    let code = "import logging, warnings\nlogging.error('log')\nwarnings.warn('careful')";
+    let execution = run(code).await;
+    assert_eq!(execution.stdout(), "");
+    assert!(execution.stderr().starts_with("ERROR:root:log\n<cell>:3: UserWarning: careful"));
+}
+
+async fn collect(session: &mut Session, code: &str) -> (Vec<(Stream, Vec<u8>)>, isolet::Execution) {
+    let mut run = session.run_streaming(code);
+    let mut chunks = Vec::new();
+    while let Some(chunk) = run.next().await {
+        chunks.push((chunk.stream, chunk.bytes));
+    }
+    (chunks, run.finish().await.unwrap())
+}

@@ -1,0 +1,138 @@
+//! What the tests share: one engine, sessions of it, the built command and scratch directories.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use isolet::{Cell, Engine, Execution, Limits, Outcome, PyException, Sandbox, Session, Value};
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::from_assets(assets_dir()).unwrap());
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub(crate) fn assets_dir() -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
+    let named = std::env::var_os(isolet::ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
+    named.map_or_else(|| root().join("pyodide-assets/dist"), PathBuf::from)
+}
+
+pub(crate) fn sandbox(limits: Limits) -> Sandbox {
+    Sandbox::builder(&ENGINE).limits(limits).build().unwrap()
+}
+
+pub(crate) fn builder() -> isolet::SandboxBuilder {
+    Sandbox::builder(&ENGINE)
+}
+
+pub(crate) async fn session() -> Session {
+    sandbox(Limits::default()).session().await.unwrap()
+}
+
+/// Runs a cell in a session of its own.
+pub(crate) async fn run(cell: impl Into<Cell>) -> Execution {
+    sandbox(Limits::default()).run(cell).await.unwrap()
+}
+
+/// Runs a cell that has to complete with a value.
+pub(crate) async fn eval(session: &mut Session, cell: impl Into<Cell>) -> Value {
+    let execution = session.run(cell).await.unwrap();
+    match execution.value() {
+        Some(value) => value.clone(),
+        None => panic!("there is no value: {execution:?}"),
+    }
+}
+
+/// Runs a cell that has to complete.
+pub(crate) async fn exec(session: &mut Session, cell: impl Into<Cell>) -> Execution {
+    let execution = session.run(cell).await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Completed(_)), "{execution:?}");
+    execution
+}
+
+/// Runs a cell that has to raise.
+pub(crate) async fn raised(session: &mut Session, cell: impl Into<Cell>) -> PyException {
+    let execution = session.run(cell).await.unwrap();
+    match execution.exception() {
+        Some(exception) => exception.clone(),
+        None => panic!("nothing was raised: {execution:?}"),
+    }
+}
+
+/// What the command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The built command, with an empty standard input.
+pub(crate) fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isolet"));
+    command.args(args).env(isolet::ASSETS_VARIABLE, assets_dir()).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn isolet<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
+    command(args).output().unwrap().into()
+}
+
+/// Runs the command with `input` as its standard input.
+pub(crate) fn isolet_fed<S: AsRef<OsStr>>(
+    args: impl IntoIterator<Item = S>,
+    input: impl AsRef<[u8]>,
+) -> Ran {
+    let mut child = command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Small enough for the pipe; a command that ends before it has read it is not wrong.
+    let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+    child.wait_with_output().unwrap().into()
+}
+
+/// An empty directory of one test's own, removed with this.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(test: &str) -> Self {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("it-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file and returns its path.
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, contents).unwrap();
+        path.into_os_string().into_string().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left lies in the target directory.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
