@@ -11,7 +11,7 @@ import {
   op_isolet_image_save,
   op_isolet_interrupted,
   op_isolet_now,
-  op_isolet_python_source,
+  op_isolet_python_sources,
   op_isolet_stdlib,
   op_isolet_wall_clock,
   op_isolet_wasm_module,
@@ -92,17 +92,23 @@ function settings(makeImage, suspensions) {
   return Module;
 }
 
-/** Compiles our Python half into a namespace of its own that no guest name refers to. */
+/** Compiles our Python half into modules that only know each other; `session` is the last of them. */
 function loadGlue(API) {
-  const define = API.runPythonInternal(
-    "def define(source, types=__import__('types')):\n" +
-      "    module = types.ModuleType('isolet')\n" +
-      "    exec(compile(source, '<isolet>', 'exec', dont_inherit=True), module.__dict__)\n" +
+  const load = API.runPythonInternal(
+    "def load(sources, sys=__import__('sys')):\n" +
+      "    for name, source in sources:\n" +
+      "        module = sys.modules['_isolet_' + name] = type(sys)('_isolet_' + name)\n" +
+      "        code = compile(source, f'<isolet>/{name}.py', 'exec', dont_inherit=True)\n" +
+      "        exec(code, module.__dict__)\n" +
+      "    for name, _ in sources:\n" +
+      "        del sys.modules['_isolet_' + name]\n" +
       "    return module\n" +
-      "define",
+      "load",
   );
-  const glue = define(op_isolet_python_source());
-  define.destroy();
+  const sources = API.public_api.toPy(op_isolet_python_sources());
+  const glue = load(sources);
+  sources.destroy();
+  load.destroy();
   return glue;
 }
 

@@ -1,6 +1,7 @@
 //! One piece of code to run, and how it sees itself.
 
 use crate::stdin::Stdin;
+use crate::waist::Role;
 
 /// Code to run, with the name, arguments and standard input it runs under.
 ///
@@ -10,8 +11,7 @@ pub struct Cell {
     pub(crate) code: String,
     pub(crate) name: String,
     pub(crate) is_file: bool,
-    pub(crate) is_interactive: bool,
-    pub(crate) is_program: bool,
+    pub(crate) role: Role,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
 }
@@ -24,8 +24,7 @@ impl Cell {
             code: code.into(),
             name: "<cell>".to_owned(),
             is_file: false,
-            is_interactive: false,
-            is_program: false,
+            role: Role::Cell,
             argv: None,
             stdin: Stdin::empty(),
         }
@@ -49,7 +48,7 @@ impl Cell {
     /// Makes the code one typed at a prompt: its value is kept in `_`, unless it is `None`.
     #[must_use]
     pub fn interactive(mut self) -> Self {
-        self.is_interactive = true;
+        self.role = Role::Prompt;
         self
     }
 
@@ -57,7 +56,7 @@ impl Cell {
     /// called, as when python ends.
     #[must_use]
     pub fn program(mut self) -> Self {
-        self.is_program = true;
+        self.role = Role::Program;
         self
     }
 

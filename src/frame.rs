@@ -2,7 +2,7 @@
 
 use crate::execution::{PyException, Variable};
 use crate::value::{Value, marshal};
-use crate::waist::{Command, Report, Status};
+use crate::waist::{Command, Report, Role, Status};
 
 /// Room for everything in a report but the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
@@ -22,8 +22,7 @@ pub(crate) fn encode(command: &Command) -> Vec<u8> {
             ("code", run.code.as_str().into()),
             ("name", run.name.as_str().into()),
             ("file", run.is_file.into()),
-            ("interactive", run.is_interactive.into()),
-            ("program", run.is_program.into()),
+            ("role", role(run.role).into()),
             ("stdin", run.has_stdin.into()),
             ("argv", run.argv.clone().into()),
             ("max_repr", i64::from(run.max_repr_chars).into()),
@@ -34,6 +33,14 @@ pub(crate) fn encode(command: &Command) -> Vec<u8> {
     let mut bytes = Vec::new();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     bytes
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Cell => "cell",
+        Role::Prompt => "prompt",
+        Role::Program => "program",
+    }
 }
 
 /// The most bytes a report may have when values of so many may cross.

@@ -35,12 +35,23 @@ pub(crate) struct RunCommand {
     pub(crate) code: String,
     pub(crate) name: String,
     pub(crate) is_file: bool,
-    pub(crate) is_interactive: bool,
-    pub(crate) is_program: bool,
+    pub(crate) role: Role,
     pub(crate) has_stdin: bool,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
+}
+
+/// What a cell is to its session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Role {
+    /// One of several.
+    #[default]
+    Cell,
+    /// Typed at a prompt: its value is kept in `_`.
+    Prompt,
+    /// A whole program: exit functions are called at its end.
+    Program,
 }
 
 /// What an isolate answers to a command.

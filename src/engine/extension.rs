@@ -24,7 +24,7 @@ deno_core::extension!(
         ops::boot::op_isolet_entry_points,
         ops::boot::op_isolet_wasm_module,
         ops::boot::op_isolet_stdlib,
-        ops::boot::op_isolet_python_source,
+        ops::boot::op_isolet_python_sources,
         ops::boot::op_isolet_image_length,
         ops::boot::op_isolet_image_config,
         ops::boot::op_isolet_image_restore,
@@ -39,8 +39,13 @@ deno_core::extension!(
     state = |state, options| state.put(options.state),
 );
 
-/// Our Python half, which is part of the memory image.
-pub(crate) const PYTHON_SOURCE: &str = include_str!("../../js/py/session.py");
+/// Our Python half, in load order. It is part of the memory image.
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 4] = [
+    ("values", include_str!("../../js/py/values.py")),
+    ("errors", include_str!("../../js/py/errors.py")),
+    ("waits", include_str!("../../js/py/waits.py")),
+    ("session", include_str!("../../js/py/session.py")),
+];
 
 /// Our JavaScript, in load order.
 static MODULES: [ExtensionFileSource; 6] = [
@@ -67,7 +72,7 @@ static MODULES: [ExtensionFileSource; 6] = [
     ),
 ];
 
-/// Makes the extension for one isolate. Its JavaScript is part of the binary: deno_core's own list
+/// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own list
 /// of files would be read from the checkout at run time.
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
@@ -79,7 +84,7 @@ pub(crate) fn extension(state: State) -> Extension {
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
     let modules = MODULES.iter().filter_map(|module| module.load().ok());
     let modules = modules.map(|source| Cow::Owned(source.as_str().to_owned()));
-    [Cow::Borrowed(PYTHON_SOURCE)].into_iter().chain(modules)
+    PYTHON_SOURCES.iter().map(|(_, source)| Cow::Borrowed(*source)).chain(modules)
 }
 
 /// What ops call the host through.

@@ -3,7 +3,7 @@
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
-use crate::engine::extension::PYTHON_SOURCE;
+use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::SavedMemory;
 use crate::engine::isolate::{EntryPoints, State};
 
@@ -44,10 +44,14 @@ pub(crate) fn op_isolet_stdlib(state: &mut OpState) -> Result<Vec<u8>, OpError> 
     Ok(booting(state)?.assets.stdlib_zip().to_vec())
 }
 
+/// Our Python modules: names and sources.
 #[op2]
-#[string]
-pub(crate) fn op_isolet_python_source() -> &'static str {
-    PYTHON_SOURCE
+#[serde]
+pub(crate) fn op_isolet_python_sources() -> Vec<(String, String)> {
+    PYTHON_SOURCES
+        .iter()
+        .map(|(name, source)| (String::from(*name), String::from(*source)))
+        .collect()
 }
 
 /// The bytes of memory that the image was taken of.

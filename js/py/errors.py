@@ -1,0 +1,68 @@
+"""Exceptions as the host gets them, and tracebacks as python prints them."""
+
+import json
+import traceback
+
+from _isolet_values import encodable
+
+GLUE = "<isolet>"  # what the file names of our own code begin with
+OURS = (GLUE, "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
+
+
+def describe_exception(error, seen=None):
+    seen = seen or {id(error)}
+    description = {
+        "type": encodable(type(error).__name__),
+        "message": message_of(error),
+        "args": json_args(error),
+        "traceback": format_traceback(error),
+        "cause": None,
+    }
+    cause = error.__cause__
+    if cause is None and not error.__suppress_context__:
+        cause = error.__context__
+    if cause is not None and id(cause) not in seen and len(seen) < 16:
+        seen.add(id(cause))
+        description["cause"] = describe_exception(cause, seen)
+    return description
+
+
+def message_of(error):
+    try:
+        return encodable(str(error))
+    except BaseException:
+        return "<exception str() failed>"
+
+
+def json_args(error):
+    try:
+        text = json.dumps(error.args, allow_nan=False, ensure_ascii=False)
+        text.encode()  # lone surrogates are no JSON
+        return text
+    except BaseException:
+        return None
+
+
+def format_traceback(error):
+    """The traceback as python prints it, without the frames of the sandbox itself."""
+    try:
+        shown = traceback.TracebackException.from_exception(error, compact=True)
+        strip(shown)
+        return encodable("".join(shown.format()))
+    except BaseException:
+        return f"{type(error).__name__}: {message_of(error)}\n"
+
+
+def strip(shown):
+    if shown is None:
+        return
+    frames = [frame for frame in shown.stack or () if not is_ours(frame.filename)]
+    shown.stack = traceback.StackSummary.from_list(frames) if frames else None
+    strip(shown.__cause__)
+    strip(shown.__context__)
+    for inner in shown.exceptions or ():
+        strip(inner)
+
+
+def is_ours(filename):
+    return filename.startswith(OURS)

@@ -1,0 +1,116 @@
+"""Values as the host gets them: trees of plain types, and reprs of bounded length."""
+
+import reprlib
+import types
+
+SCALARS = (type(None), bool, int, float, str, bytes)
+
+
+def encodable(text):
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+class Unrepresentable(Exception):
+    """A value that cannot cross to the host; the message says which part and why."""
+
+
+def describe_value(value, max_repr, reply):
+    reply["repr"] = encodable(capped_repr(value, max_repr))
+    try:
+        reply["value"] = plain(value)
+    except Unrepresentable as reason:
+        reply["value_error"] = encodable(str(reason))
+    except Exception as error:  # guest code that runs when a value is looked at
+        kind = type_name(type(value))
+        reply["value_error"] = encodable(
+            f"a value of type {kind} cannot cross to the host: it raised {type_name(type(error))}"
+        )
+
+
+def plain(value, depth=0):
+    """`value` as a tree of exactly the types that cross: scalars, lists and dicts."""
+    kind = type(value)
+    if kind in SCALARS:
+        if kind is str and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise Unrepresentable(
+                    f"a str with the lone surrogate {value[error.start]!a} at index {error.start} "
+                    "cannot cross to the host"
+                ) from None
+        return value
+    if depth > 100:
+        raise Unrepresentable("a value nested deeper than 100 levels cannot cross to the host")
+    depth += 1
+    if kind in (list, tuple, set, frozenset):
+        return [item if type(item) in (int, float) else plain(item, depth) for item in value]
+    if kind is dict:
+        return {key_of(key, depth): plain(item, depth) for key, item in value.items()}
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    for base in (bool, int, float, str, bytes):
+        if isinstance(value, base):
+            return plain(base(value), depth)
+    if isinstance(value, dict):
+        return plain(dict(value), depth)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return plain(list(value), depth)
+    if hasattr(kind, "__dataclass_fields__"):
+        return {name: plain(getattr(value, name), depth) for name in kind.__dataclass_fields__}
+    raise Unrepresentable(f"a value of type {type_name(kind)} cannot cross to the host")
+
+
+def key_of(key, depth):
+    if type(key) in SCALARS:
+        return plain(key, depth)
+    if isinstance(key, (tuple, frozenset)):
+        raise Unrepresentable(f"a dict key of type {type_name(type(key))} cannot cross to the host")
+    return plain(key, depth)
+
+
+def type_name(kind):
+    try:
+        module, name = kind.__module__, kind.__qualname__
+        return name if module in ("builtins", "__main__") else f"{module}.{name}"
+    except Exception:
+        return "object"
+
+
+def capped_repr(value, limit):
+    """`repr(value)` of at most `limit` characters, without building a huge one first."""
+    try:
+        if type(value) in (str, bytes, bytearray) and len(value) > limit:
+            value = value[:limit]
+            text = repr(value) + "..."
+        elif type(value) in (list, tuple, set, frozenset, dict) and len(value) > limit:
+            text = reprlib_repr(value, limit)
+        else:
+            text = repr(value)
+    except Exception as error:
+        return f"<{type_name(type(value))} object; repr raised {type(error).__name__}>"
+    text = str(text)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def reprlib_repr(value, limit):
+    short = reprlib.Repr()
+    short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdict = limit // 8
+    short.maxstring = short.maxother = limit
+    return short.repr(value)
+
+
+def changed(before, namespace):
+    """The names this run bound or rebound, with type and capped repr; no modules, no private names."""
+    found = []
+    missing = object()
+    for name, value in list(namespace.items()):
+        if type(name) is not str or name.startswith("_") or type(value) is types.ModuleType:
+            continue
+        if before.get(name, missing) is not value:
+            try:
+                description = [name, type_name(type(value)), capped_repr(value, 500)]
+                found.append([encodable(text) for text in description])
+            except BaseException:
+                continue
+    return found

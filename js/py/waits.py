@@ -1,0 +1,132 @@
+"""Waits: asyncio's blocking calls and `time.sleep`, by suspending the whole stack."""
+
+import asyncio
+import functools
+import time
+
+from pyodide import webloop
+from pyodide.ffi import can_run_sync, run_sync
+
+bridge = None
+
+
+def install():
+    """Puts the calls in place of Pyodide's."""
+    asyncio.set_event_loop_policy(LoopPolicy())
+    asyncio.run = asyncio_run
+    time.sleep = sleep
+
+
+def attach(host_bridge):
+    """Connects a restored interpreter to its host."""
+    global bridge
+    bridge = host_bridge
+    webloop.scheduleCallback = bridge.schedule
+
+
+def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
+    """Blocks until `awaitable` is done, by suspending the whole stack.
+
+    The result is taken from the task itself, not through the event loop and JavaScript: an exception
+    is the same object with the same traceback, and SystemExit is nothing special. An interrupt is
+    passed on to the task, which may take its time to end; a second one does not wait for that.
+    """
+    outer = asyncio._get_running_loop()
+    loop = loop or outer or default_loop()
+    task = asyncio.ensure_future(awaitable, loop=loop)
+    waiter = loop.create_future()
+    task.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
+    interrupted = None
+    try:
+        while not waiter.done():
+            try:
+                block(waiter)
+            except KeyboardInterrupt as error:
+                if interrupted is not None:
+                    task.cancel()
+                    raise
+                interrupted = error
+                interrupt(task)
+    finally:
+        asyncio._set_running_loop(outer)
+    if interrupted is not None and task.cancelled():
+        raise interrupted
+    return task.result()
+
+
+def throw_interrupt(task):
+    """Raises KeyboardInterrupt at the `await` that `task` is suspended at."""
+    awaited = task._fut_waiter
+    if awaited is None or awaited.done():
+        task.cancel()
+    else:
+        awaited.set_exception(KeyboardInterrupt())
+
+
+def block(promise):
+    """Suspends until `promise` is done.
+
+    An interrupt on the way into the wait would end up in Pyodide's conversions, which take it for
+    an error of theirs; so it is held back until the wait has begun, and ends that instead.
+    """
+    bridge.hold()
+    try:
+        return run_sync(promise)
+    finally:
+        bridge.release()
+
+
+@functools.wraps(webloop._orig_sleep)
+def sleep(seconds):
+    if not hasattr(type(seconds), "__float__") and not hasattr(type(seconds), "__index__"):
+        kind = type(seconds).__name__
+        raise TypeError(f"'{kind}' object cannot be interpreted as an integer or float")
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    if can_run_sync():
+        block(bridge.sleep(seconds * 1000))
+    else:
+        webloop._orig_sleep(seconds)
+
+
+def default_loop():
+    return asyncio.get_event_loop_policy().get_event_loop()
+
+
+class Loop(webloop.WebLoop):
+    """Pyodide's event loop, with the blocking calls that JSPI makes possible."""
+
+    def __init__(self):
+        outer = asyncio._get_running_loop()
+        super().__init__()
+        # A loop runs while it is waited for, not from its making on.
+        asyncio._set_running_loop(outer)
+        # The waiter sees these two through its task; here they would surface a second time.
+        self._system_exit_handler = self._keyboard_interrupt_handler = lambda *args: None
+        self._stopper = None
+
+    def run_until_complete(self, future):
+        return wait_for(future, self)
+
+    def run_forever(self):
+        self._stopper = self.create_future()
+        wait_for(self._stopper, self)
+
+    def stop(self):
+        if self._stopper is not None and not self._stopper.done():
+            self._stopper.set_result(None)
+
+
+class LoopPolicy(webloop.WebLoopPolicy):
+    def new_event_loop(self):
+        self._default_loop = Loop()
+        return self._default_loop
+
+
+@functools.wraps(webloop._orig_run)
+def asyncio_run(main, *, debug=None, loop_factory=None):
+    """`asyncio.run`; inside a running loop it waits there, where CPython would refuse."""
+    running = asyncio._get_running_loop()
+    if running is not None:
+        return wait_for(main, running)
+    return webloop._orig_run(main, debug=debug, loop_factory=loop_factory)
