@@ -58,6 +58,11 @@ export class Suspensions {
 
   /** Ends the outermost wait, if Python is in one and the request was not served meanwhile. */
   interrupt() {
-    if (this.#waits.length > 0 && this.#interrupted()) this.#waits[0].end();
+    if (this.#waits.length > 0 && this.#interrupted()) this.endOutermost();
+  }
+
+  /** Ends the outermost wait: for an interrupt that a callback got while Python waits. */
+  endOutermost() {
+    this.#waits[0]?.end();
   }
 }

@@ -58,6 +58,7 @@ def handle(length):
         reply = COMMANDS[command["command"]](command)
         data = dump(reply, command.get("max_value"))
     except BaseException as error:  # an interrupt, or guest code that broke what reports use
+        bridge.hold()
         reply = {"status": "raised", "exception": describe_exception(error)}
         data = dump(reply, None)
     bridge.give(id(data) + BYTES_HEADER, len(data))
@@ -167,6 +168,7 @@ def execute(source, name, namespace):
     future_flags |= code.co_flags & FUTURE_FLAGS
     remember_source(code, source, name)
     try:
+        bridge.release()  # from here on an interrupt is the guest's
         result = eval(code, namespace)
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt)

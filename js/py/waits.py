@@ -2,10 +2,13 @@
 
 import asyncio
 import functools
+import math
 import time
 
 from pyodide import webloop
-from pyodide.ffi import can_run_sync, run_sync
+from pyodide.ffi import can_run_sync, create_once_callable, run_sync
+
+MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
 bridge = None
 
@@ -21,7 +24,6 @@ def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
     bridge = host_bridge
-    webloop.scheduleCallback = bridge.schedule
 
 
 def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
@@ -101,9 +103,40 @@ class Loop(webloop.WebLoop):
         super().__init__()
         # A loop runs while it is waited for, not from its making on.
         asyncio._set_running_loop(outer)
-        # The waiter sees these two through its task; here they would surface a second time.
-        self._system_exit_handler = self._keyboard_interrupt_handler = lambda *args: None
         self._stopper = None
+
+    def call_later(self, delay, callback, *args, context=None):
+        """As Pyodide's, but no interrupt can fall between the event loop and the callback.
+
+        One that did would lose the callback, and a task that it should have woken sleeps forever.
+        """
+        if delay < 0:
+            raise ValueError("Can't schedule in the past")
+        handle = asyncio.Handle(callback, args, self, context=context)
+
+        def run():  # interrupts are held back when this is called
+            self._install_running_loop()
+            self._install_asyncgen_hooks()
+            if handle.cancelled():
+                return
+            run_in_context, callback, args = handle._context.run, handle._callback, handle._args
+            try:
+                bridge.release()
+                run_in_context(callback, *args)
+            except SystemExit:
+                pass  # a task keeps it for whoever waits
+            except KeyboardInterrupt:
+                bridge.interrupt()
+            except BaseException as error:
+                message = f"Exception in callback {handle!r}"
+                self.call_exception_handler(
+                    {"message": message, "exception": error, "handle": handle}
+                )
+
+        if delay != math.inf:
+            delay = min(delay * 1000, MAX_TIMEOUT)
+            bridge.schedule(create_once_callable(run, _may_syncify=True), delay)
+        return handle
 
     def run_until_complete(self, future):
         return wait_for(future, self)
