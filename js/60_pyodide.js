@@ -154,6 +154,13 @@ export async function boot(createModule, makeImage) {
     if (typeof error === "object" && error !== null) error.pyodide_fatal_error = true;
     throw error;
   };
+  // Every entry into Python that may suspend goes through here, and begins with code that must not
+  // be interrupted half-way: that of our glue, which says when the guest's begins.
+  const { promisingApply } = Module;
+  Module.promisingApply = (...args) => {
+    suspensions.hold(true);
+    return promisingApply(...args);
+  };
   op_isolet_image_restore(Module.HEAPU8);
   API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
   connectStreams(Module);

@@ -23,17 +23,7 @@ let session = null;
 function bridge(Module, suspensions) {
   return {
     __proto__: null,
-    /** Calls a Python function later, with interrupts held back until it says otherwise. */
-    schedule(callback, delay) {
-      schedule(async () => {
-        suspensions.hold(true);
-        try {
-          await callback();
-        } finally {
-          suspensions.hold(false);
-        }
-      }, delay);
-    },
+    schedule,
     interrupt: () => suspensions.endOutermost(),
     hold: () => suspensions.hold(true),
     release: () => suspensions.hold(false),
@@ -66,7 +56,6 @@ async function start(createModule, makeImage) {
  * `os._exit` and its like end the interpreter without one, and the status is all there is.
  */
 async function handle(length) {
-  session.suspensions.hold(true);
   try {
     await session.handle.callPromising(length);
   } catch (error) {

@@ -114,10 +114,11 @@ class Loop(webloop.WebLoop):
             raise ValueError("Can't schedule in the past")
         handle = asyncio.Handle(callback, args, self, context=context)
 
-        def run():  # interrupts are held back when this is called
+        def run():  # interrupts are held back here, as in every entry from JavaScript
             self._install_running_loop()
             self._install_asyncgen_hooks()
             if handle.cancelled():
+                bridge.release()
                 return
             run_in_context, callback, args = handle._context.run, handle._callback, handle._args
             try:

@@ -1,0 +1,23 @@
+//! One session: what one run defines the next one sees, and an exception does not end it.
+//!
+//! Run it with `cargo run --release --example hello`.
+
+use isolet::blocking::Session;
+use isolet::{Engine, Sandbox, Value};
+
+fn main() -> Result<(), isolet::Error> {
+    let engine = Engine::new()?;
+    let sandbox = Sandbox::builder(&engine).build()?;
+    let mut session = Session::new(&sandbox)?;
+
+    session.run("x = 20")?;
+    let execution = session.run("print('hi'); x + 22")?;
+    assert_eq!(execution.stdout(), "hi\n");
+    assert_eq!(execution.value(), Some(&Value::Int(42)));
+
+    let execution = session.run("x / 0")?;
+    let exception = execution.exception().map(ToString::to_string);
+    assert_eq!(exception.as_deref(), Some("ZeroDivisionError: division by zero"));
+    assert_eq!(session.run("x")?.value(), Some(&Value::Int(20)));
+    Ok(())
+}
