@@ -6,7 +6,14 @@ import traceback
 from _isolet_values import encodable
 
 GLUE = "<isolet>"  # what the file names of our own code begin with
+MAX_TEXT = 65_536  # characters of a message, a traceback or the args; the tail says the most
 OURS = (GLUE, "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
+
+
+def capped(text):
+    """The end of an overlong text, after a note of what is missing."""
+    missing = len(text) - MAX_TEXT
+    return text if missing <= 0 else f"[... {missing} characters dropped ...]" + text[-MAX_TEXT:]
 
 
 def describe_exception(error, seen=None):
@@ -29,7 +36,7 @@ def describe_exception(error, seen=None):
 
 def message_of(error):
     try:
-        return encodable(str(error))
+        return encodable(capped(str(error)))
     except BaseException:
         return "<exception str() failed>"
 
@@ -38,7 +45,7 @@ def json_args(error):
     try:
         text = json.dumps(error.args, allow_nan=False, ensure_ascii=False)
         text.encode()  # lone surrogates are no JSON
-        return text
+        return text if len(text) <= MAX_TEXT else None
     except BaseException:
         return None
 
@@ -48,7 +55,7 @@ def format_traceback(error):
     try:
         shown = traceback.TracebackException.from_exception(error, compact=True)
         strip(shown)
-        return encodable("".join(shown.format()))
+        return encodable(capped("".join(shown.format())))
     except BaseException:
         return f"{type(error).__name__}: {message_of(error)}\n"
 

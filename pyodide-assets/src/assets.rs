@@ -13,8 +13,8 @@ use crate::{Digest, Error};
 const WASM: &str = "pyodide.asm.wasm";
 
 /// The files [`Assets`] holds, in the order of its fields; a lock must name them all.
-pub(crate) const NAMES: [&str; 5] =
-    [WASM, "pyodide.asm.mjs", "pyodide.mjs", "python_stdlib.zip", "pyodide-lock.json"];
+pub(crate) const NAMES: [&str; 4] =
+    [WASM, "pyodide.asm.mjs", "python_stdlib.zip", "pyodide-lock.json"];
 
 /// The verified files of one Pyodide release, in memory.
 ///
@@ -44,15 +44,15 @@ impl Assets {
             file.ok_or_else(|| Error::lock(format!("`{name}` is not in it")))
         };
         // Two thirds of the bytes are in one file: hash it beside the others.
-        let [_, asm_mjs, pyodide_mjs, stdlib_zip, lock_json] = NAMES;
+        let [_, asm_mjs, stdlib_zip, lock_json] = NAMES;
         thread::scope(|scope| {
             let wasm = find(WASM)?;
             let wasm = scope.spawn(move || read(dir, wasm));
-            let rest = [asm_mjs, pyodide_mjs, stdlib_zip, lock_json];
+            let rest = [asm_mjs, stdlib_zip, lock_json];
             let rest = rest.map(|name| read(dir, find(name)?));
             let wasm = wasm.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            let [asm_mjs, pyodide_mjs, stdlib_zip, lock_json] = rest;
-            let files = [wasm, asm_mjs?, pyodide_mjs?, stdlib_zip?, lock_json?];
+            let [asm_mjs, stdlib_zip, lock_json] = rest;
+            let files = [wasm, asm_mjs?, stdlib_zip?, lock_json?];
             Ok(Self { files, digest: lock.digest() })
         })
     }
@@ -69,22 +69,16 @@ impl Assets {
         &self.files[1]
     }
 
-    /// `pyodide.mjs`: Pyodide's loader.
-    #[must_use]
-    pub fn pyodide_mjs(&self) -> &Arc<[u8]> {
-        &self.files[2]
-    }
-
     /// `python_stdlib.zip`: the standard library.
     #[must_use]
     pub fn stdlib_zip(&self) -> &Arc<[u8]> {
-        &self.files[3]
+        &self.files[2]
     }
 
     /// `pyodide-lock.json`: the packages built for this release.
     #[must_use]
     pub fn lock_json(&self) -> &Arc<[u8]> {
-        &self.files[4]
+        &self.files[3]
     }
 
     /// Names the content of all files together; see [`Lock::digest`].

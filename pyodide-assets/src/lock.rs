@@ -219,15 +219,15 @@ mod tests {
     #[test]
     fn mistakes_in_a_lock_are_named() {
         assert_eq!(
-            refused("\"pyodide.mjs\"", "\"../pyodide.mjs\""),
-            "the asset lock is not valid: `../pyodide.mjs` is not a plain file name"
+            refused("\"pyodide-lock.json\"", "\"../pyodide-lock.json\""),
+            "the asset lock is not valid: `../pyodide-lock.json` is not a plain file name"
         );
         assert_eq!(
-            refused("\"pyodide.mjs\"", "\"pyodide.js\""),
-            "the asset lock is not valid: `pyodide.mjs` is not in it"
+            refused("\"pyodide-lock.json\"", "\"pyodide.js\""),
+            "the asset lock is not valid: `pyodide-lock.json` is not in it"
         );
         assert_eq!(
-            refused("\"pyodide.mjs\"", "\"pyodide.asm.mjs\""),
+            refused("\"pyodide-lock.json\"", "\"pyodide.asm.mjs\""),
             "the asset lock is not valid: `pyodide.asm.mjs` is in it twice"
         );
         assert_eq!(

@@ -14,7 +14,7 @@ pub struct Verification {
 
 /// What [`verify`] found out about one file.
 ///
-/// Shows as `pyodide.mjs: ok`, or as the file's problem.
+/// Shows as `pyodide-lock.json: ok`, or as the file's problem.
 #[derive(Debug)]
 pub struct FileReport {
     name: String,

@@ -30,7 +30,7 @@ pub(super) fn doctor(assets: Option<&Path>) -> Result<ExitCode> {
         None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
     }
     let sandbox = Sandbox::builder(&engine).build()?;
-    let execution = blocking::run(&sandbox, "import sys; sys.version")?;
+    let execution = blocking::run(&sandbox, "import sys; sys.version.split()[0]")?;
     let version = execution.value().and_then(|value| value.as_str()).unwrap_or("did not answer");
     writeln!(out, "Python     {version}")?;
     writeln!(

@@ -21,8 +21,8 @@ use isolet::{Engine, Limits, Sandbox};
 #[derive(Parser)]
 #[command(name = "isolet", version, max_term_width = 100)]
 struct Cli {
-    /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else the
-    /// cache directory
+    /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else that
+    /// of the checkout this was built in, else the cache directory
     #[arg(long, global = true, value_name = "DIR")]
     assets: Option<PathBuf>,
     #[command(subcommand)]

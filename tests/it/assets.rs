@@ -159,7 +159,7 @@ fn verify_says_which_file_is_wrong() {
         assert!(ran.stdout.contains(&format!("{}: ok\n", file.name())), "{}", ran.stdout);
     }
     let scratch = copy("verify");
-    let wrong = scratch.path().join("pyodide.mjs");
+    let wrong = scratch.path().join("pyodide-lock.json");
     flip(&wrong, 100);
     let args = ["--assets", scratch.path().to_str().unwrap(), "assets", "verify"];
     let ran = isolet(args);

@@ -33,7 +33,7 @@ fn content(name: &str) -> Vec<u8> {
 fn tarball() -> Vec<u8> {
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
-    for name in ["package.json", "pyodide.mjs.map"].iter().chain(&assets::NAMES) {
+    for name in ["package.json", "pyodide-lock.json.map"].iter().chain(&assets::NAMES) {
         let content = content(name);
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);

@@ -34,14 +34,14 @@ fn files_come_out_of_the_package() {
     let npm = npm(&dir, &script);
     let dist = dir.join("dist");
     let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
-    assert_eq!((report.fetched().len(), report.origin()), (5, Some(Origin::Npm)));
+    assert_eq!((report.fetched().len(), report.origin()), (4, Some(Origin::Npm)));
     assert_complete(&dist);
     let asked = fs::read_to_string(log).unwrap();
     assert!(asked.starts_with("pack pyodide@1.2.3 --pack-destination . "), "{asked}");
 
-    fs::write(dist.join("pyodide.mjs"), "changed").unwrap();
+    fs::write(dist.join("pyodide-lock.json"), "changed").unwrap();
     let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
-    assert_eq!(report.fetched(), ["pyodide.mjs"]);
+    assert_eq!(report.fetched(), ["pyodide-lock.json"]);
     assert_complete(&dist);
 }
 
@@ -100,15 +100,15 @@ fn named_source_and_never_keep_npm_out() {
 fn package_with_other_files_is_refused_although_its_digest_is_right() {
     let dir = TestDir::new();
     let npm = npm(&dir, "cp $archive pyodide-1.2.3.tgz");
-    let digest = Digest::of(&content("pyodide.mjs")).to_string();
+    let digest = Digest::of(&content("pyodide.asm.mjs")).to_string();
     let mut other = fake_lock_text();
     other = other.replace(&digest, &Digest::of(b"another file").to_string());
     let lock = Lock::parse(&other).unwrap();
     let dist = dir.join("dist");
     let options = FetchOptions::default();
     let error = fetch_locked(&lock, &dist, &options, npm.as_os_str(), &mut Silent).unwrap_err();
-    let start = "cannot fetch Pyodide 1.2.3: `pyodide.mjs` has the wrong sha256 (expected ";
+    let start = "cannot fetch Pyodide 1.2.3: `pyodide.asm.mjs` has the wrong sha256 (expected ";
     assert!(error.to_string().starts_with(start), "{error}");
-    assert!(!dist.join("pyodide.mjs").exists());
-    assert!(!dist.join("pyodide.mjs.tmp").exists());
+    assert!(!dist.join("pyodide.asm.mjs").exists());
+    assert!(!dist.join("pyodide.asm.mjs.tmp").exists());
 }

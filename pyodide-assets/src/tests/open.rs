@@ -6,20 +6,14 @@ use super::{TestDir, content, fake_lock, fill};
 use crate::verify::verify_locked;
 use crate::{Assets, Error, assets};
 
-const MJS: &str = "pyodide.mjs";
+const MJS: &str = "pyodide-lock.json";
 
 #[test]
 fn complete_directory_opens_with_the_bytes_of_each_file() {
     let dir = TestDir::new();
     fill(&dir);
     let assets = Assets::open_locked(&fake_lock(), &dir).unwrap();
-    let opened = [
-        assets.asm_wasm(),
-        assets.asm_mjs(),
-        assets.pyodide_mjs(),
-        assets.stdlib_zip(),
-        assets.lock_json(),
-    ];
+    let opened = [assets.asm_wasm(), assets.asm_mjs(), assets.stdlib_zip(), assets.lock_json()];
     for (name, bytes) in assets::NAMES.iter().zip(opened) {
         assert!(bytes[..] == content(name), "{name}");
     }
