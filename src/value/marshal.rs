@@ -9,6 +9,10 @@ use super::{BigInt, Value};
 /// Nesting past this is refused in both directions.
 pub(crate) const MAX_DEPTH: usize = 128;
 
+/// Items that a list's length may reserve memory for before they are read: lengths can be false, and
+/// lists nested.
+const MAX_RESERVED: usize = 1024;
+
 /// Why bytes from the guest are not a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DecodeError {
@@ -166,8 +170,7 @@ impl<'a> Reader<'a> {
             }
             b'[' | b'(' | b'<' | b'>' => {
                 let length = self.length()?;
-                // Every item takes at least a byte, so a false length cannot reserve more than that.
-                let mut items = Vec::with_capacity(length.min(self.bytes.len() - self.at));
+                let mut items = Vec::with_capacity(length.min(MAX_RESERVED));
                 for _ in 0..length {
                     items.push(self.value(depth + 1)?);
                 }
@@ -263,6 +266,14 @@ mod tests {
         assert_eq!(decode(b"[\xff\xff\xff\x7f"), Err(DecodeError::Truncated(5)));
         assert_eq!(decode(b"u\xff\xff\xff\x7fab"), Err(DecodeError::Truncated(7)));
         assert_eq!(decode(b"i\x01"), Err(DecodeError::Truncated(2)));
+    }
+
+    #[test]
+    fn nested_false_lengths_reserve_next_to_nothing() {
+        let mut bytes = b"[\xff\xff\xff\x7f".repeat(MAX_DEPTH);
+        bytes.extend(vec![b'N'; 64 << 20]);
+        // Reserving what each level claims would be a terabyte, and end the process.
+        assert_eq!(decode(&bytes), Err(DecodeError::Truncated(bytes.len())));
     }
 
     #[test]
