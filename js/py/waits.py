@@ -8,6 +8,7 @@ import time
 from pyodide import webloop
 from pyodide.ffi import can_run_sync, create_once_callable, run_sync
 
+LOST_AFTER = 0.1  # seconds after an interrupt
 MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
 bridge = None
@@ -49,11 +50,22 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
                     raise
                 interrupted = error
                 interrupt(task)
+                loop.call_later(LOST_AFTER, give_up_if_lost, task, waiter)
     finally:
         asyncio._set_running_loop(outer)
-    if interrupted is not None and task.cancelled():
+    if interrupted is not None and (task.cancelled() or not task.done()):
         raise interrupted
     return task.result()
+
+
+def give_up_if_lost(task, waiter):
+    """Ends the wait for a task that the interrupt hit while it was rescheduling itself.
+
+    Such a task waits for nothing and is never called again. One that ends in its own time is
+    waiting for something by now.
+    """
+    if not waiter.done() and not task.done() and task._fut_waiter is None:
+        waiter.set_result(None)
 
 
 def throw_interrupt(task):
