@@ -95,9 +95,10 @@ function settings(makeImage, suspensions) {
 /** Compiles our Python half into modules that only know each other; `session` is the last of them. */
 function loadGlue(API) {
   const load = API.runPythonInternal(
-    "def load(sources, sys=__import__('sys')):\n" +
+    "def load(sources, sys=__import__('sys'), builtins=dict(vars(__import__('builtins')))):\n" +
       "    for name, source in sources:\n" +
       "        module = sys.modules['_isolet_' + name] = type(sys)('_isolet_' + name)\n" +
+      "        module.__builtins__ = builtins\n" + // the guest may put others in their places
       "        code = compile(source, f'<isolet>/{name}.py', 'exec', dont_inherit=True)\n" +
       "        exec(code, module.__dict__)\n" +
       "    for name, _ in sources:\n" +

@@ -9,6 +9,11 @@ import {
   op_isolet_exited,
   op_isolet_frame_take,
   op_isolet_reply,
+  op_isolet_submit,
+  op_isolet_tool_call,
+  op_isolet_tool_cancel,
+  op_isolet_tool_take,
+  op_isolet_tool_wait,
 } from "ext:core/ops";
 import "ext:isolet/99_lockdown.js";
 
@@ -37,6 +42,19 @@ function bridge(Module, suspensions) {
     give(address, length) {
       op_isolet_reply(Module.HEAPU8.subarray(address, address + length), Module.HEAPU8.length);
     },
+    /** Calls a host function with the arguments at `address`; returns the number of the call. */
+    call: (tool, address, length) =>
+      op_isolet_tool_call(tool, Module.HEAPU8.subarray(address, address + length)),
+    /** Resolves to the length of the answer to a call. */
+    answered: (call) => op_isolet_tool_wait(call),
+    /** Copies the answer to a call to `address`. */
+    answer(call, address, length) {
+      op_isolet_tool_take(call, Module.HEAPU8.subarray(address, address + length));
+    },
+    cancel: (call) => op_isolet_tool_cancel(call),
+    /** Hands the fields at `address` over as the submission; returns the number of the call. */
+    submit: (address, length) =>
+      op_isolet_submit(Module.HEAPU8.subarray(address, address + length)),
   };
 }
 
@@ -46,7 +64,13 @@ async function start(createModule, makeImage) {
   const { Module, suspensions, exitStatus } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
   glue.attach(bridge(Module, suspensions));
-  session = { handle: glue.handle.copy(), suspensions, exitStatus };
+  session = {
+    __proto__: null,
+    handle: glue.handle.copy(),
+    peek: glue.peek.copy(),
+    suspensions,
+    exitStatus,
+  };
   Module.API.sys.modules.delete("_isolet");
   glue.destroy();
 }
@@ -69,4 +93,9 @@ function interrupt() {
   session?.suspensions.interrupt();
 }
 
-op_isolet_entry_points(start, handle, interrupt);
+/** Runs the pending command frame while another one is suspended. It cannot suspend itself. */
+function peek(length) {
+  session.peek(length);
+}
+
+op_isolet_entry_points(start, handle, interrupt, peek);

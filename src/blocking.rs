@@ -3,15 +3,18 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::execution::Execution;
+use crate::execution::{Execution, Variable};
 use crate::sandbox::Sandbox;
-use crate::session::{InterruptHandle, SessionState};
+use crate::session::{InterruptHandle, SessionHandle, SessionState};
 use crate::stream::OutputChunk;
+use crate::tool::{Param, Tool};
+use crate::value::Value;
 
 /// A [`Session`](crate::Session) whose calls block.
 #[derive(Debug)]
@@ -64,6 +67,87 @@ impl Session {
         })
     }
 
+    /// Binds a variable, as [`Session::set`](crate::Session::set) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::set`](crate::Session::set).
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
+        wait(self.0.set(name, value))
+    }
+
+    /// Binds several variables at once, as [`Session::set_many`](crate::Session::set_many) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::set_many`](crate::Session::set_many).
+    pub fn set_many<N: Into<String>, V: Into<Value>>(
+        &mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<(), Error> {
+        wait(self.0.set_many(variables))
+    }
+
+    /// Returns the value of a variable, as [`Session::get`](crate::Session::get) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::get`](crate::Session::get).
+    pub fn get(&self, name: &str) -> Result<Option<Value>, Error> {
+        wait(self.0.get(name))
+    }
+
+    /// Lists the variables, as [`Session::variables`](crate::Session::variables) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::variables`](crate::Session::variables).
+    pub fn variables(&self) -> Result<Vec<Variable>, Error> {
+        wait(self.0.variables())
+    }
+
+    /// Unbinds a variable, as [`Session::delete`](crate::Session::delete) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::delete`](crate::Session::delete).
+    pub fn delete(&mut self, name: &str) -> Result<bool, Error> {
+        wait(self.0.delete(name))
+    }
+
+    /// Starts over with a fresh interpreter, as [`Session::reset`](crate::Session::reset) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::reset`](crate::Session::reset).
+    pub fn reset(&mut self) -> Result<(), Error> {
+        wait(self.0.reset())
+    }
+
+    /// Allows the guest a host function, as [`Session::register`](crate::Session::register) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::register`](crate::Session::register).
+    pub fn register(&mut self, tool: Tool) -> Result<(), Error> {
+        wait(self.0.register(tool))
+    }
+
+    /// Makes or changes `SUBMIT`, as [`Session::set_submit`](crate::Session::set_submit) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::set_submit`](crate::Session::set_submit).
+    pub fn set_submit(&mut self, fields: impl IntoIterator<Item = Param>) -> Result<(), Error> {
+        wait(self.0.set_submit(fields))
+    }
+
+    /// Returns a handle to the session for others.
+    #[must_use]
+    pub fn handle(&self) -> SessionHandle {
+        self.0.handle()
+    }
+
     /// Returns whether `code` is the beginning of something longer, as
     /// [`Session::is_incomplete`](crate::Session::is_incomplete) does.
     ///
@@ -89,19 +173,27 @@ impl Session {
 
 /// Drives a future on this thread. Ours wait on channels only, so no reactor is needed.
 fn wait<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
+    /// A token of our own: that of `park` may be used up by what is polled.
+    struct Unpark {
+        thread: Thread,
+        woken: AtomicBool,
+    }
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
-            self.0.unpark();
+            self.woken.store(true, Ordering::Release);
+            self.thread.unpark();
         }
     }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
+    let waker = Waker::from(Arc::clone(&unpark));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => std::thread::park(),
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        while !unpark.woken.swap(false, Ordering::Acquire) {
+            std::thread::park();
         }
     }
 }

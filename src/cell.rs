@@ -1,5 +1,7 @@
 //! One piece of code to run, and how it sees itself.
 
+use std::time::Duration;
+
 use crate::stdin::Stdin;
 use crate::waist::Role;
 
@@ -14,6 +16,7 @@ pub struct Cell {
     pub(crate) role: Role,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
+    pub(crate) run_time: Option<Duration>,
 }
 
 impl Cell {
@@ -27,6 +30,7 @@ impl Cell {
             role: Role::Cell,
             argv: None,
             stdin: Stdin::empty(),
+            run_time: None,
         }
     }
 
@@ -71,6 +75,14 @@ impl Cell {
     #[must_use]
     pub fn stdin(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
+        self
+    }
+
+    /// Sets the wall-clock budget of this one run, where it is less than
+    /// [`Limits::max_run_time`](crate::Limits::max_run_time).
+    #[must_use]
+    pub fn max_run_time(mut self, time: Duration) -> Self {
+        self.run_time = Some(time);
         self
     }
 }

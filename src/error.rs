@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Start,
     /// The session was closed, by its owner or by a limit.
     Closed,
+    /// Something runs in the session already.
+    Busy,
     /// A limit ended the run.
     Limit,
     /// The guest raised an exception.

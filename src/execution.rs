@@ -27,6 +27,9 @@ pub enum Outcome {
     /// It ran to its end. `None`: the cell does not end in an expression, or the expression's value
     /// cannot cross ([`Execution::value_error`]); `Some(Value::None)`: the value is Python's `None`.
     Completed(Option<Value>),
+    /// It handed its result over with `SUBMIT`: a dict of the fields, see
+    /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit).
+    Submitted(Value),
     /// An exception left the cell.
     Raised(PyException),
     /// `SystemExit` left the cell, with this status; or the guest ended its interpreter by
@@ -100,7 +103,7 @@ impl fmt::Display for PyException {
     }
 }
 
-/// A name that a run bound or rebound.
+/// A name of the guest's namespace and what it is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variable {
@@ -108,6 +111,9 @@ pub struct Variable {
     pub name: String,
     /// The name of the value's class.
     pub type_name: String,
+    /// The value's `len()`, if it is a `str`, `bytes`, `list`, `dict` or another of the built-in
+    /// types that have one.
+    pub size: Option<u64>,
     /// The value's `repr`, cut after 500 characters.
     pub repr: String,
 }
@@ -125,7 +131,7 @@ pub struct Usage {
     pub stdout_bytes: u64,
     /// Bytes written to standard error, kept or not.
     pub stderr_bytes: u64,
-    /// Host functions called.
+    /// Calls of host functions, those that were refused aside.
     pub tool_calls: u64,
 }
 
@@ -154,11 +160,13 @@ impl Execution {
         &self.outcome
     }
 
-    /// Returns the value of the cell's last expression, if the run completed and it has one.
+    /// Returns the value of the cell's last expression, if the run completed and it has one, or what
+    /// it submitted.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match &self.outcome {
             Outcome::Completed(value) => value.as_ref(),
+            Outcome::Submitted(value) => Some(value),
             _ => None,
         }
     }
@@ -235,7 +243,7 @@ impl Execution {
     pub fn into_result(self) -> Result<Value, Error> {
         let alive = self.session_alive;
         let error = match self.outcome {
-            Outcome::Completed(Some(value)) => return Ok(value),
+            Outcome::Completed(Some(value)) | Outcome::Submitted(value) => return Ok(value),
             Outcome::Completed(None) | Outcome::Exited(0) => match self.value_error {
                 None => return Ok(Value::None),
                 Some(reason) => Error::new(ErrorKind::Value, reason),

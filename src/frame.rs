@@ -1,38 +1,86 @@
 //! The frames that the guest's Python glue takes and gives. What comes back is hostile.
 
 use crate::execution::{PyException, Variable};
-use crate::value::{Value, marshal};
+use crate::tool::{Param, ToolError, ToolSpec};
+use crate::value::{Value, check_bounds, marshal};
 use crate::waist::{Command, Report, Role, Status};
 
 /// Room for everything in a report but the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 
 /// Encodes a command for the guest.
-pub(crate) fn encode(command: &Command) -> Vec<u8> {
-    let fields = match command {
+pub(crate) fn encode(command: Command) -> Vec<u8> {
+    let (name, fields) = match command {
         Command::Start { env } => {
-            let env = env.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into()));
-            vec![("command", "start".into()), ("env", Value::Dict(env.collect()))]
+            let env = env.into_iter().map(|(name, value)| (name.into(), value.into()));
+            ("start", vec![("env", Value::Dict(env.collect()))])
         }
-        Command::Check { code } => {
-            vec![("command", "check".into()), ("code", code.as_str().into())]
+        Command::Check { code } => ("check", vec![("code", code.into())]),
+        Command::Set(items) => {
+            let items = items.into_iter().map(|(name, value)| (name.into(), value));
+            ("set", vec![("items", Value::Dict(items.collect()))])
         }
-        Command::Run(run) => vec![
-            ("command", "run".into()),
-            ("code", run.code.as_str().into()),
-            ("name", run.name.as_str().into()),
-            ("file", run.is_file.into()),
-            ("role", role(run.role).into()),
-            ("stdin", run.has_stdin.into()),
-            ("argv", run.argv.clone().into()),
-            ("max_repr", i64::from(run.max_repr_chars).into()),
-            ("max_value", i64::try_from(run.max_value_bytes).unwrap_or(i64::MAX).into()),
-        ],
+        Command::Get { name, max_value_bytes } => {
+            ("get", vec![("name", name.into()), ("max_value", size(max_value_bytes))])
+        }
+        Command::Variables => ("variables", vec![]),
+        Command::Delete(name) => ("delete", vec![("name", name.into())]),
+        Command::Define { tools, submit } => (
+            "define",
+            vec![
+                ("tools", Value::List(tools.iter().map(|spec| function(spec)).collect())),
+                ("submit", submit.map_or(Value::None, |spec| function(&spec))),
+            ],
+        ),
+        Command::Run(run) => (
+            "run",
+            vec![
+                ("code", run.code.into()),
+                ("name", run.name.into()),
+                ("file", run.is_file.into()),
+                ("role", role(run.role).into()),
+                ("stdin", run.has_stdin.into()),
+                ("argv", run.argv.into()),
+                ("max_repr", i64::from(run.max_repr_chars).into()),
+                ("max_value", size(run.max_value_bytes)),
+            ],
+        ),
     };
-    let frame = fields.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let mut frame = vec![(Value::from("command"), Value::from(name))];
+    frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
     let mut bytes = Vec::new();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     bytes
+}
+
+/// Encodes how a tool call ended: `[True, value]` or `[False, class, message]`.
+pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u64) -> Vec<u8> {
+    let refuse = |reason| ToolError::new("ValueError", format!("the host's result: {reason}"));
+    let checked = answer.and_then(|value| match check_bounds(&value, max_value_bytes) {
+        Ok(()) => Ok(value),
+        Err(reason) => Err(refuse(reason)),
+    });
+    let answer = match checked {
+        Ok(value) => vec![Value::Bool(true), value],
+        Err(error) => vec![Value::Bool(false), error.type_name().into(), error.message().into()],
+    };
+    let mut bytes = Vec::new();
+    marshal::encode(&Value::List(answer), &mut bytes);
+    bytes
+}
+
+/// A host function as the guest's glue gets it.
+fn function(spec: &ToolSpec) -> Value {
+    Value::List(vec![
+        spec.name.as_str().into(),
+        spec.docstring().into(),
+        Value::List(spec.params.iter().map(Param::to_value).collect()),
+        spec.returns.to_value(),
+    ])
+}
+
+fn size(bytes: u64) -> Value {
+    i64::try_from(bytes).unwrap_or(i64::MAX).into()
 }
 
 fn role(role: Role) -> &'static str {
@@ -61,7 +109,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Report, String> {
             ("status", Value::Str(text)) => status = Some(text),
             ("code", Value::Int(number)) => code = i32::try_from(number).ok(),
             ("exception", value) => exception = py_exception(&value),
-            ("incomplete", Value::Bool(flag)) => report.is_incomplete = flag,
+            ("flag", Value::Bool(flag)) => report.flag = flag,
             ("value", value) => report.value = Some(value),
             ("value_error", value) => report.value_error = text(&value),
             ("repr", value) => report.repr = text(&value),
@@ -96,9 +144,12 @@ fn py_exception(value: &Value) -> Option<PyException> {
 
 fn variable(value: &Value) -> Option<Variable> {
     match value.as_list()? {
-        [name, type_name, repr] => {
-            Some(Variable { name: text(name)?, type_name: text(type_name)?, repr: text(repr)? })
-        }
+        [name, type_name, size, repr] => Some(Variable {
+            name: text(name)?,
+            type_name: text(type_name)?,
+            size: size.as_i64().and_then(|size| u64::try_from(size).ok()),
+            repr: text(repr)?,
+        }),
         _ => None,
     }
 }

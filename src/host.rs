@@ -8,48 +8,67 @@ use tokio::sync::mpsc;
 use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
 use crate::stdin::{Input, InputPump, Stdin};
+use crate::tool::{CallEvent, ToolError, ToolHost};
+use crate::value::Value;
 use crate::waist::{Host, HostReply, HostRequest};
+
+/// Where a run's output goes as it comes.
+pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
 
 /// Holds the policy of one session and the streams of its current run.
 pub(crate) struct SessionHost {
     started: Instant,
     run: Mutex<RunStreams>,
     input: Mutex<std::sync::Arc<InputPump>>,
+    tools: ToolHost,
+}
+
+/// What the host has of a run that is over.
+pub(crate) struct FinishedRun {
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) tool_calls: u64,
+    pub(crate) submission: Option<Value>,
 }
 
 struct RunStreams {
     stdout: Capture,
     stderr: Capture,
     /// Gets the heads of both streams as they come, which bounds what can pile up in it.
-    sink: Option<mpsc::UnboundedSender<(Stream, Vec<u8>)>>,
+    sink: Option<Sink>,
 }
 
 impl SessionHost {
-    pub(crate) fn new() -> Self {
+    /// Makes a host whose guest may call nothing yet; what it does about calls goes to `events`.
+    pub(crate) fn new(events: mpsc::UnboundedSender<CallEvent>, max_value_bytes: u64) -> Self {
         Self {
             started: Instant::now(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
+            tools: ToolHost::new(events, max_value_bytes),
         }
     }
 
-    /// Opens the streams of a run; what was left of the last run's is gone.
-    pub(crate) fn begin(
-        &self,
-        limits: &Limits,
-        stdin: Stdin,
-        sink: Option<mpsc::UnboundedSender<(Stream, Vec<u8>)>>,
-    ) {
-        *lock(&self.run) = RunStreams::new(limits, sink);
-        *lock(&self.input) = InputPump::new(stdin).into();
+    /// The functions that the guest may call.
+    pub(crate) fn tools(&self) -> &ToolHost {
+        &self.tools
     }
 
-    /// Closes the streams of a run and returns what they got.
-    pub(crate) fn finish(&self) -> (Captured, Captured) {
+    /// Opens the streams of a run; what was left of the last run's is gone.
+    pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, sink: Option<Sink>) {
+        *lock(&self.run) = RunStreams::new(limits, sink);
+        *lock(&self.input) = InputPump::new(stdin).into();
+        self.tools.begin();
+    }
+
+    /// Closes the streams of a run and returns what the host has of it.
+    pub(crate) fn finish(&self) -> FinishedRun {
         let closed = RunStreams::new(&Limits::default(), None);
         let streams = std::mem::replace(&mut *lock(&self.run), closed);
         *lock(&self.input) = InputPump::new(Stdin::empty()).into();
-        (streams.stdout.finish(), streams.stderr.finish())
+        let (tool_calls, submission) = self.tools.finish();
+        let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
+        FinishedRun { stdout, stderr, tool_calls, submission }
     }
 
     /// Ends a wait for input.
@@ -59,7 +78,7 @@ impl SessionHost {
 }
 
 impl RunStreams {
-    fn new(limits: &Limits, sink: Option<mpsc::UnboundedSender<(Stream, Vec<u8>)>>) -> Self {
+    fn new(limits: &Limits, sink: Option<Sink>) -> Self {
         Self {
             stdout: Capture::new(limits.stdout_bytes()),
             stderr: Capture::new(limits.stderr_bytes()),
@@ -99,8 +118,20 @@ impl Host for SessionHost {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 HostReply::Time(now.as_secs_f64() * 1e3)
             }
+            HostRequest::CallTool { call, tool, arguments } => {
+                done_or_refused(self.tools.call(call, tool, arguments))
+            }
+            HostRequest::CancelCall(call) => {
+                self.tools.cancel(call);
+                HostReply::Done
+            }
+            HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
         }
     }
+}
+
+fn done_or_refused(result: Result<(), ToolError>) -> HostReply {
+    result.map_or_else(HostReply::Refused, |()| HostReply::Done)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -50,6 +50,7 @@
 //! | `cli` | the `isolet` command and the download of assets | yes |
 
 pub mod blocking;
+pub mod profile;
 
 mod assets;
 mod cell;
@@ -64,6 +65,7 @@ mod sandbox;
 mod session;
 mod stdin;
 mod stream;
+mod tool;
 mod value;
 mod waist;
 mod watchdog;
@@ -76,7 +78,8 @@ pub use execution::{Execution, Outcome, PyException, Termination, Truncation, Us
 pub use limits::Limits;
 pub use output::Stream;
 pub use sandbox::{Sandbox, SandboxBuilder};
-pub use session::{InterruptHandle, Session, SessionState};
+pub use session::{InterruptHandle, Session, SessionHandle, SessionState};
 pub use stdin::Stdin;
 pub use stream::{OutputChunk, RunStream};
-pub use value::{BigInt, Value};
+pub use tool::{Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint};
+pub use value::{BigInt, Value, from_value, to_value};

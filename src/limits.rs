@@ -22,6 +22,7 @@ pub struct Limits {
     stdout_bytes: u64,
     stderr_bytes: u64,
     value_bytes: u64,
+    concurrent_tools: usize,
 }
 
 impl Limits {
@@ -33,6 +34,11 @@ impl Limits {
     pub const DEFAULT_STDERR_BYTES: u64 = 1 << 20;
     /// Default of [`max_value_bytes`](Self::max_value_bytes): 256 MiB.
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
+    /// Default of [`max_concurrent_tools`](Self::max_concurrent_tools).
+    pub const DEFAULT_CONCURRENT_TOOLS: usize = 16;
+    /// Calls of host functions that may wait for others of the run to end; a further one raises
+    /// `RuntimeError` in the guest.
+    pub const WAITING_TOOL_CALLS: usize = 10_000;
     /// Longest `repr` of a cell's value, in characters; longer ones are cut and end in `...`.
     pub const REPR_CHARS: u32 = 65_536;
 
@@ -72,15 +78,26 @@ impl Limits {
         self
     }
 
-    /// Sets the largest encoded size of a value that crosses to the host.
+    /// Sets the largest encoded size of a value that crosses, in either direction: a cell's value, a
+    /// variable, the arguments or the result of a host function, a submission.
     ///
-    /// A larger one stays in the guest: the run completes without a value, and
-    /// [`Execution::value_error`](crate::Execution::value_error) names both sizes.
+    /// A cell's value that is larger stays in the guest: the run completes without a value, and
+    /// [`Execution::value_error`](crate::Execution::value_error) names both sizes. Elsewhere it is
+    /// an error of the call that wanted it to cross.
     ///
     /// By default this is 256 MiB.
     #[must_use]
     pub fn max_value_bytes(mut self, bytes: u64) -> Self {
         self.value_bytes = bytes;
+        self
+    }
+
+    /// Sets how many calls of host functions a run may have under way. Further ones wait.
+    ///
+    /// By default this is 16. [`SandboxBuilder::build`](crate::SandboxBuilder::build) refuses zero.
+    #[must_use]
+    pub fn max_concurrent_tools(mut self, calls: usize) -> Self {
+        self.concurrent_tools = calls;
         self
     }
 
@@ -108,6 +125,12 @@ impl Limits {
         self.value_bytes
     }
 
+    /// Returns how many calls of host functions a run may have under way.
+    #[must_use]
+    pub fn concurrent_tools(&self) -> usize {
+        self.concurrent_tools
+    }
+
     /// The longest budget the watchdog's clock can add to now without overflow: a century.
     const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
 
@@ -116,6 +139,12 @@ impl Limits {
             return Err(Error::new(
                 ErrorKind::Config,
                 "the run time limit is 0 s, it must be more than that",
+            ));
+        }
+        if self.concurrent_tools == 0 {
+            return Err(Error::new(
+                ErrorKind::Config,
+                "the limit of concurrent tool calls is 0, it must be more than that",
             ));
         }
         if self.run_time > Self::LONGEST_RUN_TIME {
@@ -139,6 +168,7 @@ impl Default for Limits {
             stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
             stderr_bytes: Self::DEFAULT_STDERR_BYTES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
+            concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
         }
     }
 }

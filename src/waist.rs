@@ -1,6 +1,6 @@
 //! The narrow waist: everything that passes between an isolate and the rest of the world.
 //!
-//! [`Command`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and [`HostReply`]
+//! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and [`HostReply`]
 //! between the isolate and the [`Host`] that holds all policy. An isolate on another thread gets them
 //! through channels and a direct call; one in another process would get the same as frames.
 
@@ -10,9 +10,22 @@ use tokio::sync::mpsc;
 
 use crate::execution::{PyException, Variable};
 use crate::output::Stream;
+use crate::tool::{ToolError, ToolSpec};
 use crate::value::Value;
 
-/// What a session asks of its isolate, one at a time.
+/// What a session sends to its isolate.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Carry this out and reply, one at a time.
+    Command(Command),
+    /// Carry this out now, even if a run is waiting for something; it runs no cell. The reply names
+    /// the number.
+    Peek(u64, Command),
+    /// The tool call of this number has ended so.
+    Answer(u32, Result<Value, ToolError>),
+}
+
+/// What a session asks of its isolate.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Make the restored interpreter this session's own. The first command.
@@ -26,6 +39,26 @@ pub(crate) enum Command {
     Check {
         /// The code.
         code: String,
+    },
+    /// Bind these names in the guest's namespace.
+    Set(Vec<(String, Value)>),
+    /// Report the value of a name.
+    Get {
+        /// The name.
+        name: String,
+        /// The most that the value may have.
+        max_value_bytes: u64,
+    },
+    /// Report what names are bound to.
+    Variables,
+    /// Unbind this name.
+    Delete(String),
+    /// Make these functions known to the guest.
+    Define {
+        /// The host functions.
+        tools: Vec<Arc<ToolSpec>>,
+        /// `SUBMIT`, if it is to be made or changed.
+        submit: Option<Arc<ToolSpec>>,
     },
 }
 
@@ -64,6 +97,8 @@ pub(crate) enum Reply {
         /// The size of its memory.
         memory_bytes: u64,
     },
+    /// The answer to the peek of this number.
+    Peeked(u64, Result<Report, String>),
     /// The isolate was terminated; it takes no more commands.
     Terminated,
     /// The guest ended its interpreter with this status, as `os._exit` does; the isolate takes no
@@ -81,8 +116,9 @@ pub(crate) struct Report {
     pub(crate) value_error: Option<String>,
     pub(crate) repr: Option<String>,
     pub(crate) locals: Vec<Variable>,
-    /// To [`Command::Check`]: the code needs more lines.
-    pub(crate) is_incomplete: bool,
+    /// To [`Command::Check`]: the code needs more lines. To [`Command::Get`] and
+    /// [`Command::Delete`]: there is such a name.
+    pub(crate) flag: bool,
 }
 
 /// How the guest says the cell ended.
@@ -110,6 +146,19 @@ pub(crate) enum HostRequest<'a> {
     Now,
     /// Give the wall-clock time, in milliseconds since 1970.
     WallClock,
+    /// Call a host function. The answer comes as a [`Message`], unless it is known at once.
+    CallTool {
+        /// The number of the call.
+        call: u32,
+        /// The function's name.
+        tool: &'a str,
+        /// The arguments by name, in the value format.
+        arguments: &'a [u8],
+    },
+    /// Nobody waits for the answer to this call any more.
+    CancelCall(u32),
+    /// Take this as the session's submission: the output fields by name, in the value format.
+    Submit(&'a [u8]),
 }
 
 /// What a host answers.
@@ -125,6 +174,8 @@ pub(crate) enum HostReply {
     Interrupted,
     /// The host cannot do it, for this reason.
     Failed(String),
+    /// The host will not do it; the guest gets this as an exception.
+    Refused(ToolError),
 }
 
 /// The host's side of one session.
@@ -147,7 +198,7 @@ pub(crate) trait Control: Send + Sync {
 
 /// A session's connection to its isolate. Dropping it ends an idle isolate.
 pub(crate) struct Link {
-    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) messages: mpsc::UnboundedSender<Message>,
     pub(crate) replies: mpsc::UnboundedReceiver<Reply>,
     pub(crate) control: Arc<dyn Control>,
 }

@@ -10,14 +10,17 @@ import atexit
 import codeop
 import io
 import linecache
-import marshal
 import os
 import random
 import sys
+import types
+from marshal import dumps, loads  # the guest may put others in their places
 
+import _isolet_tools as tools
+import _isolet_variables as variables
 import _isolet_waits as waits
 from _isolet_errors import describe_exception
-from _isolet_values import changed, describe_value
+from _isolet_values import describe_value
 
 MARSHAL_VERSION = 2  # the last one without back references: a plain tree
 BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object start
@@ -25,6 +28,11 @@ TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
+
+BRIDGE = (
+    *("schedule", "interrupt", "hold", "release", "sleep", "take", "give"),
+    *("call", "answered", "answer", "cancel", "submit"),
+)
 
 bridge = None
 future_flags = 0
@@ -42,37 +50,56 @@ def prepare():
 def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
-    bridge = host_bridge
-    waits.attach(host_bridge)
+    # Looked up once: each look into a JavaScript object costs more than the calls do.
+    bridge = types.SimpleNamespace(**{name: getattr(host_bridge, name) for name in BRIDGE})
+    waits.attach(bridge)
+    tools.attach(bridge)
 
 
 def handle(length):
-    """Takes one command frame from the host, carries it out and gives the reply."""
-    # Freshly made and unshared, so that the host may still write into it.
-    buffer = bytes(length)
-    bridge.take(id(buffer) + BYTES_HEADER, length)
-    command = marshal.loads(buffer)
-    del buffer
+    """Carries out one command of the host."""
     asyncio._set_running_loop(None)
+    carry_out(length)
+
+
+def peek(length):
+    """Carries out one command while another one waits for something."""
+    bridge.hold()
     try:
+        carry_out(length)
+    finally:
+        bridge.release()
+
+
+def carry_out(length):
+    """Takes a command frame from the host, carries it out and gives the reply."""
+    try:
+        command = receive(length)
         reply = COMMANDS[command["command"]](command)
         data = dump(reply, command.get("max_value"))
-    except BaseException as error:  # an interrupt, or guest code that broke what reports use
+    except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
         reply = {"status": "raised", "exception": describe_exception(error)}
         data = dump(reply, None)
     bridge.give(id(data) + BYTES_HEADER, len(data))
 
 
+def receive(length):
+    # Freshly made and unshared, so that the host may still write into it.
+    buffer = bytes(length)
+    bridge.take(id(buffer) + BYTES_HEADER, length)
+    return loads(buffer)
+
+
 def dump(reply, max_value):
-    data = marshal.dumps(reply, MARSHAL_VERSION)
+    data = dumps(reply, MARSHAL_VERSION)
     if max_value is not None and reply.get("value") is not None and len(data) > max_value:
-        size = len(marshal.dumps(reply.pop("value"), MARSHAL_VERSION))
+        size = len(dumps(reply.pop("value"), MARSHAL_VERSION))
         if size > max_value:
             reply["value_error"] = (
                 f"a value of {size} bytes cannot cross to the host, the limit is {max_value} bytes"
             )
-            data = marshal.dumps(reply, MARSHAL_VERSION)
+            data = dumps(reply, MARSHAL_VERSION)
     return data
 
 
@@ -112,12 +139,12 @@ def check(command):
         whole = codeop.compile_command(command["code"], "<stdin>", "single", flags) is not None
     except Exception:
         whole = True  # the run says what is wrong with it
-    return {"incomplete": not whole}
+    return {"flag": not whole}
 
 
 def run(command):
     """Runs one cell in `__main__` and describes the outcome."""
-    namespace = sys.modules["__main__"].__dict__
+    namespace = main_namespace()
     if command["argv"] is not None:
         sys.argv[:] = command["argv"]
     if command["file"]:
@@ -139,6 +166,8 @@ def run(command):
             describe_value(value, command["max_repr"], reply)
             if command["role"] == "prompt" and value is not None:
                 namespace["_"] = value
+    except tools.Submission:
+        reply["status"] = "completed"
     except SystemExit as exit:
         reply["status"] = "exited"
         reply["code"] = exit_code(exit)
@@ -147,7 +176,7 @@ def run(command):
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
         del error
-    reply["locals"] = changed(before, namespace)
+    reply["locals"] = variables.changed(before, namespace)
     if command["role"] == "program":
         atexit._run_exitfuncs()
         flush()
@@ -206,4 +235,19 @@ def exit_code(exit):
     return 1
 
 
-COMMANDS = {"start": start, "run": run, "check": check}
+def main_namespace():
+    return sys.modules["__main__"].__dict__
+
+
+COMMANDS = {
+    "start": start,
+    "run": run,
+    "check": check,
+    "set": lambda command: variables.set_variables(command, main_namespace()),
+    "get": lambda command: variables.get_variable(command, main_namespace()),
+    "delete": lambda command: variables.delete_variable(command, main_namespace()),
+    "define": lambda command: tools.define(command, main_namespace()),
+    "variables": lambda command: {
+        "locals": variables.list_variables(main_namespace(), tools.is_function)
+    },
+}

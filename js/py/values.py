@@ -1,9 +1,19 @@
 """Values as the host gets them: trees of plain types, and reprs of bounded length."""
 
+import collections.abc
+import datetime
+import decimal
+import enum
+import fractions
+import pathlib
 import reprlib
-import types
+import uuid
 
 SCALARS = (type(None), bool, int, float, str, bytes)
+MAX_DEPTH = 100  # levels; the host refuses deeper ones too
+ISO = (datetime.date, datetime.time)  # a datetime is a date
+AS_TEXT = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
+SEQUENCES = (collections.abc.Sequence, collections.abc.Set, collections.abc.ValuesView)
 
 
 def encodable(text):
@@ -15,7 +25,9 @@ class Unrepresentable(Exception):
 
 
 def describe_value(value, max_repr, reply):
-    reply["repr"] = encodable(capped_repr(value, max_repr))
+    """Adds the value to the reply, or why it cannot cross; its repr unless `max_repr` is None."""
+    if max_repr is not None:
+        reply["repr"] = encodable(capped_repr(value, max_repr))
     try:
         reply["value"] = plain(value)
     except Unrepresentable as reason:
@@ -40,24 +52,41 @@ def plain(value, depth=0):
                     "cannot cross to the host"
                 ) from None
         return value
-    if depth > 100:
-        raise Unrepresentable("a value nested deeper than 100 levels cannot cross to the host")
+    if depth >= MAX_DEPTH:
+        raise Unrepresentable(f"a value nested deeper than {MAX_DEPTH} levels cannot cross to the host")
     depth += 1
     if kind in (list, tuple, set, frozenset):
         return [item if type(item) in (int, float) else plain(item, depth) for item in value]
     if kind is dict:
         return {key_of(key, depth): plain(item, depth) for key, item in value.items()}
+    return plain(simpler(value, kind), depth)
+
+
+def simpler(value, kind):
+    """`value` as something nearer to plain: what it holds, without its behaviour."""
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    for base in (bool, int, float, str, bytes):
+    if isinstance(value, enum.Enum):
+        return value.value
+    for base in (bool, int, float, str, bytes, dict, list, tuple, set, frozenset):
         if isinstance(value, base):
-            return plain(base(value), depth)
-    if isinstance(value, dict):
-        return plain(dict(value), depth)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return plain(list(value), depth)
+            return base(value)
     if hasattr(kind, "__dataclass_fields__"):
-        return {name: plain(getattr(value, name), depth) for name in kind.__dataclass_fields__}
+        return {name: getattr(value, name) for name in kind.__dataclass_fields__}
+    if hasattr(kind, "__pydantic_fields__"):
+        return value.model_dump()
+    if isinstance(value, ISO):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, AS_TEXT):
+        return str(value)
+    if hasattr(kind, "tolist"):  # arrays, and scalars of numpy
+        return value.tolist()
+    if isinstance(value, collections.abc.Mapping):
+        return dict(value)
+    if isinstance(value, SEQUENCES):
+        return list(value)
     raise Unrepresentable(f"a value of type {type_name(kind)} cannot cross to the host")
 
 
@@ -98,19 +127,3 @@ def reprlib_repr(value, limit):
     short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdict = limit // 8
     short.maxstring = short.maxother = limit
     return short.repr(value)
-
-
-def changed(before, namespace):
-    """The names this run bound or rebound, with type and capped repr; no modules, no private names."""
-    found = []
-    missing = object()
-    for name, value in list(namespace.items()):
-        if type(name) is not str or name.startswith("_") or type(value) is types.ModuleType:
-            continue
-        if before.get(name, missing) is not value:
-            try:
-                description = [name, type_name(type(value)), capped_repr(value, 500)]
-                found.append([encodable(text) for text in description])
-            except BaseException:
-                continue
-    return found

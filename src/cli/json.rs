@@ -1,7 +1,7 @@
 //! Guest values as JSON, as Python's `json.dumps` would write them.
 
 use isolet::Value;
-use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
 /// Shows a value as JSON; for serializers of `serde_json` only, which know numbers of any size.
@@ -15,9 +15,11 @@ impl Serialize for Json<'_> {
         match self.0 {
             Value::Bool(flag) => serializer.serialize_bool(*flag),
             Value::Int(number) => serializer.serialize_i64(*number),
-            Value::BigInt(number) => RawValue::from_string(number.to_string())
-                .map_err(S::Error::custom)?
-                .serialize(serializer),
+            Value::BigInt(number) => match RawValue::from_string(number.to_string()) {
+                Ok(digits) => digits.serialize(serializer),
+                // Too long for decimal.
+                Err(_) => serializer.serialize_str(&number.to_string()),
+            },
             Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
             Value::Str(text) => serializer.serialize_str(text),
             Value::Bytes(bytes) => serializer.serialize_bytes(bytes),

@@ -1,7 +1,9 @@
 //! The `isolet` command: its arguments and what each subcommand does.
 
 mod assets;
+mod deno_shim;
 mod doctor;
+mod dspy;
 mod exit;
 mod json;
 mod repl;
@@ -9,6 +11,8 @@ mod report;
 mod run;
 mod units;
 
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,6 +44,15 @@ enum Command {
     Assets(assets::AssetsCommand),
     /// Say what is installed and which isolation is in force
     Doctor,
+    /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
+    Dspy(dspy::DspyArgs),
+    /// Stand in for `deno` where DSPy looks for it; the same as calling isolet by the name `deno`
+    #[command(disable_help_flag = true)]
+    DenoShim {
+        /// What `deno` would be called with
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// What a sandbox is made of.
@@ -72,6 +85,11 @@ impl PolicyArgs {
 
 /// Runs the command line and returns the exit status.
 pub(crate) fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if deno_shim::is_called_for(arguments.next().as_ref()) {
+        let result = deno_shim::deno_shim(arguments, None);
+        return result.unwrap_or_else(|error| exit::report(&error));
+    }
     let cli = Cli::parse();
     let assets = cli.assets.as_deref();
     let result = match cli.command {
@@ -79,10 +97,20 @@ pub(crate) fn main() -> ExitCode {
         Command::Repl(args) => repl::repl(&args, assets),
         Command::Assets(command) => assets::assets(&command, assets),
         Command::Doctor => doctor::doctor(assets),
+        Command::Dspy(args) => dspy::dspy(args, assets),
+        Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
     result.unwrap_or_else(|error| exit::report(&error))
 }
 
 fn engine(assets: Option<&std::path::Path>) -> Result<Engine> {
     Ok(Engine::from_assets(isolet::find_assets(assets)?)?)
+}
+
+/// Prints to standard output. A reader that has gone away is no failure.
+fn print(text: &str) -> Result<ExitCode> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }

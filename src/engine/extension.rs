@@ -33,6 +33,11 @@ deno_core::extension!(
         ops::run::op_isolet_reply,
         ops::run::op_isolet_exited,
         ops::run::op_isolet_interrupted,
+        ops::tool::op_isolet_tool_call,
+        ops::tool::op_isolet_tool_wait,
+        ops::tool::op_isolet_tool_take,
+        ops::tool::op_isolet_tool_cancel,
+        ops::tool::op_isolet_submit,
     ],
     esm_entry_point = "ext:isolet/80_session.js",
     options = { state: State },
@@ -40,10 +45,12 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 4] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 6] = [
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
+    ("variables", include_str!("../../js/py/variables.py")),
+    ("tools", include_str!("../../js/py/tools.py")),
     ("session", include_str!("../../js/py/session.py")),
 ];
 

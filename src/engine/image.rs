@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isolet_pyodide_assets::{Assets, Digest};
+use tokio::sync::mpsc;
 
 use super::extension::glue_sources;
 use super::isolate::{self, Parts, SharedWasm};
@@ -103,10 +104,11 @@ impl Image {
             (Some(Err(error)), Damaged::Refuse) => return Err(error),
             (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
+        let (nobody, _) = mpsc::unbounded_channel();
         let parts = Parts {
             assets: assets.clone(),
             wasm: Arc::clone(wasm),
-            host: Arc::new(SessionHost::new()),
+            host: Arc::new(SessionHost::new(nobody, 0)),
             max_value_bytes: 0,
         };
         let saved = isolate::capture_memory(parts)?;

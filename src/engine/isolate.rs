@@ -11,10 +11,11 @@ use tokio::sync::mpsc;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::image::{Image, SavedMemory};
+use super::pending::PendingCalls;
 use super::platform;
 use crate::error::{Error, ErrorKind};
 use crate::frame;
-use crate::waist::{Command, Control, Link, Reply, Report};
+use crate::waist::{Command, Control, Link, Message, Reply, Report};
 
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(pub(crate) v8::CompiledWasmModule);
@@ -34,6 +35,7 @@ pub(crate) struct EntryPoints {
     pub(crate) start: v8::Global<v8::Function>,
     pub(crate) handle: v8::Global<v8::Function>,
     pub(crate) interrupt: v8::Global<v8::Function>,
+    pub(crate) peek: v8::Global<v8::Function>,
 }
 
 /// What the ops of one isolate work on.
@@ -49,6 +51,7 @@ pub(crate) struct State {
     pub(crate) frame: Option<Vec<u8>>,
     pub(crate) reply: Option<(Result<Report, String>, u64)>,
     pub(crate) exited: Option<i32>,
+    pub(crate) calls: PendingCalls,
     pub(crate) max_value_bytes: u64,
 }
 
@@ -62,10 +65,10 @@ pub(crate) struct Parts {
 
 /// Starts an isolate that restores `image` and then takes commands.
 pub(crate) fn spawn(parts: Parts, image: Image) -> Result<Link, Error> {
-    let (commands, mut requests) = mpsc::unbounded_channel();
+    let (messages, mut inbox) = mpsc::unbounded_channel();
     let (answers, replies) = mpsc::unbounded_channel();
     let control = Arc::new(IsolateControl::default());
-    let link = Link { commands, replies, control: Arc::clone(&control) as Arc<dyn Control> };
+    let link = Link { messages, replies, control: Arc::clone(&control) as Arc<dyn Control> };
     on_isolate_thread(async move || {
         let mut isolate = match Isolate::boot(parts, Some(image), control).await {
             Ok(isolate) => isolate,
@@ -74,8 +77,14 @@ pub(crate) fn spawn(parts: Parts, image: Image) -> Result<Link, Error> {
                 return;
             }
         };
-        while let Some(command) = isolate.next_command(&mut requests).await {
-            let reply = isolate.carry_out(&command).await;
+        while let Some(message) = isolate.next_message(&mut inbox).await {
+            let reply = match message {
+                Message::Command(command) => isolate.carry_out(command, &mut inbox, &answers).await,
+                message => {
+                    isolate.serve(message, &answers);
+                    continue;
+                }
+            };
             let last = !matches!(reply, Reply::Done { .. });
             if answers.send(reply).is_err() || last {
                 break;
@@ -152,6 +161,7 @@ impl Isolate {
             frame: None,
             reply: None,
             exited: None,
+            calls: PendingCalls::default(),
             max_value_bytes: parts.max_value_bytes,
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
@@ -175,7 +185,10 @@ impl Isolate {
             v8::Global::new(scope, flag)
         };
         let start = isolate.entry_points.start.clone();
-        match isolate.call(&start, &[create_module, make_image]).await {
+        let (_, mut nobody) = mpsc::unbounded_channel();
+        let (replies, _) = mpsc::unbounded_channel();
+        let arguments = [create_module, make_image];
+        match isolate.call(&start, &arguments, &mut nobody, &replies).await {
             Called::Returned => {
                 isolate.state(|state| state.booted = true);
                 Ok(isolate)
@@ -185,37 +198,32 @@ impl Isolate {
         }
     }
 
-    /// Waits for a command; `None` when the session is gone or has stopped this isolate.
-    async fn next_command(
+    /// Waits for a message; `None` when the session is gone or has stopped this isolate.
+    async fn next_message(
         &mut self,
-        requests: &mut mpsc::UnboundedReceiver<Command>,
-    ) -> Option<Command> {
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+    ) -> Option<Message> {
         loop {
             if self.control.is_stopped() {
                 return None;
             }
             tokio::select! {
-                command = requests.recv() => return command,
+                message = inbox.recv() => return message,
                 () = self.control.woken() => {}
             }
         }
     }
 
-    async fn carry_out(&mut self, command: &Command) -> Reply {
-        let frame = frame::encode(command);
-        let length = {
-            deno_core::scope!(scope, self.runtime);
-            // The guest's memory holds less than 4 GiB, and so does a frame that fits into it.
-            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
-            let length: v8::Local<v8::Value> = v8::Number::new(scope, frame.len() as f64).into();
-            v8::Global::new(scope, length)
-        };
-        self.state(|state| {
-            state.frame = Some(frame);
-            state.reply = None;
-        });
+    async fn carry_out(
+        &mut self,
+        command: Command,
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+        replies: &mpsc::UnboundedSender<Reply>,
+    ) -> Reply {
+        let length = self.offer(command);
+        self.state(|state| state.reply = None);
         let handle = self.entry_points.handle.clone();
-        match self.call(&handle, &[length]).await {
+        match self.call(&handle, &[length], inbox, replies).await {
             Called::Stopped => Reply::Terminated,
             Called::Threw(error) => Reply::Failed(first_line(&error)),
             Called::Returned => match self.state(|state| (state.reply.take(), state.exited)) {
@@ -229,31 +237,84 @@ impl Isolate {
         }
     }
 
+    /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.
+    fn offer(&mut self, command: Command) -> v8::Global<v8::Value> {
+        let frame = frame::encode(command);
+        let length = {
+            deno_core::scope!(scope, self.runtime);
+            // The guest's memory holds less than 4 GiB, and so does a frame that fits into it.
+            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+            let length: v8::Local<v8::Value> = v8::Number::new(scope, frame.len() as f64).into();
+            v8::Global::new(scope, length)
+        };
+        self.state(|state| state.frame = Some(frame));
+        length
+    }
+
+    /// Deals with what may come at any time.
+    fn serve(&mut self, message: Message, replies: &mpsc::UnboundedSender<Reply>) {
+        match message {
+            Message::Answer(call, answer) => self.state(|state| {
+                state.calls.answer(call, frame::encode_answer(answer, state.max_value_bytes));
+            }),
+            Message::Peek(number, command) => {
+                let report = self.peek(command);
+                // It fails only when the session is gone, and then nobody waits.
+                let _ = replies.send(Reply::Peeked(number, report));
+            }
+            // A session sends one command at a time; this one is between two of them.
+            Message::Command(_) => {}
+        }
+    }
+
+    /// Has the guest carry out a command while it waits for something else.
+    fn peek(&mut self, command: Command) -> Result<Report, String> {
+        let length = self.offer(command);
+        let outer = self.state(|state| state.reply.take());
+        let peek = self.entry_points.peek.clone();
+        // What the guest reports counts, not what the call returns.
+        drop(self.runtime.call_with_args(&peek, &[length]));
+        let report = self.state(|state| {
+            state.frame = None;
+            std::mem::replace(&mut state.reply, outer)
+        });
+        report.map_or_else(|| Err("there is none".to_owned()), |(report, _)| report)
+    }
+
     /// Calls an async function of ours and serves the event loop until it is done or the isolate is
     /// stopped.
     async fn call(
         &mut self,
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
+        inbox: &mut mpsc::UnboundedReceiver<Message>,
+        replies: &mpsc::UnboundedSender<Reply>,
     ) -> Called {
         let mut call = Box::pin(self.runtime.call_with_args(function, arguments));
         loop {
             if self.control.is_stopped() {
                 return Called::Stopped;
             }
-            let woken = tokio::select! {
+            tokio::select! {
                 biased;
                 result = settle(&mut self.runtime, &mut call) => match result {
                     _ if self.control.is_stopped() => return Called::Stopped,
                     Ok(()) => return Called::Returned,
                     Err(error) => return Called::Threw(error.to_string()),
                 },
-                () = self.control.woken() => true,
-            };
-            if woken && self.control.has_interrupt() {
-                let interrupt = self.entry_points.interrupt.clone();
-                // It fails only when the isolate is being terminated, which the loop sees.
-                drop(self.runtime.call(&interrupt));
+                () = self.control.woken() => {
+                    if self.control.has_interrupt() {
+                        let interrupt = self.entry_points.interrupt.clone();
+                        // It fails only when the isolate is being terminated, which the loop sees.
+                        drop(self.runtime.call(&interrupt));
+                    }
+                }
+                Some(message) = inbox.recv() => {
+                    self.serve(message, replies);
+                    while let Ok(message) = inbox.try_recv() {
+                        self.serve(message, replies);
+                    }
+                }
             }
         }
     }

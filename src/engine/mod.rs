@@ -9,6 +9,7 @@ mod extension;
 mod image;
 mod isolate;
 mod ops;
+mod pending;
 mod platform;
 
 use std::fmt;

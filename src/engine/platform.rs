@@ -15,8 +15,10 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 
 /// CPython recurses in C. V8's default of 1 MB for its own stack, and for those that WebAssembly
 /// suspends on, ends in a dead interpreter where CPython would raise `RecursionError`: a `__repr__`
-/// that calls `repr(self)` is enough. With 16 MB, twice a desktop's, CPython's own check comes first.
-const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=16000";
+/// that calls `repr(self)` is enough. With 4 MB CPython's own checks come first. The second kind may
+/// not be larger: V8 keeps at most 4 MB of them for reuse, and a fresh one costs every task of an event
+/// loop, and every wait, twice the time.
+const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000";
 
 /// Room for V8's stack and for ours. Pages that are never touched cost nothing.
 const STACK_BYTES: usize = 32 << 20;

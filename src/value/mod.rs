@@ -1,25 +1,46 @@
 //! What crosses between host and guest: a tree of plain Python values.
 
+#[cfg(test)]
+pub(crate) mod arbitrary;
 mod bigint;
+mod bounds;
+mod convert;
+mod de;
+mod display;
+mod fault;
 pub(crate) mod marshal;
+mod ser;
+#[cfg(test)]
+mod tests;
+mod visitor;
 
 pub use bigint::BigInt;
+pub(crate) use bounds::{check_bounds, encoded_len};
+pub use de::from_value;
+pub use ser::to_value;
+
+/// Under this name an int that serde has no type for passes between [`Value`]s.
+const BIG_INT_TOKEN: &str = "$isolet::BigInt";
 
 /// A Python value on the host's side: scalars, lists and dicts, nothing with behaviour.
 ///
 /// Tuples and sets arrive as [`List`](Value::List); dataclasses, named tuples' fields aside, as
 /// [`Dict`](Value::Dict). A value that has no such form does not cross; see
 /// [`Execution::value_error`](crate::Execution::value_error).
-#[derive(Clone, Debug, PartialEq)]
+///
+/// It is made of Rust's plain types with `from`, of other types with [`to_value`], and turned into
+/// them with [`from_value`]. Any format of serde that describes itself can write and read it.
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
     /// `None`.
+    #[default]
     None,
     /// `True` or `False`.
     Bool(bool),
     /// An `int` that fits into 64 bits.
     Int(i64),
-    /// An `int` that does not fit into 64 bits.
+    /// An `int` that does not fit into 64 bits; `Value::from` takes care of that.
     BigInt(BigInt),
     /// A `float`, including the infinities and NaN.
     Float(f64),
@@ -34,6 +55,43 @@ pub enum Value {
 }
 
 impl Value {
+    /// Makes a `bytes`.
+    #[must_use]
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+
+    /// Makes a `dict` of keys and values, in their order. Keys have to be scalars.
+    #[must_use]
+    pub fn dict<K: Into<Self>, T: Into<Self>>(items: impl IntoIterator<Item = (K, T)>) -> Self {
+        Self::Dict(items.into_iter().map(|(key, item)| (key.into(), item.into())).collect())
+    }
+
+    /// Returns Python's name of the type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::None => "NoneType",
+            Self::Bool(_) => "bool",
+            Self::Int(_) | Self::BigInt(_) => "int",
+            Self::Float(_) => "float",
+            Self::Str(_) => "str",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Dict(_) => "dict",
+        }
+    }
+
+    /// Returns whether it is `None`.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    fn is_scalar(&self) -> bool {
+        !matches!(self, Self::List(_) | Self::Dict(_))
+    }
+
     /// Returns the text of a `str`.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
@@ -59,6 +117,7 @@ impl Value {
         match self {
             Self::Float(number) => Some(*number),
             Self::Int(number) => Some(*number as f64),
+            Self::BigInt(number) => Some(number.to_f64()),
             _ => None,
         }
     }
@@ -72,11 +131,29 @@ impl Value {
         }
     }
 
+    /// Returns the bytes of a `bytes`.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Returns the items of a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Self]> {
         match self {
             Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Returns the keys and values of a dict.
+    #[must_use]
+    pub fn as_dict(&self) -> Option<&[(Self, Self)]> {
+        match self {
+            Self::Dict(items) => Some(items),
             _ => None,
         }
     }
@@ -90,47 +167,5 @@ impl Value {
             }
             _ => None,
         }
-    }
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Self {
-        Self::Bool(flag)
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Int(number)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(number: f64) -> Self {
-        Self::Float(number)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Str(text.to_owned())
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self::Str(text)
-    }
-}
-
-impl<T: Into<Self>> From<Option<T>> for Value {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::None, Into::into)
-    }
-}
-
-impl<T: Into<Self>> From<Vec<T>> for Value {
-    fn from(items: Vec<T>) -> Self {
-        Self::List(items.into_iter().map(Into::into).collect())
     }
 }

@@ -14,9 +14,10 @@ pub(crate) fn op_isolet_entry_points(
     #[scoped] start: v8::Global<v8::Function>,
     #[scoped] handle: v8::Global<v8::Function>,
     #[scoped] interrupt: v8::Global<v8::Function>,
+    #[scoped] peek: v8::Global<v8::Function>,
 ) -> Result<(), OpError> {
     let state = booting(state)?;
-    state.entry_points = Some(EntryPoints { start, handle, interrupt });
+    state.entry_points = Some(EntryPoints { start, handle, interrupt, peek });
     Ok(())
 }
 

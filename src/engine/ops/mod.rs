@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod stdio;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod tool;
 
 /// Why an op failed; a JavaScript exception in the guest.
 #[derive(Debug, thiserror::Error, deno_error::JsError)]

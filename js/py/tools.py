@@ -1,0 +1,201 @@
+"""Host functions as Python functions: with a signature, a docstring and plain calls.
+
+What may be called, with what, is decided by the host for every single call. A guest that takes these
+functions apart can make calls that look wrong, and gets the host's refusal.
+"""
+
+import ast
+import asyncio
+import builtins
+import functools
+import types
+import typing
+from marshal import dumps, loads  # the guest may put others in their places
+
+import _isolet_waits as waits
+from _isolet_values import Unrepresentable, plain
+
+MARSHAL_VERSION = 2
+BYTES_HEADER = bytes.__basicsize__ - 1
+CALL = "<call>"  # what the functions call; no guest code can spell it
+UNKNOWN = ...  # a default that only the host knows
+SIMPLE = {"None": None, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
+
+bridge = None
+functions = {}  # every function made so far: name to function
+
+
+class Submission(BaseException):
+    """Unwinds a run that has submitted its result. Nothing else is wrong."""
+
+
+def attach(host_bridge):
+    """Connects a restored interpreter to its host."""
+    global bridge
+    bridge = host_bridge
+
+
+def define(command, namespace):
+    """Makes the functions that the host allows and puts them into the namespace."""
+    for spec in command["tools"]:
+        name = spec[0]
+        function = make_function(spec, functools.partial(call, name))
+        function.aio = make_function(spec, functools.partial(call_async, name), name + ".aio", True)
+        function.map = make_map(function)
+        functions[name] = namespace[name] = function
+    if command["submit"] is not None:
+        function = make_function(command["submit"], submit)
+        functions["SUBMIT"] = namespace["SUBMIT"] = function
+    return {}
+
+
+def is_function(name, value):
+    """Whether a variable is one of the host's functions, as the host defined it."""
+    return functions.get(name) is value
+
+
+def make_function(spec, target, shown_name=None, is_async=False):
+    """A function of the given signature that passes its arguments on as a dict.
+
+    It is compiled from a syntax tree, so that Python itself binds the arguments and says what is
+    wrong with them. No text becomes source code: the host's names are names in the tree, and its
+    defaults never are in it.
+    """
+    name, doc, params, returns = spec
+    positional = [param for param in params if not param[1]]
+    keyword_only = [param for param in params if param[1]]
+    arguments = ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(param[0]) for param in positional],
+        kwonlyargs=[ast.arg(param[0]) for param in keyword_only],
+        kw_defaults=[None] * len(keyword_only),
+        defaults=[],
+    )
+    bound = ast.Dict(
+        [ast.Constant(param[0]) for param in params],
+        [ast.Name(param[0], ast.Load()) for param in params],
+    )
+    result = ast.Call(ast.Name(CALL, ast.Load()), [bound], [])
+    if is_async:
+        result = ast.Await(result)
+    kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
+    definition = kind(name, arguments, [ast.Return(result)], [], type_params=[])
+    tree = ast.fix_missing_locations(ast.Module([definition], []))
+    scope = {CALL: target, "__builtins__": __builtins__, "__name__": "__main__"}
+    exec(compile(tree, "<isolet>/tool", "exec", dont_inherit=True), scope)
+    function = scope[name]
+    function.__qualname__ = shown_name or name
+    function.__doc__ = doc or None
+    optional = [param for param in positional if param[3] != "no"]
+    function.__defaults__ = tuple(default_of(param) for param in optional) or None
+    function.__kwdefaults__ = {
+        param[0]: default_of(param) for param in keyword_only if param[3] != "no"
+    } or None
+    annotations = {param[0]: annotation(param[2]) for param in params if param[2] != ["any"]}
+    if returns != ["any"]:
+        annotations["return"] = annotation(returns)
+    function.__annotations__ = annotations
+    return function
+
+
+def default_of(param):
+    return UNKNOWN if param[3] == "unknown" else param[4]
+
+
+def annotation(hint):
+    kind, members = hint[0], hint[1:]
+    if kind in SIMPLE:
+        return SIMPLE[kind]
+    if kind == "list":
+        return list if members[0] == ["any"] else list[annotation(members[0])]
+    if kind == "dict":
+        return dict if members[0] == ["any"] else dict[str, annotation(members[0])]
+    if kind == "union":
+        return typing.Union[tuple(annotation(member) for member in members)]
+    if kind == "literal":
+        return typing.Literal[tuple(members)]
+    return typing.Any
+
+
+def make_map(function):
+    def map(*iterables, return_exceptions=False):
+        """Calls the function with each item, side by side, and returns the results in order.
+
+        Several iterables give several arguments, as with the built-in map(). The first exception is
+        raised and the other calls are cancelled; with return_exceptions it is in its result's place.
+        """
+
+        async def all_of():
+            tasks = [asyncio.ensure_future(function.aio(*items)) for items in zip(*iterables)]
+            try:
+                return await asyncio.gather(*tasks, return_exceptions=return_exceptions)
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+        return waits.wait_for(all_of())
+
+    map.__qualname__ = f"{function.__qualname__}.map"
+    return map
+
+
+def call(name, arguments):
+    """Calls a host function and waits for it, by suspending the whole stack."""
+    number = start(name, arguments)
+    try:
+        size = waits.block(bridge.answered(number))
+    except BaseException:
+        bridge.cancel(number)
+        raise
+    return take(number, size)
+
+
+async def call_async(name, arguments):
+    number = start(name, arguments)
+    try:
+        size = await bridge.answered(number)
+    except BaseException:
+        bridge.cancel(number)
+        raise
+    return take(number, size)
+
+
+def start(name, arguments):
+    data = dump(name, arguments)
+    return bridge.call(name, id(data) + BYTES_HEADER, len(data))
+
+
+def submit(fields):
+    data = dump("SUBMIT", fields)
+    number = bridge.submit(id(data) + BYTES_HEADER, len(data))
+    take(number, waits.block(bridge.answered(number)))
+    raise Submission
+
+
+def dump(name, arguments):
+    try:
+        crossing = {key: plain(value) for key, value in arguments.items() if value is not UNKNOWN}
+    except Unrepresentable as reason:
+        raise TypeError(f"{name}() cannot take {reason}") from None
+    return dumps(crossing, MARSHAL_VERSION)
+
+
+def take(number, size):
+    # Freshly made and unshared, so that the host may still write into it.
+    buffer = bytes(size)
+    bridge.answer(number, id(buffer) + BYTES_HEADER, size)
+    answer = loads(buffer)
+    if answer[0]:
+        return answer[1]
+    raise exception(answer[1], answer[2])
+
+
+def exception(name, message):
+    """The host's error: of the built-in class of that name, or of one made for it."""
+    kind = getattr(builtins, name, None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        try:
+            return kind(message)
+        except TypeError:  # one that wants more than a message, as UnicodeDecodeError does
+            pass
+    return types.new_class(name, (RuntimeError,))(message)

@@ -1,0 +1,59 @@
+"""The variables of the guest's namespace, as the host sets and sees them."""
+
+import types
+
+from _isolet_values import capped_repr, describe_value, encodable, type_name
+
+MAX_REPR = 500  # characters
+SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
+
+
+def set_variables(command, namespace):
+    namespace.update(command["items"])
+    return {}
+
+
+def get_variable(command, namespace):
+    name = command["name"]
+    if name not in namespace:
+        return {"flag": False}
+    reply = {"flag": True}
+    describe_value(namespace[name], None, reply)
+    return reply
+
+
+def delete_variable(command, namespace):
+    missing = object()
+    return {"flag": namespace.pop(command["name"], missing) is not missing}
+
+
+def list_variables(namespace, is_function):
+    found = []
+    for name, value in list(namespace.items()):
+        if is_public(name, value) and not is_function(name, value):
+            describe_variable(name, value, found)
+    return found
+
+
+def changed(before, namespace):
+    """The names this run bound or rebound, with type, size and capped repr."""
+    found = []
+    missing = object()
+    for name, value in list(namespace.items()):
+        if is_public(name, value) and before.get(name, missing) is not value:
+            describe_variable(name, value, found)
+    return found
+
+
+def is_public(name, value):
+    return type(name) is str and not name.startswith("_") and type(value) is not types.ModuleType
+
+
+def describe_variable(name, value, found):
+    try:
+        kind = type(value)
+        size = len(value) if kind in SIZED else None
+        shown = encodable(capped_repr(value, MAX_REPR))
+        found.append([encodable(name), encodable(type_name(kind)), size, shown])
+    except BaseException:  # guest code that runs when a value is looked at
+        pass

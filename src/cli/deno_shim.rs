@@ -1,0 +1,74 @@
+//! `isolet deno-shim`, and isolet under the name `deno`: as much of Deno's command line as DSPy uses
+//! to find its interpreter and to start its runner, which `isolet dspy` then is.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+
+use super::dspy::{self, DspyArgs};
+
+/// A version that DSPy takes: at least 2.0.0 and below 3.0.0.
+const DENO_VERSION: &str = "2.9.0";
+
+/// Returns whether the program was called as `deno`.
+pub(super) fn is_called_for(program: Option<&OsString>) -> bool {
+    program.and_then(|program| Path::new(program).file_stem()).is_some_and(|name| name == "deno")
+}
+
+/// Does what `deno` with these arguments would do for DSPy.
+pub(super) fn deno_shim(
+    arguments: impl IntoIterator<Item = OsString>,
+    assets: Option<&Path>,
+) -> Result<ExitCode> {
+    let mut arguments = arguments.into_iter();
+    let first = arguments.next().unwrap_or_default();
+    match first.to_str().unwrap_or_default() {
+        "--version" | "-V" => {
+            super::print(&format!("deno {DENO_VERSION} (isolet {})\n", env!("CARGO_PKG_VERSION")))
+        }
+        // DSPy lets its runner read this directory; isolet's runner reads none.
+        "info" => super::print(&format!("{}\n", serde_json::json!({ "denoDir": deno_dir() }))),
+        // Everything the runner needs is there.
+        "cache" => Ok(ExitCode::SUCCESS),
+        "run" => dspy::dspy(runner_args(arguments)?, assets),
+        other => bail!(
+            "`deno {other}` is not what DSPy calls; isolet stands in for `deno --version`, `deno \
+             info`, `deno cache` and `deno run`"
+        ),
+    }
+}
+
+/// The arguments of `deno run` as those of `isolet dspy`: permissions are kept, except those to
+/// the runner's own files.
+fn runner_args(arguments: impl Iterator<Item = OsString>) -> Result<DspyArgs> {
+    #[derive(Parser)]
+    struct Wrapper {
+        #[command(flatten)]
+        args: DspyArgs,
+    }
+    let mut kept = vec![OsString::from("isolet dspy")];
+    let mut runner: Option<PathBuf> = None;
+    let mut own_dir: Option<PathBuf> = None;
+    for argument in arguments {
+        let text = argument.to_string_lossy();
+        if let Some(dir) = text.strip_prefix("--dspy-deno-dir=") {
+            own_dir = Some(PathBuf::from(dir));
+        } else if runner.is_none() && text.starts_with("--allow-") {
+            kept.push(argument);
+        } else if runner.is_none() && !text.starts_with('-') {
+            runner = Some(PathBuf::from(argument));
+        }
+        // What is left are settings of Deno itself, and the names of --allow-env once more.
+    }
+    let mut args = Wrapper::try_parse_from(kept)?.args;
+    args.allow_read.retain(|path| Some(path) != runner.as_ref() && Some(path) != own_dir.as_ref());
+    Ok(args)
+}
+
+/// A directory that DSPy may name as Deno's cache. It need not exist.
+fn deno_dir() -> PathBuf {
+    std::env::temp_dir().join("isolet-has-no-deno-dir")
+}

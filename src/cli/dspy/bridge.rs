@@ -1,0 +1,54 @@
+//! The client's tools as tools of the session.
+
+use isolet::{Tool, ToolError, ToolSpec, Value};
+
+use super::channel::{self, Channel};
+use super::messages::{self, Incoming, ToolEntry};
+
+/// Makes a tool whose calls are passed to the client.
+pub(super) fn tool(entry: ToolEntry, channel: &Channel) -> Tool {
+    let (name, parameters) = match entry {
+        ToolEntry::Name(name) => (name, Vec::new()),
+        ToolEntry::Spec { name, parameters } => (name, parameters),
+    };
+    let spec = messages::params(parameters).into_iter().fold(ToolSpec::new(&name), ToolSpec::param);
+    let channel = channel.clone();
+    Tool::from_handler(spec, move |arguments, _| call(channel.clone(), name.clone(), arguments))
+}
+
+/// Has the client call a tool and waits for its answer.
+async fn call(channel: Channel, name: String, arguments: Value) -> Result<Value, ToolError> {
+    let broken = |reason: &str| {
+        ToolError::new("RuntimeError", format!("Tool bridge error for '{name}': {reason}"))
+    };
+    let (id, answer) = channel.expect_answer();
+    channel::write(&messages::tool_call(&id, &name, arguments))
+        .map_err(|error| broken(&error.to_string()))?;
+    let answer =
+        answer.await.map_err(|_| broken("stdin closed while waiting for tool response"))?;
+    result(answer).map_err(|reason| match reason {
+        Failure::Raised(text) => ToolError::new("RuntimeError", text),
+        Failure::Malformed(reason) => broken(&reason),
+    })
+}
+
+enum Failure {
+    /// The tool raised.
+    Raised(String),
+    /// The answer is not what the protocol says.
+    Malformed(String),
+}
+
+fn result(answer: Incoming) -> Result<Value, Failure> {
+    if let Some(error) = answer.error {
+        let type_name = error.data.type_name.unwrap_or_else(|| "ToolError".to_owned());
+        return Err(Failure::Raised(format!("{type_name}: {}", error.message)));
+    }
+    let result = answer.result.ok_or_else(|| Failure::Malformed("no result".to_owned()))?;
+    match result.value {
+        Value::Str(json) if result.kind == "json" => {
+            serde_json::from_str(&json).map_err(|error| Failure::Malformed(error.to_string()))
+        }
+        value => Ok(value),
+    }
+}

@@ -1,0 +1,212 @@
+//! The JSON-RPC messages of DSPy's protocol, one to a line.
+
+use isolet::profile::json_dumps;
+use isolet::profile::python_interpreter::{InterpreterError, Output};
+use isolet::{Param, PyException, TypeHint, Value};
+use serde::Deserialize;
+
+/// Codes of JSON-RPC itself; the client ends the session at any of them.
+pub(super) const PARSE_ERROR: i32 = -32700;
+pub(super) const INVALID_REQUEST: i32 = -32600;
+pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const INTERNAL_ERROR: i32 = -32603;
+/// The application's code for `RuntimeError`.
+pub(super) const RUNTIME_ERROR: i32 = -32007;
+
+/// What the client sends: a request, a notification, or the answer to a tool call.
+#[derive(Debug, Deserialize)]
+pub(super) struct Incoming {
+    #[serde(default)]
+    pub(super) jsonrpc: Value,
+    #[serde(default)]
+    pub(super) id: Value,
+    #[serde(default)]
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) params: Params,
+    #[serde(default)]
+    pub(super) result: Option<ToolResult>,
+    #[serde(default)]
+    pub(super) error: Option<ToolFailure>,
+}
+
+/// The parameters of every method, each of which uses a few.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Params {
+    pub(super) code: String,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) host_path: String,
+    pub(super) tools: Vec<ToolEntry>,
+    pub(super) outputs: Vec<FieldEntry>,
+}
+
+/// A tool, in the old and in the new form.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum ToolEntry {
+    Name(String),
+    Spec {
+        name: String,
+        #[serde(default)]
+        parameters: Vec<FieldEntry>,
+    },
+}
+
+/// A parameter of a tool or of `SUBMIT`.
+#[derive(Debug, Deserialize)]
+pub(super) struct FieldEntry {
+    pub(super) name: String,
+    #[serde(default, rename = "type")]
+    type_name: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    default: Option<Value>,
+}
+
+/// What a tool returned: text, or JSON as text.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolResult {
+    pub(super) value: Value,
+    #[serde(default, rename = "type")]
+    pub(super) kind: String,
+}
+
+/// What a tool raised.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolFailure {
+    #[serde(default)]
+    pub(super) message: String,
+    #[serde(default)]
+    pub(super) data: FailureData,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FailureData {
+    #[serde(rename = "type")]
+    pub(super) type_name: Option<String>,
+}
+
+/// Tells a default of `null` from none at all.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// The parameters, as Python can define them: those without a default that come after one with are
+/// keyword-only, as they were in the client's function.
+pub(super) fn params(entries: Vec<FieldEntry>) -> Vec<Param> {
+    let mut optional = false;
+    let param = |entry: FieldEntry| {
+        let param = Param::new(entry.name).annotation(hint(entry.type_name.as_deref()));
+        match entry.default {
+            Some(default) => {
+                optional = true;
+                param.default_value(default)
+            }
+            None if optional => param.keyword_only(),
+            None => param,
+        }
+    };
+    entries.into_iter().map(param).collect()
+}
+
+fn hint(type_name: Option<&str>) -> TypeHint {
+    match type_name {
+        Some("str") => TypeHint::Str,
+        Some("int") => TypeHint::Int,
+        Some("float") => TypeHint::Float,
+        Some("bool") => TypeHint::Bool,
+        Some("list") => TypeHint::List(Box::new(TypeHint::Any)),
+        Some("dict") => TypeHint::Dict(Box::new(TypeHint::Any)),
+        Some("NoneType") => TypeHint::None,
+        _ => TypeHint::Any,
+    }
+}
+
+fn dict<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+fn version() -> (&'static str, Value) {
+    ("jsonrpc", "2.0".into())
+}
+
+/// A successful response.
+pub(super) fn result(id: Value, result: Value) -> String {
+    json_dumps(&dict([version(), ("result", result), ("id", id)]))
+}
+
+/// An error response.
+pub(super) fn error(id: Value, code: i32, message: String) -> String {
+    let error = dict([("code", i64::from(code).into()), ("message", message.into())]);
+    json_dumps(&dict([version(), ("error", error), ("id", id)]))
+}
+
+/// The response to `execute` that succeeded.
+pub(super) fn output(id: Value, output: Output) -> String {
+    let (kind, value) = match output {
+        Output::Final(fields) => ("final", fields),
+        Output::Stdout(text) => ("output", text.into()),
+        Output::Value(value) => ("output", value),
+        other => ("output", format!("{other:?}").into()),
+    };
+    result(id, dict([(kind, value)]))
+}
+
+/// The response to `execute` that failed.
+pub(super) fn failure(id: Value, error: InterpreterError) -> String {
+    let exception = match error {
+        InterpreterError::Execution(exception) => exception,
+        // A code that the client takes as the end of the session, which it is.
+        other => return self::error(id, INTERNAL_ERROR, other.to_string()),
+    };
+    let code = code_of(&exception.type_name);
+    let (message, args) = described(&exception);
+    let data = dict([("type", exception.type_name.into()), ("args", args)]);
+    let error =
+        dict([("code", i64::from(code).into()), ("message", message.into()), ("data", data)]);
+    json_dumps(&dict([version(), ("error", error), ("id", id)]))
+}
+
+/// The exception's text and its args. The client shows the args if there are any.
+fn described(exception: &PyException) -> (String, Value) {
+    let traceback = exception.traceback.trim();
+    match exception.type_name.as_str() {
+        "SyntaxError" => (traceback.to_owned(), Value::List(Vec::new())),
+        // Its only argument is the JavaScript error, which is no JSON.
+        "JsException" => (format!("PythonError: {traceback}"), Value::List(Vec::new())),
+        _ => {
+            let args =
+                exception.args_json.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            let message = || Value::List(vec![exception.message.as_str().into()]);
+            (traceback.to_owned(), args.unwrap_or_else(message))
+        }
+    }
+}
+
+fn code_of(type_name: &str) -> i32 {
+    match type_name {
+        "SyntaxError" => -32000,
+        "NameError" => -32001,
+        "TypeError" => -32002,
+        "ValueError" => -32003,
+        "AttributeError" => -32004,
+        "IndexError" => -32005,
+        "KeyError" => -32006,
+        "RuntimeError" => RUNTIME_ERROR,
+        "CodeInterpreterError" => -32008,
+        _ => -32099,
+    }
+}
+
+/// The request that has the client call a tool.
+pub(super) fn tool_call(id: &str, name: &str, kwargs: Value) -> String {
+    let params = dict([("name", name.into()), ("kwargs", kwargs)]);
+    json_dumps(&dict([
+        version(),
+        ("method", "tool_call".into()),
+        ("params", params),
+        ("id", id.into()),
+    ]))
+}

@@ -1,0 +1,140 @@
+//! Carries out the client's requests, in their order.
+
+use std::io;
+
+use isolet::Value;
+use isolet::profile::python_interpreter::{InterpreterError, PythonInterpreter};
+use tokio::sync::mpsc;
+
+use super::bridge;
+use super::channel::{self, Channel, Request};
+use super::messages::{self, Incoming, Params, ToolEntry};
+
+const INJECT: &str = include_str!("inject.py");
+
+/// One session and the client that it belongs to.
+pub(super) struct Runner {
+    interpreter: PythonInterpreter,
+    channel: Channel,
+}
+
+impl Runner {
+    pub(super) fn new(interpreter: PythonInterpreter, channel: Channel) -> Self {
+        Self { interpreter, channel }
+    }
+
+    /// Serves until `shutdown`, or until the client is gone.
+    pub(super) async fn serve(
+        mut self,
+        mut requests: mpsc::UnboundedReceiver<Request>,
+    ) -> io::Result<()> {
+        let mut next = requests.recv().await;
+        while let Some(request) = next {
+            let message = match request_of(request) {
+                Ok(message) if message.method.as_deref() == Some("shutdown") => break,
+                Ok(message) => message,
+                Err(refusal) => {
+                    channel::write(&refusal)?;
+                    next = requests.recv().await;
+                    continue;
+                }
+            };
+            let mut answer = std::pin::pin!(self.answer(*message));
+            let (early, line) = tokio::select! {
+                biased;
+                line = &mut answer => (None, line),
+                early = requests.recv() => match early {
+                    // A client that has gone away wants no answer any more.
+                    None => break,
+                    early => (early, answer.await),
+                },
+            };
+            if let Some(line) = line {
+                channel::write(&line)?;
+            }
+            next = match early {
+                None => requests.recv().await,
+                early => early,
+            };
+        }
+        self.interpreter.shutdown();
+        Ok(())
+    }
+
+    /// Carries out a request; the line to answer with, unless it is a notification.
+    async fn answer(&mut self, message: Incoming) -> Option<String> {
+        let Incoming { id, method, params, .. } = message;
+        Some(match method.as_deref().unwrap_or_default() {
+            "execute" => self.execute(id, &params.code).await,
+            "register" => self.register(id, params).await,
+            "inject_var" => self.inject(id, params).await,
+            "mount_file" => messages::error(
+                id,
+                messages::RUNTIME_ERROR,
+                format!(
+                    "Failed to mount file: access to `{}` is not allowed, files of the host cannot \
+                     be allowed yet",
+                    params.host_path.escape_debug()
+                ),
+            ),
+            "sync_file" => return None,
+            other => {
+                let text = format!("Method not found: {other}");
+                messages::error(id, messages::METHOD_NOT_FOUND, text)
+            }
+        })
+    }
+
+    async fn execute(&mut self, id: Value, code: &str) -> String {
+        const NOTHING: [(&str, Value); 0] = [];
+        match self.interpreter.execute(code, NOTHING).await {
+            Ok(output) => messages::output(id, output),
+            Err(error) => messages::failure(id, error),
+        }
+    }
+
+    async fn register(&mut self, id: Value, params: Params) -> String {
+        let tool_name = |entry: &ToolEntry| match entry {
+            ToolEntry::Name(name) | ToolEntry::Spec { name, .. } => Value::from(name.as_str()),
+        };
+        let names = Value::List(params.tools.iter().map(tool_name).collect());
+        let field_name = |field: &messages::FieldEntry| Value::from(field.name.as_str());
+        let outputs = Value::List(params.outputs.iter().map(field_name).collect());
+        let tools = params.tools.into_iter().map(|entry| bridge::tool(entry, &self.channel));
+        let fields = messages::params(params.outputs);
+        match self.interpreter.register(tools.collect(), fields).await {
+            Ok(()) => {
+                let registered = [("tools".into(), names), ("outputs".into(), outputs)];
+                messages::result(id, Value::Dict(registered.into()))
+            }
+            Err(error) => messages::error(id, messages::RUNTIME_ERROR, error.to_string()),
+        }
+    }
+
+    async fn inject(&mut self, id: Value, params: Params) -> String {
+        let name = Value::from(params.name);
+        let variables = [("_dspy_name", name.clone()), ("_dspy_value", params.value.into())];
+        match self.interpreter.execute(INJECT, variables).await {
+            Ok(_) => messages::result(id, Value::Dict(vec![("injected".into(), name)])),
+            Err(error @ (InterpreterError::Execution(_) | InterpreterError::Interpreter(_))) => {
+                let text = format!("Failed to inject var: {error}");
+                messages::error(id, messages::RUNTIME_ERROR, text)
+            }
+            Err(error) => messages::error(id, messages::INTERNAL_ERROR, error.to_string()),
+        }
+    }
+}
+
+/// What was read, if it is a message; otherwise the line that says it is none.
+fn request_of(request: Request) -> Result<Box<Incoming>, String> {
+    let (code, text) = match request {
+        Request::Message(message) if message.jsonrpc == Value::from("2.0") => return Ok(message),
+        Request::Message(_) => {
+            (messages::INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message".to_owned())
+        }
+        Request::Garbage(reason) => {
+            (messages::PARSE_ERROR, format!("Invalid JSON input: {reason}"))
+        }
+    };
+    Err(messages::error(Value::None, code, text))
+}

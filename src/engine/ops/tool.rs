@@ -1,0 +1,100 @@
+//! Ops for calls of host functions. The name of the function is an argument of its own.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use deno_core::{OpState, op2};
+
+use super::OpError;
+use crate::engine::isolate::State;
+use crate::frame;
+use crate::value::Value;
+use crate::waist::{HostReply, HostRequest};
+
+/// Calls a host function and returns the number of the call.
+#[op2(fast)]
+pub(crate) fn op_isolet_tool_call(
+    state: &mut OpState,
+    #[string] tool: &str,
+    #[buffer] arguments: &[u8],
+) -> Result<u32, OpError> {
+    let state = state.borrow_mut::<State>();
+    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    answer_refusal(state, call, |state| {
+        state.host.call(HostRequest::CallTool { call, tool, arguments })
+    })?;
+    Ok(call)
+}
+
+/// Hands a submission over and returns the number of the call; its answer is there at once.
+#[op2(fast)]
+pub(crate) fn op_isolet_submit(
+    state: &mut OpState,
+    #[buffer] fields: &[u8],
+) -> Result<u32, OpError> {
+    let state = state.borrow_mut::<State>();
+    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    answer_refusal(state, call, |state| state.host.call(HostRequest::Submit(fields)))?;
+    state.calls.answer(call, frame::encode_answer(Ok(Value::None), state.max_value_bytes));
+    Ok(call)
+}
+
+/// Waits for the answer to a call and returns its length in bytes.
+#[op2]
+pub(crate) async fn op_isolet_tool_wait(
+    state: Rc<RefCell<OpState>>,
+    #[smi] call: u32,
+) -> Result<u32, OpError> {
+    let waiting = state.borrow_mut().borrow_mut::<State>().calls.wait(call);
+    let cancelled = || OpError::Phase("the answer to a cancelled call");
+    let length = match waiting.ok_or_else(cancelled)? {
+        Ok(length) => length,
+        Err(answer) => answer.await.map_err(|_| cancelled())?,
+    };
+    // An answer fits into the guest's memory, which has less than 4 GiB.
+    Ok(u32::try_from(length).unwrap_or(u32::MAX))
+}
+
+/// Moves the answer to a call into the guest's memory.
+#[op2(fast)]
+pub(crate) fn op_isolet_tool_take(
+    state: &mut OpState,
+    #[smi] call: u32,
+    #[buffer] target: &mut [u8],
+) -> Result<(), OpError> {
+    let answer = state.borrow_mut::<State>().calls.take(call);
+    let answer = answer.ok_or(OpError::Phase("the answer to this call"))?;
+    if target.len() != answer.len() {
+        return Err(OpError::Size { got: target.len(), needed: answer.len() });
+    }
+    target.copy_from_slice(&answer);
+    Ok(())
+}
+
+/// Says that nobody waits for the answer to a call any more.
+#[op2(fast)]
+pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
+    let state = state.borrow_mut::<State>();
+    if state.calls.cancel(call) {
+        state.host.call(HostRequest::CancelCall(call));
+    }
+}
+
+/// Makes an answer of what the host refuses at once.
+fn answer_refusal(
+    state: &mut State,
+    call: u32,
+    ask: impl FnOnce(&State) -> HostReply,
+) -> Result<(), OpError> {
+    match ask(state) {
+        HostReply::Failed(reason) => {
+            state.calls.cancel(call);
+            return Err(OpError::Host(reason));
+        }
+        HostReply::Refused(error) => {
+            state.calls.answer(call, frame::encode_answer(Err(error), state.max_value_bytes));
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! The tool calls that the guest has made and whose answers it has not taken yet.
+
+use std::collections::HashMap;
+
+use tokio::sync::oneshot;
+
+/// Calls by their numbers, which are never used twice in an isolate's life.
+#[derive(Default)]
+pub(crate) struct PendingCalls {
+    last: u32,
+    calls: HashMap<u32, Pending>,
+}
+
+enum Pending {
+    /// Nobody has asked for the answer yet.
+    Open,
+    /// The guest waits for the length of the answer.
+    Awaited(oneshot::Sender<usize>),
+    Answered(Vec<u8>),
+}
+
+impl PendingCalls {
+    /// Makes a new call; `None` when the numbers are used up.
+    pub(crate) fn open(&mut self) -> Option<u32> {
+        self.last = self.last.checked_add(1)?;
+        self.calls.insert(self.last, Pending::Open);
+        Some(self.last)
+    }
+
+    /// Takes the answer to a call. It is dropped if the call was cancelled or has one already.
+    pub(crate) fn answer(&mut self, call: u32, answer: Vec<u8>) {
+        let Some(pending) = self.calls.get_mut(&call) else {
+            return;
+        };
+        if matches!(pending, Pending::Answered(_)) {
+            return;
+        }
+        let length = answer.len();
+        if let Pending::Awaited(sender) = std::mem::replace(pending, Pending::Answered(answer)) {
+            let _ = sender.send(length);
+        }
+    }
+
+    /// The length of the answer, or where it will arrive; `None` if there is no such call.
+    pub(crate) fn wait(&mut self, call: u32) -> Option<Result<usize, oneshot::Receiver<usize>>> {
+        let pending = self.calls.get_mut(&call)?;
+        if let Pending::Answered(answer) = pending {
+            return Some(Ok(answer.len()));
+        }
+        let (sender, receiver) = oneshot::channel();
+        *pending = Pending::Awaited(sender);
+        Some(Err(receiver))
+    }
+
+    /// Takes an answer that has arrived.
+    pub(crate) fn take(&mut self, call: u32) -> Option<Vec<u8>> {
+        match self.calls.get(&call) {
+            Some(Pending::Answered(_)) => match self.calls.remove(&call) {
+                Some(Pending::Answered(answer)) => Some(answer),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Forgets a call. Returns whether its answer was still to come.
+    pub(crate) fn cancel(&mut self, call: u32) -> bool {
+        matches!(self.calls.remove(&call), Some(Pending::Open | Pending::Awaited(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_to_a_cancelled_call_is_dropped() {
+        let mut calls = PendingCalls::default();
+        let call = calls.open().unwrap();
+        assert!(calls.cancel(call));
+        calls.answer(call, vec![1]);
+        assert!(calls.take(call).is_none());
+        assert!(calls.wait(call).is_none());
+        assert!(!calls.cancel(call));
+    }
+
+    #[test]
+    fn an_answer_is_taken_once_and_only_when_it_is_there() {
+        let mut calls = PendingCalls::default();
+        let call = calls.open().unwrap();
+        assert!(calls.take(call).is_none());
+        let mut waiting = calls.wait(call).unwrap().unwrap_err();
+        calls.answer(call, vec![1, 2]);
+        assert_eq!(waiting.try_recv(), Ok(2));
+        assert_eq!(calls.wait(call).unwrap().unwrap(), 2);
+        calls.answer(call, vec![3]);
+        assert_eq!(calls.take(call), Some(vec![1, 2]));
+        assert!(calls.take(call).is_none());
+    }
+}

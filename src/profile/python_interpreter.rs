@@ -1,0 +1,256 @@
+//! DSPy's `PythonInterpreter`, natively: the same options, results and errors.
+//!
+//! ```no_run
+//! use isolet::profile::python_interpreter::{InterpreterOptions, Output, PythonInterpreter};
+//!
+//! # async fn example(engine: &isolet::Engine) -> Result<(), Box<dyn std::error::Error>> {
+//! let mut interpreter = PythonInterpreter::new(engine, InterpreterOptions::default());
+//! let output = interpreter.execute("print(x + 2)", [("x", 40.into())]).await?;
+//! assert_eq!(output, Output::Stdout("42\n".to_owned()));
+//! # Ok(()) }
+//! ```
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::execution::{Execution, Outcome, PyException};
+use crate::limits::Limits;
+use crate::sandbox::Sandbox;
+use crate::session::{Session, SessionState};
+use crate::tool::{Param, Tool};
+use crate::value::Value;
+
+/// What an interpreter may do and call. Everything is denied by default.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InterpreterOptions {
+    /// Files of the host to read. Not in force yet: nothing can be read.
+    pub enable_read_paths: Vec<PathBuf>,
+    /// Files of the host to read and write. Not in force yet: nothing can be written.
+    pub enable_write_paths: Vec<PathBuf>,
+    /// Variables of the host's environment. Not in force yet: none is seen.
+    pub enable_env_vars: Vec<String>,
+    /// Hosts to connect to. Not in force yet: none can be reached.
+    pub enable_network_access: Vec<String>,
+    /// Whether files to write are written back after each execution. By default they are.
+    pub sync_files: bool,
+    /// Functions of the host that the code may call.
+    pub tools: Vec<Tool>,
+    /// The fields of `SUBMIT`. By default it takes one, `output`.
+    pub output_fields: Vec<Param>,
+    /// Limits of each execution.
+    pub limits: Limits,
+}
+
+impl Default for InterpreterOptions {
+    fn default() -> Self {
+        Self {
+            enable_read_paths: Vec::new(),
+            enable_write_paths: Vec::new(),
+            enable_env_vars: Vec::new(),
+            enable_network_access: Vec::new(),
+            sync_files: true,
+            tools: Vec::new(),
+            output_fields: vec![Param::new("output")],
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What an execution gives.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Output {
+    /// The value of the last expression. What was printed is gone.
+    Value(Value),
+    /// What was printed: there is no last expression, or its value is `None`.
+    Stdout(String),
+    /// The fields that `SUBMIT` was called with: DSPy's `FinalOutput`.
+    Final(Value),
+}
+
+/// Why an execution gave nothing.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum InterpreterError {
+    /// The code raised: DSPy's `CodeExecutionError`, or `SyntaxError` if that is what was raised.
+    /// The session lives on.
+    Execution(PyException),
+    /// The session cannot go on, or never started: DSPy's `CodeInterpreterError`.
+    Interpreter(String),
+}
+
+impl fmt::Display for InterpreterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Execution(exception) if exception.type_name == "SyntaxError" => {
+                write!(f, "Invalid Python syntax. message: {}", exception.traceback.trim())
+            }
+            Self::Execution(exception) => {
+                let details = match exception.args_json.as_deref() {
+                    Some("[]") => exception.traceback.trim(),
+                    Some(args) => args,
+                    None => &exception.message,
+                };
+                write!(f, "{}: {details}", exception.type_name)
+            }
+            Self::Interpreter(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for InterpreterError {}
+
+impl From<Error> for InterpreterError {
+    fn from(error: Error) -> Self {
+        Self::Interpreter(error.to_string())
+    }
+}
+
+/// A Python session as DSPy's modules use it: state persists between executions, until
+/// [`shutdown`](Self::shutdown) or an error of the session.
+///
+/// Unlike DSPy's, an execution ends at [`Limits::max_run_time`], which is terminal, and no value,
+/// exception or print of the code can end the session.
+#[derive(Debug)]
+pub struct PythonInterpreter {
+    engine: Engine,
+    options: InterpreterOptions,
+    session: Option<Session>,
+    ended: bool,
+}
+
+impl PythonInterpreter {
+    /// Makes an interpreter; nothing runs yet.
+    #[must_use]
+    pub fn new(engine: &Engine, options: InterpreterOptions) -> Self {
+        Self { engine: engine.clone(), options, session: None, ended: false }
+    }
+
+    /// Starts the session, if it has not been started. The first [`execute`](Self::execute) does.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpreterError::Interpreter`] if it cannot start or has ended before.
+    pub async fn start(&mut self) -> Result<(), InterpreterError> {
+        self.started().await.map(drop)
+    }
+
+    /// Runs `code` with `variables` bound before.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpreterError::Execution`] if it raises; the session goes on.
+    /// [`InterpreterError::Interpreter`] if a variable cannot be bound, and the session goes on too,
+    /// or if the session has ended.
+    pub async fn execute<N: Into<String>>(
+        &mut self,
+        code: &str,
+        variables: impl IntoIterator<Item = (N, Value)>,
+    ) -> Result<Output, InterpreterError> {
+        let session = self.started().await?;
+        let variables: Vec<(String, Value)> =
+            variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        if !variables.is_empty() {
+            session.set_many(variables).await?;
+        }
+        let execution = session.run(code).await?;
+        if session.state() != SessionState::Ready {
+            self.ended = true;
+        }
+        output(&execution)
+    }
+
+    /// Allows the code these tools and these fields of `SUBMIT`, in addition to what it may call or
+    /// in place of what has the same name. No fields leave `SUBMIT` as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpreterError::Interpreter`] if Python could not define one of them; the session goes on.
+    pub async fn register(
+        &mut self,
+        tools: Vec<Tool>,
+        output_fields: Vec<Param>,
+    ) -> Result<(), InterpreterError> {
+        let session = self.started().await?;
+        for tool in tools {
+            session.register(tool).await?;
+        }
+        if !output_fields.is_empty() {
+            session.set_submit(output_fields).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the session for good.
+    pub fn shutdown(&mut self) {
+        self.session = None;
+        self.ended = true;
+    }
+
+    /// Returns whether the session has ended and nothing more can be executed.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    async fn started(&mut self) -> Result<&mut Session, InterpreterError> {
+        if self.ended {
+            return Err(InterpreterError::Interpreter(
+                "the interpreter's session has ended, create a new interpreter for a fresh one"
+                    .to_owned(),
+            ));
+        }
+        if self.session.is_none() {
+            let InterpreterOptions { tools, output_fields, limits, .. } = &self.options;
+            let mut builder = Sandbox::builder(&self.engine)
+                .limits(limits.clone())
+                .submit(output_fields.iter().cloned());
+            for tool in tools {
+                builder = builder.tool(tool.clone());
+            }
+            self.session = Some(builder.build()?.session().await?);
+        }
+        let missing = || Error::new(ErrorKind::Closed, "the session is gone");
+        Ok(self.session.as_mut().ok_or_else(missing)?)
+    }
+}
+
+fn output(execution: &Execution) -> Result<Output, InterpreterError> {
+    let alive = execution.session_alive();
+    match execution.outcome() {
+        Outcome::Submitted(fields) => Ok(Output::Final(fields.clone())),
+        Outcome::Completed(Some(value)) if !value.is_none() => Ok(Output::Value(value.clone())),
+        // What has no plain form is shown as Python shows it.
+        Outcome::Completed(_) if execution.value_error().is_some() => {
+            Ok(Output::Value(execution.repr().unwrap_or_default().into()))
+        }
+        Outcome::Completed(_) => Ok(Output::Stdout(execution.stdout().to_owned())),
+        Outcome::Raised(exception) => Err(InterpreterError::Execution(exception.clone())),
+        Outcome::Exited(status) if alive => {
+            Err(raised("SystemExit", format!("{status}"), format!("[{status}]")))
+        }
+        Outcome::Exited(status) => Err(InterpreterError::Interpreter(format!(
+            "the code ended its interpreter with status {status}"
+        ))),
+        Outcome::Terminated(termination) if alive => {
+            Err(raised("KeyboardInterrupt", termination.to_string(), "[]".to_owned()))
+        }
+        Outcome::Terminated(termination) => {
+            Err(InterpreterError::Interpreter(termination.to_string()))
+        }
+    }
+}
+
+/// What ends a cell and is an exception to DSPy, but none to [`Outcome`].
+fn raised(type_name: &str, message: String, args_json: String) -> InterpreterError {
+    InterpreterError::Execution(PyException {
+        type_name: type_name.to_owned(),
+        traceback: format!("{type_name}: {message}\n"),
+        message,
+        args_json: Some(args_json),
+        cause: None,
+    })
+}

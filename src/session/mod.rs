@@ -1,0 +1,228 @@
+//! A session: one interpreter, and the runs in it.
+
+mod handle;
+mod run;
+mod shared;
+mod state;
+mod variables;
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+pub use handle::{InterruptHandle, SessionHandle};
+use shared::Shared;
+pub use state::SessionState;
+
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::execution::{Execution, Variable};
+use crate::host::SessionHost;
+use crate::sandbox::Sandbox;
+use crate::stream::RunStream;
+use crate::tool::{Param, Tool, ToolSpec};
+use crate::value::Value;
+use crate::waist::Command;
+
+/// One Python interpreter with its state, on a thread of its own.
+///
+/// Runs keep their state: what one defines the next one sees. A session is made by
+/// [`Sandbox::session`](crate::Sandbox::session) and is shared by nobody; dropping it ends the
+/// interpreter, killing a run that is under way.
+pub struct Session {
+    shared: Arc<Shared>,
+    sandbox: Sandbox,
+}
+
+impl Session {
+    /// Starts a fresh interpreter under the sandbox's policy.
+    pub(crate) async fn start(sandbox: Sandbox) -> Result<Self, Error> {
+        let limits = sandbox.limits().clone();
+        let (events, calls) = mpsc::unbounded_channel();
+        let host = Arc::new(SessionHost::new(events, limits.value_bytes()));
+        let link = sandbox.engine().spawn(Arc::clone(&host) as _, limits.value_bytes())?;
+        let session = Self { shared: Arc::new(Shared::new(link, host, calls, limits)), sandbox };
+        session.shared.start(session.sandbox.env().to_vec()).await?;
+        let (tools, submit) = session.sandbox.functions();
+        if !tools.is_empty() || submit.is_some() {
+            session.shared.define(tools.to_vec(), submit.cloned()).await?;
+        }
+        Ok(session)
+    }
+
+    /// Runs a cell and returns what became of it.
+    ///
+    /// Top-level `await` is allowed, and the value of a last expression is the cell's value. State
+    /// stays in the session. Tasks that a cell leaves behind go on only while a later cell runs, and
+    /// the calls of host functions that they wait for are cancelled.
+    ///
+    /// The host functions that the cell calls are served by this future.
+    ///
+    /// # Errors
+    ///
+    /// A Python exception or a limit is no error but an [`Outcome`](crate::Outcome). An error means
+    /// that the host could not run the cell: [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
+    /// session had ended before, [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a
+    /// [`SessionHandle`] runs something in it.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the run, and the session with it.
+    pub async fn run(&mut self, cell: impl Into<Cell>) -> Result<Execution, Error> {
+        self.shared.run(cell.into(), None).await
+    }
+
+    /// Runs a cell and gives its output as it comes, then the result.
+    ///
+    /// See [`RunStream`] for how; everything else is as in [`run`](Self::run).
+    pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
+        let (sink, output) = mpsc::unbounded_channel();
+        let cell = cell.into();
+        RunStream::new(output, Box::pin(self.shared.run(cell, Some(sink))))
+    }
+
+    /// Binds a variable in the guest's namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if `name` is no Python name, or the value is
+    /// nested deeper than 100 levels or larger than
+    /// [`Limits::max_value_bytes`](crate::Limits::max_value_bytes), or the guest has no memory for
+    /// it; the session lives on. Otherwise as [`run`](Self::run).
+    pub async fn set(
+        &mut self,
+        name: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Result<(), Error> {
+        self.shared.set(vec![(name.into(), value.into())]).await
+    }
+
+    /// Binds several variables at once; none of them if one cannot be.
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set); the limit on the size is for all of them together.
+    pub async fn set_many<N: Into<String>, V: Into<Value>>(
+        &mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<(), Error> {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.shared.set(variables.collect()).await
+    }
+
+    /// Returns the value of a variable; `None` if there is none of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if the value cannot cross; the session lives
+    /// on. Otherwise as [`run`](Self::run); the deadline counts here too, and past it the error is
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
+    pub async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
+        self.shared.get(name).await
+    }
+
+    /// Lists the variables of the guest's namespace, in the order in which they were first bound.
+    ///
+    /// Names that begin with an underscore, modules and host functions are left out. The guest
+    /// itself describes them: a class of its own can lie about its `repr`.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
+        self.shared.variables().await
+    }
+
+    /// Unbinds a variable. Returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn delete(&mut self, name: &str) -> Result<bool, Error> {
+        self.shared.delete(name).await
+    }
+
+    /// Starts over with a fresh interpreter under the same policy.
+    ///
+    /// Nothing of the guest is left, and no host function but the sandbox's. It works on a session
+    /// that a limit has closed too. Handles made before do not follow.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the interpreter cannot start; the session is
+    /// closed then.
+    pub async fn reset(&mut self) -> Result<(), Error> {
+        self.shared.close();
+        *self = Self::start(self.sandbox.clone()).await?;
+        Ok(())
+    }
+
+    /// Allows the guest a host function, in addition to those of the sandbox. One of the same name
+    /// is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if Python could not define such a function;
+    /// otherwise as [`run`](Self::run).
+    pub async fn register(&mut self, tool: Tool) -> Result<(), Error> {
+        tool.validate()?;
+        self.shared.define(vec![tool], None).await
+    }
+
+    /// Makes or changes `SUBMIT`, as
+    /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub async fn set_submit(
+        &mut self,
+        fields: impl IntoIterator<Item = Param>,
+    ) -> Result<(), Error> {
+        let spec = ToolSpec::submit(fields)?;
+        self.shared.define(Vec::new(), Some(Arc::new(spec))).await
+    }
+
+    /// Returns a handle to the session for others, see [`SessionHandle`].
+    #[must_use]
+    pub fn handle(&self) -> SessionHandle {
+        SessionHandle(Arc::clone(&self.shared))
+    }
+
+    /// Returns a handle that interrupts the session's runs from elsewhere.
+    #[must_use]
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        InterruptHandle(Arc::clone(&self.shared))
+    }
+
+    /// Returns whether the session can run code.
+    #[must_use]
+    pub fn state(&self) -> SessionState {
+        self.shared.state()
+    }
+
+    /// Returns whether `code` is the beginning of something longer, as an open bracket or an
+    /// indented block is: what a prompt has to know before it runs what was typed.
+    ///
+    /// As at python's own prompt, a block ends with an empty line, that is, with a newline after
+    /// its last one.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub async fn is_incomplete(&mut self, code: impl Into<String>) -> Result<bool, Error> {
+        Ok(self.shared.quick(Command::Check { code: code.into() }).await?.flag)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("state", &self.state()).finish_non_exhaustive()
+    }
+}

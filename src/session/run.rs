@@ -1,0 +1,81 @@
+//! Runs a cell and makes an [`Execution`] of what became of it.
+
+use std::sync::Arc;
+
+use super::shared::{Ending, Finished, Shared};
+use super::state::SessionState;
+use crate::cell::Cell;
+use crate::error::Error;
+use crate::execution::{Execution, Outcome, Termination, Usage};
+use crate::host::Sink;
+use crate::limits::Limits;
+use crate::value::Value;
+use crate::waist::{Command, Report, RunCommand, Status};
+
+impl Shared {
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        cell: Cell,
+        sink: Option<Sink>,
+    ) -> Result<Execution, Error> {
+        let run_time =
+            cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
+        let command = Command::Run(RunCommand {
+            code: cell.code,
+            name: cell.name,
+            is_file: cell.is_file,
+            role: cell.role,
+            has_stdin: !cell.stdin.is_empty(),
+            argv: cell.argv,
+            max_repr_chars: Limits::REPR_CHARS,
+            max_value_bytes: self.limits.value_bytes(),
+        });
+        let finished = self.command(command, run_time, cell.stdin, sink).await?;
+        Ok(self.execution(finished))
+    }
+
+    fn execution(&self, finished: Finished) -> Execution {
+        let usage = Usage {
+            wall_time: finished.wall_time,
+            peak_memory_bytes: finished.memory_bytes,
+            stdout_bytes: finished.stdout.written(),
+            stderr_bytes: finished.stderr.written(),
+            tool_calls: finished.tool_calls,
+        };
+        let (outcome, report) = match finished.ending {
+            Ending::Reported(mut report) => {
+                (self.outcome(&mut report, finished.submission), report)
+            }
+            Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
+            Ending::Terminated(termination) => {
+                (Outcome::Terminated(termination), Report::default())
+            }
+        };
+        Execution {
+            outcome,
+            repr: report.repr,
+            value_error: report.value_error,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            locals: report.locals,
+            usage,
+            session_alive: self.state() == SessionState::Ready,
+        }
+    }
+
+    fn outcome(&self, report: &mut Report, submission: Option<Value>) -> Outcome {
+        if let Some(submission) = submission {
+            return Outcome::Submitted(submission);
+        }
+        match std::mem::take(&mut report.status) {
+            Status::Completed => Outcome::Completed(report.value.take()),
+            Status::Exited(code) => Outcome::Exited(code),
+            Status::Raised(exception)
+                if exception.type_name == "KeyboardInterrupt" && self.was_interrupted() =>
+            {
+                Outcome::Terminated(Termination::Interrupted)
+            }
+            Status::Raised(exception) => Outcome::Raised(exception),
+        }
+    }
+}

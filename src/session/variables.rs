@@ -1,0 +1,81 @@
+//! Variables of the guest's namespace, and the functions that the host puts there.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use crate::error::{Error, ErrorKind};
+use crate::execution::Variable;
+use crate::tool::{Tool, ToolSpec, name};
+use crate::value::{Value, check_bounds, encoded_len};
+use crate::waist::{Command, Report, Status};
+
+impl Shared {
+    pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
+        let mut left = self.limits.value_bytes();
+        for (variable, value) in &items {
+            if !name::is_identifier(variable) {
+                return Err(unusable(format!(
+                    "`{}` cannot be a variable, it is no Python identifier",
+                    variable.escape_debug()
+                )));
+            }
+            check_bounds(value, left).map_err(unusable)?;
+            left = left.saturating_sub(encoded_len(value));
+        }
+        let report = self.quick(Command::Set(items)).await?;
+        completed(&report, "the guest could not take the variables")
+    }
+
+    pub(super) async fn get(self: &Arc<Self>, variable: &str) -> Result<Option<Value>, Error> {
+        let max_value_bytes = self.limits.value_bytes();
+        let command = || Command::Get { name: variable.to_owned(), max_value_bytes };
+        let report = self.look(command).await?;
+        completed(&report, "the guest could not give the variable")?;
+        match (report.value, report.value_error) {
+            (_, Some(reason)) => Err(unusable(reason)),
+            (value, None) => Ok(value.filter(|_| report.flag)),
+        }
+    }
+
+    pub(super) async fn variables(self: &Arc<Self>) -> Result<Vec<Variable>, Error> {
+        let report = self.look(|| Command::Variables).await?;
+        completed(&report, "the guest could not list its variables")?;
+        Ok(report.locals)
+    }
+
+    pub(super) async fn delete(self: &Arc<Self>, variable: &str) -> Result<bool, Error> {
+        let report = self.quick(Command::Delete(variable.to_owned())).await?;
+        completed(&report, "the guest could not delete the variable")?;
+        Ok(report.flag)
+    }
+
+    /// Allows host functions and makes them known to the guest.
+    pub(super) async fn define(
+        self: &Arc<Self>,
+        tools: Vec<Tool>,
+        submit: Option<Arc<ToolSpec>>,
+    ) -> Result<(), Error> {
+        let specs = tools.iter().map(Tool::shared_spec).collect();
+        let command = Command::Define { tools: specs, submit: submit.clone() };
+        let report = self.quick(command).await?;
+        completed(&report, "the guest could not define the functions")?;
+        for tool in tools {
+            self.host.tools().register(tool);
+        }
+        if let Some(submit) = submit {
+            self.host.tools().set_submit(submit);
+        }
+        Ok(())
+    }
+}
+
+fn unusable(message: String) -> Error {
+    Error::new(ErrorKind::Value, message).with_session_alive()
+}
+
+fn completed(report: &Report, failure: &str) -> Result<(), Error> {
+    match &report.status {
+        Status::Raised(exception) => Err(unusable(format!("{failure}: {exception}"))),
+        Status::Completed | Status::Exited(_) => Ok(()),
+    }
+}

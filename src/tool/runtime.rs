@@ -1,0 +1,56 @@
+//! A runtime for host functions whose caller has none, and threads for those that block.
+//!
+//! One for the process, never shut down: a function that never returns must not hold up anybody.
+
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Handle};
+
+use super::ToolError;
+
+/// Starts the runtime's thread at the first call. `None` if it cannot be.
+fn own() -> Option<&'static Handle> {
+    static OWN: OnceLock<Option<Handle>> = OnceLock::new();
+    OWN.get_or_init(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let serve = move || {
+            if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
+                // Whoever started this thread waits for it.
+                let _ = sender.send(runtime.handle().clone());
+                runtime.block_on(std::future::pending::<()>());
+            }
+        };
+        std::thread::Builder::new().name("isolet-tools".to_owned()).spawn(serve).ok()?;
+        receiver.recv().ok()
+    })
+    .as_ref()
+}
+
+/// Calls `f` where tokio's timers and sockets work, whatever executor the caller uses.
+pub(crate) fn entered<T>(f: impl FnOnce() -> T) -> T {
+    if Handle::try_current().is_ok() {
+        return f();
+    }
+    let _context = own().map(Handle::enter);
+    f()
+}
+
+/// A timer that needs nothing of the caller's runtime.
+pub(crate) fn sleep(duration: std::time::Duration) -> Option<tokio::time::Sleep> {
+    let _context = own()?.enter();
+    Some(tokio::time::sleep(duration))
+}
+
+/// Runs `f` on a thread of its own. A dropped future leaves it running, to nobody's harm.
+pub(crate) async fn blocking<T: Send + 'static>(
+    f: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let unavailable = || ToolError::new("RuntimeError", "the host has no thread for the call");
+    match own().ok_or_else(unavailable)?.spawn_blocking(f).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(unavailable()),
+        },
+    }
+}

@@ -1,0 +1,170 @@
+//! What a value of the host may be to cross to the guest, and how long it is on the way.
+
+use super::Value;
+
+/// Nesting that crosses in either direction; js/py/values.py has the same number.
+pub(crate) const MAX_CROSSING_DEPTH: usize = 100;
+
+/// Lengths in the format are of 31 bits.
+const MAX_LENGTH: usize = i32::MAX as usize;
+
+/// Returns how many bytes [`encode`](super::marshal::encode) writes for `value`.
+pub(crate) fn encoded_len(value: &Value) -> u64 {
+    let mut bytes = own_len(value);
+    let mut containers = vec![value];
+    while let Some(container) = containers.pop() {
+        for_each_child(container, |child| {
+            bytes = bytes.saturating_add(own_len(child));
+            if !child.is_scalar() {
+                containers.push(child);
+            }
+        });
+    }
+    bytes
+}
+
+/// Says why `value` cannot cross to the guest.
+pub(crate) fn check_bounds(value: &Value, max_bytes: u64) -> Result<(), String> {
+    check_own(value)?;
+    let mut containers = vec![(value, 1)];
+    while let Some((container, depth)) = containers.pop() {
+        if !container.is_scalar() && depth > MAX_CROSSING_DEPTH {
+            return Err(format!(
+                "a value nested deeper than {MAX_CROSSING_DEPTH} levels cannot cross to the guest"
+            ));
+        }
+        let mut checked = Ok(());
+        for_each_child(container, |child| {
+            if checked.is_ok() {
+                checked = check_own(child);
+            }
+            if !child.is_scalar() {
+                containers.push((child, depth + 1));
+            }
+        });
+        checked?;
+    }
+    let bytes = encoded_len(value);
+    if bytes > max_bytes {
+        return Err(format!(
+            "a value of {bytes} bytes cannot cross to the guest, the limit is {max_bytes} bytes"
+        ));
+    }
+    Ok(())
+}
+
+/// What is wrong with a value, its items aside.
+fn check_own(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Str(text) => check_length(text.len(), "a str", "bytes"),
+        Value::Bytes(bytes) => check_length(bytes.len(), "a bytes", "bytes"),
+        Value::List(items) => check_length(items.len(), "a list", "items"),
+        Value::BigInt(number) => {
+            let digits = usize::try_from(long_digits(number.bits())).unwrap_or(usize::MAX);
+            check_length(digits, "an int", "digits of 15 bits")
+        }
+        Value::Dict(items) => match items.iter().find(|(key, _)| !key.is_scalar()) {
+            Some((key, _)) => {
+                Err(format!("a dict key of type {} cannot cross to the guest", key.type_name()))
+            }
+            None => Ok(()),
+        },
+        Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) => Ok(()),
+    }
+}
+
+fn check_length(length: usize, what: &str, unit: &str) -> Result<(), String> {
+    if length > MAX_LENGTH {
+        return Err(format!(
+            "{what} of {length} {unit} cannot cross to the guest, the limit is {MAX_LENGTH} {unit}"
+        ));
+    }
+    Ok(())
+}
+
+/// The bytes of a value without those of its items.
+fn own_len(value: &Value) -> u64 {
+    match value {
+        Value::None | Value::Bool(_) => 1,
+        Value::Int(number) if i32::try_from(*number).is_ok() => 5,
+        Value::Int(number) => {
+            5 + 2 * long_digits(u64::from(u64::BITS - number.unsigned_abs().leading_zeros()))
+        }
+        Value::BigInt(number) => 5 + 2 * long_digits(number.bits()),
+        Value::Float(_) => 9,
+        Value::Str(text) => 5 + text.len() as u64,
+        Value::Bytes(bytes) => 5 + bytes.len() as u64,
+        Value::List(_) => 5,
+        Value::Dict(_) => 2,
+    }
+}
+
+fn long_digits(bits: u64) -> u64 {
+    bits.div_ceil(15)
+}
+
+fn for_each_child<'a>(container: &'a Value, mut visit: impl FnMut(&'a Value)) {
+    match container {
+        Value::List(items) => items.iter().for_each(visit),
+        Value::Dict(items) => items.iter().for_each(|(key, item)| {
+            visit(key);
+            visit(item);
+        }),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::None, |value, _| Value::List(vec![value]))
+    }
+
+    #[test]
+    fn a_value_may_be_nested_as_deep_as_the_limit() {
+        assert_eq!(check_bounds(&nested(MAX_CROSSING_DEPTH), u64::MAX), Ok(()));
+        let mut deep = nested(100_000);
+        for levels in [MAX_CROSSING_DEPTH + 1, 100_000] {
+            let value = if levels == 100_000 { &deep } else { &nested(levels) };
+            assert_eq!(
+                check_bounds(value, u64::MAX).unwrap_err(),
+                "a value nested deeper than 100 levels cannot cross to the guest"
+            );
+        }
+        assert_eq!(encoded_len(&deep), 500_001);
+        // Dropping it at once would overflow the stack.
+        while let Value::List(mut items) = deep {
+            deep = items.pop().unwrap_or_default();
+        }
+    }
+
+    #[test]
+    fn a_value_may_be_as_large_as_the_limit() {
+        let value = Value::List(vec!["abcde".into(), Value::Int(1)]);
+        assert_eq!(check_bounds(&value, 20), Ok(()));
+        assert_eq!(
+            check_bounds(&value, 19).unwrap_err(),
+            "a value of 20 bytes cannot cross to the guest, the limit is 19 bytes"
+        );
+    }
+
+    #[test]
+    fn lengths_past_31_bits_are_refused_whatever_the_limit() {
+        assert_eq!(check_length(MAX_LENGTH, "a str", "bytes"), Ok(()));
+        assert_eq!(
+            check_length(MAX_LENGTH + 1, "a list", "items").unwrap_err(),
+            "a list of 2147483648 items cannot cross to the guest, the limit is 2147483647 items"
+        );
+    }
+
+    #[test]
+    fn a_key_is_a_scalar() {
+        let value = Value::List(vec![Value::dict([(Value::List(vec![]), 1)])]);
+        assert_eq!(
+            check_bounds(&value, u64::MAX).unwrap_err(),
+            "a dict key of type list cannot cross to the guest"
+        );
+    }
+}
