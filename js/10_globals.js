@@ -6,6 +6,7 @@ import {
   op_isolet_console,
   op_isolet_decode,
   op_isolet_entropy,
+  op_isolet_fetch,
   op_isolet_now,
   op_isolet_tick,
   op_isolet_utf8_encode,
@@ -54,6 +55,18 @@ define("console", {
   error: toStderr,
   trace: toStderr,
 });
+
+// The network. The host refuses every address for now; what it says is the guest's error.
+
+define(
+  "Request",
+  class Request {
+    constructor(resource) {
+      this.url = `${resource?.url ?? resource}`;
+    }
+  },
+);
+define("fetch", async (resource) => op_isolet_fetch(`${resource?.url ?? resource}`));
 
 // Clock and entropy.
 

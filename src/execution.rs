@@ -11,6 +11,7 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub(crate) outcome: Outcome,
+    pub(crate) system_exit: Option<PyException>,
     pub(crate) repr: Option<String>,
     pub(crate) value_error: Option<String>,
     pub(crate) stdout: Captured,
@@ -178,6 +179,13 @@ impl Execution {
             Outcome::Raised(exception) => Some(exception),
             _ => None,
         }
+    }
+
+    /// Returns the `SystemExit` that ended the run, if the outcome is
+    /// [`Exited`](Outcome::Exited) by one: it says what `sys.exit` was called with.
+    #[must_use]
+    pub fn system_exit(&self) -> Option<&PyException> {
+        self.system_exit.as_ref()
     }
 
     /// Returns the `repr` of the last expression's value, cut after

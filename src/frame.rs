@@ -122,7 +122,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Report, String> {
     report.status = match (status.as_deref(), exception, code) {
         (Some("completed") | None, ..) => Status::Completed,
         (Some("raised"), Some(exception), _) => Status::Raised(exception),
-        (Some("exited"), _, Some(code)) => Status::Exited(code),
+        (Some("exited"), exception, Some(code)) => Status::Exited(code, exception),
         (Some(other), ..) => return Err(format!("its status `{other}` lacks what belongs to it")),
     };
     Ok(report)

@@ -125,9 +125,21 @@ impl Host for SessionHost {
                 self.tools.cancel(call);
                 HostReply::Done
             }
+            HostRequest::Fetch(address) => HostReply::Refused(no_network(address)),
             HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
         }
     }
+}
+
+/// The refusal of a request to the network, by what the guest calls the server.
+fn no_network(address: &str) -> ToolError {
+    const SHOWN: usize = 100;
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let server = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let server = server.rsplit('@').next().unwrap_or_default();
+    let server: String = server.chars().take(SHOWN).filter(|c| !c.is_control()).collect();
+    let message = format!("network access to {server} is not allowed; allow-net does not cover it");
+    ToolError::new("PermissionError", message)
 }
 
 fn done_or_refused(result: Result<(), ToolError>) -> HostReply {

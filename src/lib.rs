@@ -31,6 +31,10 @@
 //! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound and
 //!   what it used. It is plain data.
 //!
+//! A [`Tool`] is a function of the host that the guest's Python calls like its own; a [`Value`] is plain
+//! data that crosses either way, from and to any serde type ([`to_value`], [`from_value`]). What other
+//! executors promise their users is in [`profile`].
+//!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
 //! failed. The same without async is in [`blocking`].
 //!

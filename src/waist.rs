@@ -130,7 +130,7 @@ pub(crate) enum Status {
     /// With an exception.
     Raised(PyException),
     /// With `SystemExit`.
-    Exited(i32),
+    Exited(i32, Option<PyException>),
 }
 
 /// What an isolate asks of its host.
@@ -157,6 +157,8 @@ pub(crate) enum HostRequest<'a> {
     },
     /// Nobody waits for the answer to this call any more.
     CancelCall(u32),
+    /// Reach this address over the network.
+    Fetch(&'a str),
     /// Take this as the session's submission: the output fields by name, in the value format.
     Submit(&'a [u8]),
 }

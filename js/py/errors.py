@@ -19,7 +19,7 @@ def capped(text):
 def describe_exception(error, seen=None):
     seen = seen or {id(error)}
     description = {
-        "type": encodable(type(error).__name__),
+        "type": encodable(type(error).__qualname__),
         "message": message_of(error),
         "args": json_args(error),
         "traceback": format_traceback(error),

@@ -34,7 +34,12 @@ BRIDGE = (
     *("call", "answered", "answer", "cancel", "submit"),
 )
 
+PRISTINE = {"mode": "w"}  # the attributes of a stream that nobody has changed
+OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
+
 bridge = None
+spare = {}  # copies of the output's file descriptors
+streams = {}  # the output as the guest gets it
 future_flags = 0
 stdin_used = False
 
@@ -108,13 +113,33 @@ def start(command):
     random.seed()
     os.environ.clear()
     os.environ.update(command["env"])
-    # Unbuffered, as `python -u`: what was written is kept even if the run is killed right after.
-    for name, fd, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
-        raw = open(fd, "wb", buffering=0, closefd=False)
-        stream = open_text(raw, errors)
+    for fd in OUTPUT:
+        spare[fd] = os.dup(fd)
+    reopen_output()
+    return {}
+
+
+def reopen_output():
+    """Gives every run whole output streams, whatever the last one has put in their places."""
+    for fd, (name, errors) in OUTPUT.items():
+        stream = streams.get(name)
+        if stream is None or stream.closed or vars(stream) != PRISTINE or not has_file(fd):
+            # Unbuffered, as `python -u`: what was written is kept even if the run is killed right
+            # after.
+            stream = open_text(open(fd, "wb", buffering=0, closefd=False), errors)
+            streams[name] = stream
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    return {}
+
+
+def has_file(fd):
+    """Whether the file descriptor was open; now it is."""
+    try:
+        os.fstat(fd)
+        return True
+    except OSError:
+        os.dup2(spare[fd], fd)
+        return False
 
 
 def reopen_stdin(used):
@@ -154,6 +179,8 @@ def run(command):
     source, name = command["code"], command["name"]
     if command["stdin"] or stdin_used:
         reopen_stdin(command["stdin"])
+    if command["role"] != "prompt":
+        reopen_output()
     before = dict(namespace)
     reply = {}
     try:
@@ -170,6 +197,7 @@ def run(command):
         reply["status"] = "completed"
     except SystemExit as exit:
         reply["status"] = "exited"
+        reply["exception"] = describe_exception(exit)
         reply["code"] = exit_code(exit)
         flush()
     except BaseException as error:

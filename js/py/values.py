@@ -10,6 +10,9 @@ import reprlib
 import uuid
 
 SCALARS = (type(None), bool, int, float, str, bytes)
+CONTAINERS = (list, tuple, set, frozenset, dict)
+DEEP = 1000  # levels
+MANY = 10_000  # containers in one level
 MAX_DEPTH = 100  # levels; the host refuses deeper ones too
 ISO = (datetime.date, datetime.time)  # a datetime is a date
 AS_TEXT = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
@@ -112,7 +115,7 @@ def capped_repr(value, limit):
         if type(value) in (str, bytes, bytearray) and len(value) > limit:
             value = value[:limit]
             text = repr(value) + "..."
-        elif type(value) in (list, tuple, set, frozenset, dict) and len(value) > limit:
+        elif type(value) in CONTAINERS and (len(value) > limit or is_deep(value)):
             text = reprlib_repr(value, limit)
         else:
             text = repr(value)
@@ -120,6 +123,20 @@ def capped_repr(value, limit):
         return f"<{type_name(type(value))} object; repr raised {type(error).__name__}>"
     text = str(text)
     return text if len(text) <= limit else text[:limit] + "..."
+
+
+def is_deep(value):
+    """Whether containers are nested so deep that repr() would run out of V8's stack."""
+    level = [value]
+    for _ in range(DEEP):
+        level = [item for outer in level for item in items_of(outer) if type(item) in CONTAINERS]
+        if not level or len(level) > MANY:  # too many to be deep: repr() takes them one by one
+            return False
+    return True
+
+
+def items_of(container):
+    return container.values() if type(container) is dict else container
 
 
 def reprlib_repr(value, limit):

@@ -33,6 +33,7 @@ deno_core::extension!(
         ops::run::op_isolet_reply,
         ops::run::op_isolet_exited,
         ops::run::op_isolet_interrupted,
+        ops::net::op_isolet_fetch,
         ops::tool::op_isolet_tool_call,
         ops::tool::op_isolet_tool_wait,
         ops::tool::op_isolet_tool_take,

@@ -3,6 +3,8 @@
 //! Nothing here can do what the crate's users could not.
 
 mod json;
+pub mod python_executor;
 pub mod python_interpreter;
+pub mod sandboxed_executor;
 
 pub use json::json_dumps;

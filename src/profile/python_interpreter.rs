@@ -156,11 +156,11 @@ impl PythonInterpreter {
         if !variables.is_empty() {
             session.set_many(variables).await?;
         }
-        let execution = session.run(code).await?;
+        let execution = session.run(dedented(code)).await?;
         if session.state() != SessionState::Ready {
             self.ended = true;
         }
-        output(&execution)
+        output(&execution, is_quiet(code))
     }
 
     /// Allows the code these tools and these fields of `SUBMIT`, in addition to what it may call or
@@ -218,10 +218,11 @@ impl PythonInterpreter {
     }
 }
 
-fn output(execution: &Execution) -> Result<Output, InterpreterError> {
+fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError> {
     let alive = execution.session_alive();
     match execution.outcome() {
         Outcome::Submitted(fields) => Ok(Output::Final(fields.clone())),
+        Outcome::Completed(_) if quiet => Ok(Output::Stdout(execution.stdout().to_owned())),
         Outcome::Completed(Some(value)) if !value.is_none() => Ok(Output::Value(value.clone())),
         // What has no plain form is shown as Python shows it.
         Outcome::Completed(_) if execution.value_error().is_some() => {
@@ -229,14 +230,20 @@ fn output(execution: &Execution) -> Result<Output, InterpreterError> {
         }
         Outcome::Completed(_) => Ok(Output::Stdout(execution.stdout().to_owned())),
         Outcome::Raised(exception) => Err(InterpreterError::Execution(exception.clone())),
-        Outcome::Exited(status) if alive => {
-            Err(raised("SystemExit", format!("{status}"), format!("[{status}]")))
-        }
-        Outcome::Exited(status) => Err(InterpreterError::Interpreter(format!(
-            "the code ended its interpreter with status {status}"
-        ))),
+        Outcome::Exited(status) => Err(match execution.system_exit() {
+            Some(exit) => InterpreterError::Execution(exit.clone()),
+            None => InterpreterError::Interpreter(format!(
+                "the code ended its interpreter with status {status}"
+            )),
+        }),
         Outcome::Terminated(termination) if alive => {
-            Err(raised("KeyboardInterrupt", termination.to_string(), "[]".to_owned()))
+            Err(InterpreterError::Execution(PyException {
+                type_name: "KeyboardInterrupt".to_owned(),
+                message: termination.to_string(),
+                args_json: Some("[]".to_owned()),
+                traceback: format!("KeyboardInterrupt: {termination}\n"),
+                cause: None,
+            }))
         }
         Outcome::Terminated(termination) => {
             Err(InterpreterError::Interpreter(termination.to_string()))
@@ -244,13 +251,28 @@ fn output(execution: &Execution) -> Result<Output, InterpreterError> {
     }
 }
 
-/// What ends a cell and is an exception to DSPy, but none to [`Outcome`].
-fn raised(type_name: &str, message: String, args_json: String) -> InterpreterError {
-    InterpreterError::Execution(PyException {
-        type_name: type_name.to_owned(),
-        traceback: format!("{type_name}: {message}\n"),
-        message,
-        args_json: Some(args_json),
-        cause: None,
-    })
+/// The code without the indentation that all its lines have, as Pyodide runs it for DSPy.
+fn dedented(code: &str) -> String {
+    let indent =
+        |line: &str| line[..line.len() - line.trim_start_matches([' ', '\t']).len()].to_owned();
+    let mut common: Option<String> = None;
+    for line in code.lines().filter(|line| !line.trim().is_empty()) {
+        let own = indent(line);
+        let shared = common.as_deref().map_or(own.len(), |common| {
+            common.bytes().zip(own.bytes()).take_while(|(a, b)| a == b).count()
+        });
+        common = Some(own[..shared].to_owned());
+    }
+    let common = common.unwrap_or_default();
+    if common.is_empty() {
+        return code.to_owned();
+    }
+    let lines = code.split_inclusive('\n');
+    lines.map(|line| line.strip_prefix(common.as_str()).unwrap_or(line)).collect()
+}
+
+/// Whether the last statement ends in a semicolon, which has DSPy take no value, as in a notebook.
+fn is_quiet(code: &str) -> bool {
+    let last = code.trim_end().lines().next_back().unwrap_or_default();
+    last.ends_with(';') && !last.contains('#')
 }

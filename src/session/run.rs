@@ -42,8 +42,12 @@ impl Shared {
             stderr_bytes: finished.stderr.written(),
             tool_calls: finished.tool_calls,
         };
+        let mut system_exit = None;
         let (outcome, report) = match finished.ending {
             Ending::Reported(mut report) => {
+                if let Status::Exited(_, exception) = &mut report.status {
+                    system_exit = exception.take();
+                }
                 (self.outcome(&mut report, finished.submission), report)
             }
             Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
@@ -53,6 +57,7 @@ impl Shared {
         };
         Execution {
             outcome,
+            system_exit,
             repr: report.repr,
             value_error: report.value_error,
             stdout: finished.stdout,
@@ -69,7 +74,7 @@ impl Shared {
         }
         match std::mem::take(&mut report.status) {
             Status::Completed => Outcome::Completed(report.value.take()),
-            Status::Exited(code) => Outcome::Exited(code),
+            Status::Exited(code, _) => Outcome::Exited(code),
             Status::Raised(exception)
                 if exception.type_name == "KeyboardInterrupt" && self.was_interrupted() =>
             {

@@ -76,6 +76,6 @@ fn unusable(message: String) -> Error {
 fn completed(report: &Report, failure: &str) -> Result<(), Error> {
     match &report.status {
         Status::Raised(exception) => Err(unusable(format!("{failure}: {exception}"))),
-        Status::Completed | Status::Exited(_) => Ok(()),
+        Status::Completed | Status::Exited(..) => Ok(()),
     }
 }

@@ -242,3 +242,7 @@ fn result_from<R: Serialize>(name: &str, result: &R) -> Result<Value, ToolError>
         ToolError::new("RuntimeError", format!("the result of {name}() is no value: {error}"))
     })
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/tools.md")]
+struct Documentation;

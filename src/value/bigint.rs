@@ -107,6 +107,15 @@ impl fmt::Display for BigInt {
     }
 }
 
+impl std::str::FromStr for BigInt {
+    type Err = num_bigint::ParseBigIntError;
+
+    /// Reads a decimal number.
+    fn from_str(digits: &str) -> Result<Self, Self::Err> {
+        digits.parse().map(Self)
+    }
+}
+
 macro_rules! from_integers {
     ($($integer:ty)*) => {$(
         impl From<$integer> for BigInt {

@@ -130,9 +130,7 @@ async fn there_are_no_processes_and_no_threads() {
 async fn javascript_has_no_way_to_the_host() {
     let mut session = session().await;
     exec(&mut session, "from pyodide.code import run_js").await;
-    for name in
-        ["Deno", "__bootstrap", "process", "require", "Bun", "fetch", "Worker", "importScripts"]
-    {
+    for name in ["Deno", "__bootstrap", "process", "require", "Bun", "Worker", "importScripts"] {
         let kind = eval(&mut session, format!("run_js('typeof {name}')")).await;
         assert_eq!(kind, Value::from("undefined"), "{name}");
     }
@@ -147,6 +145,27 @@ async fn javascript_has_no_way_to_the_host() {
     ] {
         raised(&mut session, format!("await run_js('import({module:?})')")).await;
     }
+}
+
+#[tokio::test]
+async fn a_fetch_is_refused_and_no_server_sees_it() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let mut session = session().await;
+    session.set("url", format!("http://user:secret@{address}/path?q")).await.unwrap();
+    let refusal =
+        format!("network access to {address} is not allowed; allow-net does not cover it");
+    for code in [
+        "import js; await js.fetch(url)",
+        "from pyodide.http import pyfetch; await pyfetch(url)",
+        "import js; await js.fetch(js.Request.new(url))",
+    ] {
+        let exception = raised(&mut session, code).await;
+        assert!(exception.message.contains(&refusal), "{code}: {exception}");
+    }
+    server.set_nonblocking(true).unwrap();
+    let nobody = server.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -20,6 +20,10 @@ pub(crate) fn assets_dir() -> PathBuf {
     named.map_or_else(|| root().join("pyodide-assets/dist"), PathBuf::from)
 }
 
+pub(crate) fn engine() -> &'static Engine {
+    &ENGINE
+}
+
 pub(crate) fn sandbox(limits: Limits) -> Sandbox {
     Sandbox::builder(&ENGINE).limits(limits).build().unwrap()
 }

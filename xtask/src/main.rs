@@ -7,6 +7,7 @@
 mod assets;
 mod ci;
 mod process;
+mod python;
 mod run;
 mod setup;
 mod test;
@@ -23,8 +24,8 @@ Usage: cargo xtask COMMAND
   setup                 get V8 and Pyodide, build isolet and its memory image
   run SCRIPT [ARGS...]  setup, then `isolet run SCRIPT ARGS...`; its options work too
   run -- ARGS...        setup, then `isolet ARGS...`
-  test [ARGS...]        setup, then `cargo test --workspace --release ARGS...`; without ARGS the
-                        Rust examples too
+  test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
+                        --release ARGS...`; without ARGS the examples too
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
   tidy                  check the rules of the house that no compiler knows
@@ -33,6 +34,7 @@ Usage: cargo xtask COMMAND
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
   ISOLET_ASSETS_URL     where to download them from, instead of npm and the public CDN
+  ISOLET_TEST_PYTHON    a Python with DSPy, for `test`, instead of the one it makes in target/python
   CI                    when set, no progress bar
 ";
 

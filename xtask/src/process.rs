@@ -17,13 +17,18 @@ pub(crate) fn assets_dir() -> PathBuf {
     root().join("pyodide-assets/dist")
 }
 
-/// The path of something that a release build made.
+/// Cargo's target directory.
 ///
 /// Cargo put this program into `TARGET_DIR/debug`, whatever chose the target directory.
-pub(crate) fn built(name: &str) -> Result<PathBuf> {
+pub(crate) fn target_dir() -> Result<PathBuf> {
     let here = env::current_exe().context("cannot tell where `xtask` itself is")?;
     let target = here.ancestors().nth(2).context("`xtask` is not in a target directory")?;
-    Ok(target.join("release").join(name).with_extension(env::consts::EXE_EXTENSION))
+    Ok(target.to_owned())
+}
+
+/// The path of something that a release build made.
+pub(crate) fn built(name: &str) -> Result<PathBuf> {
+    Ok(target_dir()?.join("release").join(name).with_extension(env::consts::EXE_EXTENSION))
 }
 
 /// A call of the cargo that runs this program, in the repository, as a person would call it.

@@ -6,15 +6,16 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::{process, setup};
+use crate::{process, python, setup};
 
-/// Runs cargo's tests with `args` and, if there are none, each Rust example.
+/// Runs cargo's tests with `args` and, if there are none, each example.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
+    python::ensure()?;
     setup::run()?;
     // One profile for everything, so that V8's bindings and deno_core are compiled once.
     let mut cargo = process::cargo();
     cargo.args(["test", "--workspace", "--release"]).args(args);
-    let status = process::status(process::with_assets(&mut cargo))?;
+    let status = process::status(python::with_python(process::with_assets(&mut cargo))?)?;
     if !status.success() {
         return Ok(process::exit_code(status));
     }
@@ -24,6 +25,10 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
             let mut example = Command::new(process::built(&format!("examples/{name}"))?);
             process::check(process::with_assets(example.current_dir(process::root())))?;
         }
+        eprintln!("example dspy_drop_in.py");
+        let mut example = Command::new(python::program()?);
+        example.arg("examples/dspy_drop_in.py").env("ISOLET_BIN", process::built("isolet")?);
+        process::check(process::with_assets(example.current_dir(process::root())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

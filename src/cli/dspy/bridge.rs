@@ -3,6 +3,7 @@
 use isolet::{Tool, ToolError, ToolSpec, Value};
 
 use super::channel::{self, Channel};
+use super::json;
 use super::messages::{self, Incoming, ToolEntry};
 
 /// Makes a tool whose calls are passed to the client.
@@ -26,7 +27,8 @@ async fn call(channel: Channel, name: String, arguments: Value) -> Result<Value,
         .map_err(|error| broken(&error.to_string()))?;
     let answer =
         answer.await.map_err(|_| broken("stdin closed while waiting for tool response"))?;
-    result(answer).map_err(|reason| match reason {
+    let answer = answer.map_err(|reason| broken(&reason))?;
+    result(*answer).map_err(|reason| match reason {
         Failure::Raised(text) => ToolError::new("RuntimeError", text),
         Failure::Malformed(reason) => broken(&reason),
     })
@@ -42,12 +44,13 @@ enum Failure {
 fn result(answer: Incoming) -> Result<Value, Failure> {
     if let Some(error) = answer.error {
         let type_name = error.data.type_name.unwrap_or_else(|| "ToolError".to_owned());
-        return Err(Failure::Raised(format!("{type_name}: {}", error.message)));
+        let message = if error.message.is_empty() { "Tool call failed" } else { &error.message };
+        return Err(Failure::Raised(format!("{type_name}: {message}")));
     }
     let result = answer.result.ok_or_else(|| Failure::Malformed("no result".to_owned()))?;
     match result.value {
-        Value::Str(json) if result.kind == "json" => {
-            serde_json::from_str(&json).map_err(|error| Failure::Malformed(error.to_string()))
+        Value::Str(text) if result.kind == "json" => {
+            json::parse(&text).map_err(|error| Failure::Malformed(error.to_string()))
         }
         value => Ok(value),
     }

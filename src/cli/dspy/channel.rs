@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use isolet::Value;
+use serde::de::IgnoredAny;
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::Incoming;
@@ -13,11 +13,14 @@ use super::messages::Incoming;
 #[derive(Clone, Default)]
 pub(super) struct Channel(Arc<Mutex<Calls>>);
 
+/// What came for a tool call: the client's answer, or why that cannot be one.
+pub(super) type Answer = Result<Box<Incoming>, String>;
+
 /// The tool calls that the client has not answered.
 #[derive(Default)]
 struct Calls {
     last: u64,
-    waiting: HashMap<String, oneshot::Sender<Incoming>>,
+    waiting: HashMap<String, oneshot::Sender<Answer>>,
     closed: bool,
 }
 
@@ -26,6 +29,8 @@ pub(super) enum Request {
     Message(Box<Incoming>),
     /// A line that is no JSON, and why.
     Garbage(String),
+    /// JSON that is no message of the protocol.
+    Stranger,
 }
 
 impl Channel {
@@ -44,7 +49,7 @@ impl Channel {
 
     /// Makes the number of a tool call and where its answer will arrive, which is nowhere when
     /// standard input has ended.
-    pub(super) fn expect_answer(&self) -> (String, oneshot::Receiver<Incoming>) {
+    pub(super) fn expect_answer(&self) -> (String, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         let mut calls = lock(&self.0);
         calls.last += 1;
@@ -61,15 +66,16 @@ impl Channel {
             line.clear();
             match input.read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return,
-                Ok(_) if line.trim_ascii().is_empty() => continue,
                 Ok(_) => {}
             }
             let request = match serde_json::from_slice::<Incoming>(&line) {
-                Ok(message) if message.method.is_none() => match self.route(message) {
+                Ok(message) if message.method.is_none() => match self.route(message.into()) {
                     None => continue,
-                    Some(stray) => Request::Message(stray.into()),
+                    Some(stray) => Request::Message(stray),
                 },
                 Ok(message) => Request::Message(message.into()),
+                Err(error) if self.fail_all(&error.to_string()) => continue,
+                Err(_) if serde_json::from_slice::<IgnoredAny>(&line).is_ok() => Request::Stranger,
                 Err(error) => Request::Garbage(error.to_string()),
             };
             // A 100 MiB variable was in it.
@@ -80,18 +86,26 @@ impl Channel {
         }
     }
 
-    /// Gives an answer to the call that waits for it; back if none does.
-    fn route(&self, message: Incoming) -> Option<Incoming> {
-        let Value::Str(id) = &message.id else {
-            return Some(message);
-        };
-        match lock(&self.0).waiting.remove(id) {
+    /// Gives an answer to the call that waits for it; back if none waits for anything.
+    fn route(&self, message: Box<Incoming>) -> Option<Box<Incoming>> {
+        let waiting = message.id.as_str().and_then(|id| lock(&self.0).waiting.remove(id));
+        if let Some(sender) = waiting {
             // The call may have been cancelled meanwhile.
-            Some(sender) => drop(sender.send(message)),
-            None if id.starts_with("tc_") => {}
-            None => return Some(message),
+            let _ = sender.send(Ok(message));
+            return None;
         }
-        None
+        let reason = format!("Unexpected response: no call has the id {}", message.id);
+        if self.fail_all(&reason) { None } else { Some(message) }
+    }
+
+    /// Ends the calls that wait, as the answer to one of them cannot be told; whether there were any.
+    fn fail_all(&self, reason: &str) -> bool {
+        let waiting = std::mem::take(&mut lock(&self.0).waiting);
+        let any = !waiting.is_empty();
+        for sender in waiting.into_values() {
+            let _ = sender.send(Err(reason.to_owned()));
+        }
+        any
     }
 
     fn close(&self) {

@@ -5,6 +5,8 @@ use isolet::profile::python_interpreter::{InterpreterError, Output};
 use isolet::{Param, PyException, TypeHint, Value};
 use serde::Deserialize;
 
+use super::json;
+
 /// Codes of JSON-RPC itself; the client ends the session at any of them.
 pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
@@ -177,8 +179,7 @@ fn described(exception: &PyException) -> (String, Value) {
         // Its only argument is the JavaScript error, which is no JSON.
         "JsException" => (format!("PythonError: {traceback}"), Value::List(Vec::new())),
         _ => {
-            let args =
-                exception.args_json.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            let args = exception.args_json.as_deref().and_then(|text| json::parse(text).ok());
             let message = || Value::List(vec![exception.message.as_str().into()]);
             (traceback.to_owned(), args.unwrap_or_else(message))
         }

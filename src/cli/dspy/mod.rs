@@ -3,6 +3,7 @@
 
 mod bridge;
 mod channel;
+mod json;
 mod messages;
 mod runner;
 

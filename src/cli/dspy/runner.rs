@@ -129,7 +129,7 @@ impl Runner {
 fn request_of(request: Request) -> Result<Box<Incoming>, String> {
     let (code, text) = match request {
         Request::Message(message) if message.jsonrpc == Value::from("2.0") => return Ok(message),
-        Request::Message(_) => {
+        Request::Message(_) | Request::Stranger => {
             (messages::INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message".to_owned())
         }
         Request::Garbage(reason) => {

@@ -1,0 +1,317 @@
+//! An MCP server's `SandboxedPythonExecutor` over DSPy: one call that runs code with a timeout and gives
+//! a normalised result.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use isolet::profile::sandboxed_executor::{SandboxOptions, SandboxedExecutor};
+//!
+//! # async fn example(engine: &isolet::Engine) -> Result<(), isolet::Error> {
+//! let mut executor = SandboxedExecutor::new(engine, SandboxOptions::default());
+//! let result = executor.run("x + 2", Duration::from_secs(5), [("x", 40)]).await?;
+//! assert_eq!((result.success, result.stdout.as_str()), (true, "42"));
+//! # Ok(()) }
+//! ```
+
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::cell::Cell;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::execution::{Execution, Outcome, Termination};
+use crate::limits::Limits;
+use crate::sandbox::Sandbox;
+use crate::session::{Session, SessionState};
+use crate::value::Value;
+
+/// The longest timeout that a run can have.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// What code may reach: nothing, everything, or what is listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    Denied,
+    /// Everything.
+    All,
+    /// These names.
+    Only(Vec<String>),
+}
+
+impl From<bool> for Access {
+    fn from(allowed: bool) -> Self {
+        if allowed { Self::All } else { Self::Denied }
+    }
+}
+
+impl From<Vec<String>> for Access {
+    fn from(names: Vec<String>) -> Self {
+        Self::Only(names)
+    }
+}
+
+/// What the code may do. **The permissions are not in force yet**: whatever they say, everything is
+/// denied.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SandboxOptions {
+    /// Hosts that the code may connect to.
+    pub enable_network_access: Access,
+    /// Variables of the host's environment that the code may see.
+    pub enable_env_vars: Access,
+    /// Files of the host that the code may read.
+    pub enable_read_paths: Vec<PathBuf>,
+    /// Files of the host that the code may write.
+    pub enable_write_paths: Vec<PathBuf>,
+    /// Longest standard output and standard error of a result, in characters (Unicode scalar
+    /// values); 0 for no such limit. A longer one is cut and ends in `... [truncated 5 chars]`.
+    ///
+    /// Before that each stream is held to 1 MiB, or to eight bytes for each of these characters if
+    /// that is more, as [`Limits::max_stdout_bytes`] does it. What is dropped there is not counted
+    /// here.
+    ///
+    /// By default this is 32,768.
+    pub max_output_chars: usize,
+}
+
+impl Default for SandboxOptions {
+    fn default() -> Self {
+        Self {
+            enable_network_access: Access::Denied,
+            enable_env_vars: Access::Denied,
+            enable_read_paths: Vec::new(),
+            enable_write_paths: Vec::new(),
+            max_output_chars: 32_768,
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ExecutionResult {
+    /// Whether the code ran to its end.
+    pub success: bool,
+    /// What was printed, then on a line of its own the value of the last expression if it is not
+    /// `None`: a `str` as it is, anything else as its `repr`. Kept also when the run fails.
+    pub stdout: String,
+    /// What was written to standard error, then on a line of its own why the run failed. Each of the
+    /// two is cut by itself, so that the one does not push out the other.
+    pub stderr: String,
+    /// Wall-clock time from the call to the result, in whole milliseconds, with the start of the
+    /// session if there was one.
+    pub duration_ms: u64,
+    /// What is known of a failure.
+    pub diagnostics: Option<Diagnostics>,
+}
+
+/// What is known of a failure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Diagnostics {
+    /// `TIMEOUT`, `INTERRUPTED`, `DIED`, or the class of the exception.
+    pub error_type: String,
+    /// The timeout that was exceeded, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_seconds: Option<f64>,
+    /// The traceback of the exception.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+}
+
+/// Runs code in a session that it keeps between runs, and replaces when it has ended.
+#[derive(Debug)]
+pub struct SandboxedExecutor {
+    engine: Engine,
+    options: SandboxOptions,
+    session: Option<Session>,
+}
+
+impl SandboxedExecutor {
+    /// Makes an executor. The first run starts its session.
+    #[must_use]
+    pub fn new(engine: &Engine, options: SandboxOptions) -> Self {
+        Self { engine: engine.clone(), options, session: None }
+    }
+
+    /// Returns what the code may do.
+    #[must_use]
+    pub fn options(&self) -> &SandboxOptions {
+        &self.options
+    }
+
+    /// Runs code with variables bound before.
+    ///
+    /// State persists from run to run. A timeout, `os._exit` or a dead interpreter loses it: the next
+    /// run starts a fresh session.
+    ///
+    /// The timeout is for the code, and a longer one than a year is taken for a year. Starting a
+    /// session comes before it, and so does handing over the variables, which has as much time for
+    /// itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if the timeout is zero; [`ErrorKind::Value`] if a variable cannot be
+    /// bound, and the code does not run; otherwise as [`Sandbox::session`] and [`Session::run`]. What
+    /// the code does is a result.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the run. The next one starts a fresh session.
+    pub async fn run<N: Into<String>, V: Into<Value>>(
+        &mut self,
+        code: &str,
+        timeout: Duration,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<ExecutionResult, Error> {
+        if timeout.is_zero() {
+            let message = "timeout must be greater than zero seconds";
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        let started = Instant::now();
+        let limit = self.options.max_output_chars;
+        let variables: Vec<(String, Value)> =
+            variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let session = self.session().await?;
+        if !variables.is_empty() {
+            // A guest that has rewritten its own side might never take them.
+            let (alarm, _armed) = alarm(timeout)?;
+            tokio::select! {
+                biased;
+                done = session.set_many(variables) => done?,
+                _ = alarm => {
+                    let failure = Some(timed_out(timeout));
+                    return Ok(result("", "", failure, started.elapsed(), limit));
+                }
+            }
+        }
+        let execution = session.run(Cell::new(code).max_run_time(timeout)).await?;
+        let failure = failure(&execution, timeout);
+        let value = value_text(&execution).filter(|_| failure.is_none());
+        let stdout = with_line(execution.stdout(), value);
+        Ok(result(&stdout, execution.stderr(), failure, started.elapsed(), limit))
+    }
+
+    async fn session(&mut self) -> Result<&mut Session, Error> {
+        let usable = |session: &Session| session.state() == SessionState::Ready;
+        let session = if let Some(session) = self.session.take().filter(usable) {
+            session
+        } else {
+            // Twice what characters can take: the middle is what a session drops.
+            let bytes = self.options.max_output_chars.saturating_mul(8) as u64;
+            let limits = Limits::default()
+                .max_run_time(LONGEST)
+                .max_stdout_bytes(bytes.max(Limits::DEFAULT_STDOUT_BYTES))
+                .max_stderr_bytes(bytes.max(Limits::DEFAULT_STDERR_BYTES));
+            Sandbox::builder(&self.engine).limits(limits).build()?.session().await?
+        };
+        Ok(self.session.insert(session))
+    }
+}
+
+fn result(
+    stdout: &str,
+    stderr: &str,
+    failure: Option<(String, Diagnostics)>,
+    duration: Duration,
+    limit: usize,
+) -> ExecutionResult {
+    let (reason, diagnostics) = failure.unzip();
+    let reason = reason.map(|reason| cut(&reason, limit));
+    ExecutionResult {
+        success: diagnostics.is_none(),
+        stdout: cut(stdout, limit),
+        stderr: with_line(&cut(stderr, limit), reason.as_deref()),
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        diagnostics,
+    }
+}
+
+/// Why the run failed, for people and for programs.
+fn failure(execution: &Execution, timeout: Duration) -> Option<(String, Diagnostics)> {
+    match execution.outcome() {
+        Outcome::Completed(_) | Outcome::Submitted(_) | Outcome::Exited(0) => None,
+        Outcome::Raised(exception) => {
+            let traceback = Some(exception.traceback.clone());
+            let diagnostics = Diagnostics { traceback, ..diagnosed(&exception.type_name) };
+            Some((exception.to_string(), diagnostics))
+        }
+        Outcome::Exited(status) => {
+            let exit = execution.system_exit();
+            let message = exit.map_or_else(|| format!("SystemExit: {status}"), ToString::to_string);
+            let traceback = exit.map(|exit| exit.traceback.clone());
+            Some((message, Diagnostics { traceback, ..diagnosed("SystemExit") }))
+        }
+        Outcome::Terminated(Termination::Deadline { .. }) => Some(timed_out(timeout)),
+        Outcome::Terminated(termination @ Termination::Interrupted) => {
+            Some((termination.to_string(), diagnosed("INTERRUPTED")))
+        }
+        Outcome::Terminated(termination) => Some((termination.to_string(), diagnosed("DIED"))),
+    }
+}
+
+fn timed_out(timeout: Duration) -> (String, Diagnostics) {
+    let seconds = timeout.as_secs_f64();
+    let diagnostics = Diagnostics { timeout_seconds: Some(seconds), ..diagnosed("TIMEOUT") };
+    (format!("Execution timed out after {seconds:.2}s"), diagnostics)
+}
+
+fn diagnosed(error_type: &str) -> Diagnostics {
+    Diagnostics { error_type: error_type.to_owned(), timeout_seconds: None, traceback: None }
+}
+
+/// The value of the last expression unless it is `None`: a `str` as it is, anything else as its
+/// `repr`.
+fn value_text(execution: &Execution) -> Option<&str> {
+    let repr = execution.repr();
+    match execution.value() {
+        Some(Value::None) => None,
+        // Some types become a `str` only on their way to the host; their repr has no quotes.
+        Some(Value::Str(text)) if repr.is_some_and(|repr| repr.starts_with(['\'', '"'])) => {
+            Some(text)
+        }
+        _ => repr,
+    }
+}
+
+/// Returns a receiver that hears something after `time`, unless what comes with it is dropped
+/// before. It needs nothing of the caller's runtime.
+fn alarm(time: Duration) -> Result<(oneshot::Receiver<()>, mpsc::Sender<()>), Error> {
+    let (ring, alarm) = oneshot::channel();
+    let (armed, disarmed) = mpsc::channel();
+    let wait = move || {
+        if disarmed.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+            // Nobody listens to one that came too late.
+            let _ = ring.send(());
+        }
+    };
+    std::thread::Builder::new().name("isolet-alarm".to_owned()).spawn(wait).map_err(|error| {
+        Error::new(ErrorKind::Start, format!("the alarm's thread cannot start: {error}"))
+    })?;
+    Ok((alarm, armed))
+}
+
+/// The text, and one more line.
+fn with_line(text: &str, line: Option<&str>) -> String {
+    match line {
+        None => text.to_owned(),
+        Some(line) if text.is_empty() || text.ends_with('\n') => format!("{text}{line}"),
+        Some(line) => format!("{text}\n{line}"),
+    }
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) if limit > 0 => {
+            let rest = text[end..].chars().count();
+            format!("{}... [truncated {rest} chars]", &text[..end])
+        }
+        _ => text.to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! DSPy's own `PythonInterpreter`, unmodified from PyPI, on isolet: each Python module of `tests/dspy/`, in both ways
+//! to plug isolet in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::util::{Scratch, assets_dir, root};
+
+/// How DSPy gets at isolet.
+#[derive(Clone, Copy)]
+enum Mode {
+    /// `PythonInterpreter(deno_command=["isolet", "dspy"])`.
+    Command,
+    /// `PythonInterpreter()`, with isolet under the name `deno` first on `PATH`.
+    Shim,
+}
+
+/// Hundreds of megabytes in Python, in the pipe and in the guest: one after the other.
+static LARGE: Mutex<()> = Mutex::new(());
+
+/// Runs all tests of `tests/dspy/MODULE.py`.
+fn passes(module: &str, mode: Mode) {
+    let _alone =
+        (module == "test_large").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
+    let isolet = env!("CARGO_BIN_EXE_isolet");
+    let (name, scratch) = match mode {
+        Mode::Command => ("command", Scratch::new(&format!("dspy-command-{module}"))),
+        Mode::Shim => ("shim", Scratch::new(&format!("dspy-shim-{module}"))),
+    };
+    let mut command = Command::new(python());
+    command
+        .args(["-W", "ignore::ResourceWarning", "-m", "unittest", "-v", module])
+        .current_dir(root().join("tests/dspy"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("PYTHONUTF8", "1")
+        .env("ISOLET_DSPY_MODE", name)
+        .env("ISOLET_BIN", isolet)
+        .env(isolet::ASSETS_VARIABLE, assets_dir())
+        // DSPy keeps answers of language models on disk, and asks the network for their prices.
+        .env("DSPY_CACHEDIR", scratch.path().join("cache"))
+        .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        .env_remove("DENO_DIR")
+        .stdin(Stdio::null());
+    if let Mode::Shim = mode {
+        command.env("PATH", path_with_deno(scratch.path(), isolet));
+    }
+    let python = command.get_program().to_owned();
+    let output = command.output().unwrap_or_else(|error| {
+        let python = python.display();
+        panic!("the tests need Python with DSPy, and `{python}` does not start: {error}; run `cargo xtask test`")
+    });
+    let report = String::from_utf8_lossy(&output.stderr);
+    // Nothing but `OK`: a test that was skipped shows nothing, and so does a module without tests.
+    let all = report.lines().last() == Some("OK") && !report.contains("\nRan 0 tests");
+    assert!(
+        output.status.success() && all,
+        "`{module}` ended with {}\n{}{report}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+/// The Python that `cargo xtask test` names, or the one that it has made before.
+fn python() -> PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
+    let named = std::env::var_os("ISOLET_TEST_PYTHON").filter(|python| !python.is_empty());
+    named.map_or_else(
+        || {
+            let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+            let python = target.join("python/bin/python");
+            assert!(
+                python.exists(),
+                "the tests need Python with DSPy in `{}`; run `cargo xtask test`, which puts it there",
+                python.display()
+            );
+            python
+        },
+        PathBuf::from,
+    )
+}
+
+/// The caller's `PATH` after a directory where isolet is called `deno`.
+fn path_with_deno(scratch: &Path, isolet: &str) -> std::ffi::OsString {
+    let dir = scratch.join("bin");
+    fs::create_dir(&dir).unwrap();
+    std::os::unix::fs::symlink(isolet, dir.join("deno")).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the programs of the machine stay in reach")]
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = std::iter::once(dir).chain(std::env::split_paths(&rest));
+    std::env::join_paths(dirs).unwrap()
+}
+
+macro_rules! modules {
+    ($($name:ident: $module:literal)*) => {
+        const MODULES: &[&str] = &[$($module),*];
+        $(
+            mod $name {
+                use super::{Mode, passes};
+
+                #[test]
+                fn as_its_command() {
+                    passes($module, Mode::Command);
+                }
+
+                #[test]
+                fn as_deno_on_the_path() {
+                    passes($module, Mode::Shim);
+                }
+            }
+        )*
+    };
+}
+
+modules! {
+    calls: "test_calls"
+    errors: "test_errors"
+    hostile: "test_hostile"
+    large: "test_large"
+    protocol: "test_protocol"
+    rlm_like: "test_rlm_like"
+    rlm_real: "test_rlm_real"
+    session: "test_session"
+    submit: "test_submit"
+    tools: "test_tools"
+    values: "test_values"
+}
+
+#[test]
+fn every_module_is_listed() {
+    let entries = fs::read_dir(root().join("tests/dspy")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".py").map(str::to_owned)).collect();
+    names.retain(|name| name != "interpreter");
+    names.sort_unstable();
+    assert_eq!(names, MODULES);
+}

@@ -1,0 +1,206 @@
+//! The Python that the tests with DSPy use: a virtual environment of their own, with DSPy in it.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::process;
+
+/// Names the Python to use instead, with DSPy installed.
+const VARIABLE: &str = "ISOLET_TEST_PYTHON";
+
+/// What DSPy needs.
+const OLDEST: (u32, u32) = (3, 10);
+
+/// Says which version there is, and then fails if it cannot make virtual environments.
+const PROBE: &str = "\
+import sys
+print(*sys.version_info[:2], flush=True)
+import ensurepip, venv
+";
+
+/// Says which DSPy is installed. Importing DSPy itself would take a second.
+const INSTALLED: &str = "import importlib.metadata; print(importlib.metadata.version('dspy'))";
+
+/// Makes the environment if there is none; a second call changes nothing and needs no network.
+pub(crate) fn ensure() -> Result<()> {
+    if env::var_os(VARIABLE).is_some() {
+        return Ok(());
+    }
+    let environment = Environment::new(process::target_dir()?.join("python"));
+    if environment.is_complete() {
+        return Ok(());
+    }
+    // Two calls at once, in two terminals, would install over each other.
+    let lock = environment.dir.with_extension("lock");
+    let lock = File::create(&lock).with_context(|| format!("cannot write `{}`", lock.display()))?;
+    lock.lock().context("cannot wait for another `cargo xtask`")?;
+    if environment.is_complete() {
+        return Ok(());
+    }
+    check_python("python3")?;
+    environment.make()
+}
+
+/// The environment's Python, or the one that the caller has named.
+pub(crate) fn program() -> Result<PathBuf> {
+    match env::var_os(VARIABLE) {
+        Some(named) => Ok(named.into()),
+        None => Ok(Environment::new(process::target_dir()?.join("python")).python()),
+    }
+}
+
+/// Lets the tests find it.
+pub(crate) fn with_python(command: &mut Command) -> Result<&mut Command> {
+    Ok(command.env(VARIABLE, program()?))
+}
+
+struct Environment {
+    dir: PathBuf,
+}
+
+impl Environment {
+    fn new(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    fn python(&self) -> PathBuf {
+        self.dir.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+    }
+
+    /// Holds the version of DSPy once everything is installed.
+    fn stamp(&self) -> PathBuf {
+        self.dir.join("dspy-version")
+    }
+
+    /// Whether everything was installed and is still there: its Python is a link to one that may have gone.
+    fn is_complete(&self) -> bool {
+        let stamp = fs::read_to_string(self.stamp()).unwrap_or_default();
+        !stamp.is_empty() && output(&self.python(), INSTALLED).is_ok_and(|said| said == stamp)
+    }
+
+    fn make(&self) -> Result<()> {
+        eprintln!("installing DSPy for the tests with pip");
+        if self.dir.exists() {
+            fs::remove_dir_all(&self.dir)
+                .with_context(|| format!("cannot remove `{}`", self.dir.display()))?;
+        }
+        process::check(Command::new("python3").args(["-m", "venv"]).arg(&self.dir))?;
+        // Not its extra `deno`: DSPy prefers that package to what is first on PATH, which the tests put there.
+        let mut pip = Command::new(self.python());
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "dspy"]);
+        process::check(&mut pip)?;
+        let version = output(&self.python(), INSTALLED)?;
+        // Last, so that what was interrupted is begun anew.
+        fs::write(self.stamp(), &version)
+            .with_context(|| format!("cannot write `{}`", self.stamp().display()))?;
+        eprintln!("installed DSPy {} into `{}`", version.trim_end(), self.dir.display());
+        Ok(())
+    }
+}
+
+/// Refuses a Python that is missing, too old, or cannot make virtual environments.
+fn check_python(program: &str) -> Result<()> {
+    let probe = Command::new(program).args(["-c", PROBE]).output();
+    let probe = probe.with_context(|| {
+        format!("the tests with DSPy need `{program}`, which does not start; install Python")
+    })?;
+    let said = String::from_utf8_lossy(&probe.stdout);
+    let mut numbers = said.split_whitespace().map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        bail!("the tests with DSPy need `{program}`, which does not tell its version");
+    };
+    ensure!(
+        (major, minor) >= OLDEST,
+        "the tests with DSPy need Python {}.{} or newer, and `{program}` is Python {major}.{minor}",
+        OLDEST.0,
+        OLDEST.1
+    );
+    ensure!(
+        probe.status.success(),
+        "the tests with DSPy need a virtual environment, and `{program}` lacks `venv` or \
+         `ensurepip`; on Debian, `apt-get install python3-venv` brings them"
+    );
+    Ok(())
+}
+
+/// What a line of Python prints.
+fn output(python: &Path, code: &str) -> Result<String> {
+    let ran = Command::new(python).args(["-c", code]).output();
+    let ran = ran.with_context(|| format!("cannot run `{}`", python.display()))?;
+    ensure!(ran.status.success(), "`{}` ended with {}", python.display(), ran.status);
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(test: &str) -> Self {
+            let name = format!("isolet-xtask-python-{test}-{}", std::process::id());
+            let dir = env::temp_dir().join(name);
+            fs::create_dir_all(&dir).unwrap();
+            Self(dir)
+        }
+
+        /// A program that behaves like some Python.
+        fn program(&self, path: &str, script: &str) -> PathBuf {
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn python_that_cannot_do_is_refused_with_the_reason() {
+        let scratch = Scratch::new("refused");
+        let cases = [
+            ("echo 3 9", "need Python 3.10 or newer, and"),
+            ("echo 2 7; exit 1", "is Python 2.7"),
+            ("echo 3 12; exit 1", "apt-get install python3-venv"),
+            ("exit 1", "does not tell its version"),
+        ];
+        for (number, (script, reason)) in cases.into_iter().enumerate() {
+            let program = scratch.program(&format!("python{number}"), script);
+            let error = check_python(program.to_str().unwrap()).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let error = check_python("/nonexistent/python3").unwrap_err().to_string();
+        assert!(error.contains("does not start"), "{error}");
+        let fine = scratch.program("fine", "echo 3 10");
+        check_python(fine.to_str().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn environment_is_complete_only_with_what_its_stamp_says() {
+        let scratch = Scratch::new("complete");
+        let environment = Environment::new(scratch.0.clone());
+        assert!(!environment.is_complete());
+        scratch.program("bin/python", "echo 1.2.3");
+        assert!(!environment.is_complete(), "pip did not end");
+        fs::write(environment.stamp(), "1.2.3\n").unwrap();
+        assert!(environment.is_complete());
+        fs::write(environment.stamp(), "1.2.4\n").unwrap();
+        assert!(!environment.is_complete());
+        fs::write(environment.stamp(), "1.2.3\n").unwrap();
+        fs::remove_file(environment.python()).unwrap();
+        assert!(!environment.is_complete());
+    }
+}
