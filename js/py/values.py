@@ -128,10 +128,13 @@ def capped_repr(value, limit):
 def is_deep(value):
     """Whether containers are nested so deep that repr() would run out of V8's stack."""
     level = [value]
+    seen = {id(value)}  # repr() too goes into nothing a second time
     for _ in range(DEEP):
-        level = [item for outer in level for item in items_of(outer) if type(item) in CONTAINERS]
+        inner = [item for outer in level for item in items_of(outer) if type(item) in CONTAINERS]
+        level = [item for item in inner if id(item) not in seen]
         if not level or len(level) > MANY:  # too many to be deep: repr() takes them one by one
             return False
+        seen.update(map(id, level))
     return True
 
 

@@ -262,7 +262,6 @@ tasks = [asyncio.ensure_future(late()) for _ in range(5)]
             self.assertEqual(self.it(f"{number}"), number)
         self.assertLessEqual(set(self.called), {"late"})
 
-    @better("it is called between the runs, and takes the next request for its answer")
     def test_late_callbacks_call_no_tool_between_the_runs(self):
         code = (
             "import js\nfrom pyodide.ffi import create_proxy\njs.queueMicrotask(create_proxy(lambda *a: safe('late')))"
