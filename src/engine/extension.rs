@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
 
 use super::isolate::State;
-use super::ops;
+use super::{builtin_ops, ops};
 
 deno_core::extension!(
     isolet,
@@ -85,7 +85,14 @@ static MODULES: [ExtensionFileSource; 6] = [
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
     extension.esm_files = Cow::Borrowed(&MODULES);
+    builtin_ops::replace(&mut extension);
     extension
+}
+
+/// The names of our ops.
+#[cfg(test)]
+pub(crate) fn op_names() -> Vec<&'static str> {
+    isolet::lazy_init().ops.iter().map(|op| op.name).collect()
 }
 
 /// Everything of ours that shapes the memory image.

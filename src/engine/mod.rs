@@ -4,6 +4,7 @@
 //! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
 //! from the same memory image ([`image`]).
 
+mod builtin_ops;
 mod control;
 mod extension;
 mod image;

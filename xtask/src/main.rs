@@ -26,6 +26,7 @@ Usage: cargo xtask COMMAND
   run -- ARGS...        setup, then `isolet ARGS...`
   test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
                         --release ARGS...`; without ARGS the examples too
+  golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
   tidy                  check the rules of the house that no compiler knows
@@ -56,6 +57,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
         ["test", ..] => test::run(&args[1..]),
+        ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
         ["tidy"] => tidy::run().map(|()| ExitCode::SUCCESS),

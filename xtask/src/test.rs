@@ -33,6 +33,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the lists in `tests/golden` anew: what a guest can reach, for a person to compare.
+pub(crate) fn golden() -> Result<ExitCode> {
+    setup::run()?;
+    let mut cargo = process::cargo();
+    cargo.args(["test", "--release", "--lib", "--test", "it", "golden_list"]);
+    let status = process::status(process::with_assets(cargo.env("ISOLET_GOLDEN", "1")))?;
+    Ok(process::exit_code(status))
+}
+
 /// The names of the Rust examples, which `cargo test` has just built.
 fn examples() -> Result<Vec<String>> {
     let dir = process::root().join("examples");

@@ -1,0 +1,33 @@
+//! Golden lists: what a census finds is compared with a committed file, byte for byte.
+//!
+//! `cargo xtask golden` writes the files anew. Their differences are for a person to judge: a line
+//! more is something more that a guest can reach.
+
+use std::path::Path;
+
+/// When set, the lists are written and not compared.
+const WRITE: &str = "ISOLET_GOLDEN";
+
+/// Compares `found`, one entry a line, with the list `name`.
+#[track_caller]
+pub(crate) fn check(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&path, found).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let missing = difference(&expected, found);
+    let added = difference(found, &expected);
+    assert!(
+        found == expected,
+        "tests/golden/{name} differs; `cargo xtask golden` writes it\nmissing: {missing:#?}\nadded: {added:#?}"
+    );
+}
+
+/// The lines of `a` that `b` has not.
+fn difference<'a>(a: &'a str, b: &str) -> Vec<&'a str> {
+    let known: std::collections::HashSet<&str> = b.lines().collect();
+    a.lines().filter(|line| !known.contains(line)).collect()
+}
