@@ -1,6 +1,7 @@
 //! One isolate: its thread, its boot, and its loop of commands.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
 use deno_core::error::CoreError;
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::image::{Image, SavedMemory};
+use super::loader::{self, NoModules};
 use super::pending::PendingCalls;
 use super::platform;
 use crate::error::{Error, ErrorKind};
@@ -166,9 +168,11 @@ impl Isolate {
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![extension(state)],
+            module_loader: Some(Rc::new(NoModules)),
             ..Default::default()
         })
         .map_err(|error| error.to_string())?;
+        loader::refuse_imports(runtime.v8_isolate());
         control.attach(runtime.v8_isolate().thread_safe_handle());
         let entry_points = runtime
             .op_state()
@@ -355,7 +359,7 @@ async fn load_default_export(
     source: &[u8],
 ) -> Result<v8::Global<v8::Value>, String> {
     let text = |error: CoreError| error.to_string();
-    let specifier = deno_core::resolve_url("isolet:pyodide.asm.mjs").map_err(|e| e.to_string())?;
+    let specifier = deno_core::resolve_url(loader::PYODIDE).map_err(|e| e.to_string())?;
     let source = String::from_utf8(source.to_vec()).map_err(|error| error.to_string())?;
     let id = runtime.load_side_es_module_from_code(&specifier, source).await.map_err(text)?;
     let evaluated = runtime.mod_evaluate(id);

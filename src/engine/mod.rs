@@ -9,6 +9,7 @@ mod control;
 mod extension;
 mod image;
 mod isolate;
+mod loader;
 mod ops;
 mod pending;
 mod platform;
