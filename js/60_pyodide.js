@@ -3,6 +3,7 @@
 // It replaces Pyodide's own loader, so that no fetching and no environment guessing happens.
 
 import { connectStreams } from "ext:isolet/20_stdio.js";
+import "ext:isolet/50_wasm.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
   op_isolet_image_config,

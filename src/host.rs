@@ -126,6 +126,10 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::Fetch(address) => HostReply::Refused(no_network(address)),
+            HostRequest::VerifyModule(_) => HostReply::Refused(ToolError::new(
+                "PermissionError",
+                "WebAssembly code that is not part of a loaded package cannot be compiled",
+            )),
             HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
         }
     }

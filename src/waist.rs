@@ -159,6 +159,8 @@ pub(crate) enum HostRequest<'a> {
     CancelCall(u32),
     /// Reach this address over the network.
     Fetch(&'a str),
+    /// Say whether this is WebAssembly that the guest may have compiled.
+    VerifyModule(#[expect(dead_code, reason = "no package can be loaded yet")] &'a [u8]),
     /// Take this as the session's submission: the output fields by name, in the value format.
     Submit(&'a [u8]),
 }

@@ -39,6 +39,7 @@ deno_core::extension!(
         ops::tool::op_isolet_tool_take,
         ops::tool::op_isolet_tool_cancel,
         ops::tool::op_isolet_submit,
+        ops::wasm::op_isolet_wasm_compile,
     ],
     esm_entry_point = "ext:isolet/80_session.js",
     options = { state: State },
@@ -56,12 +57,13 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 6] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 6] = [
+static MODULES: [ExtensionFileSource; 7] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
     ),
     ExtensionFileSource::new("ext:isolet/20_stdio.js", ascii_str_include!("../../js/20_stdio.js")),
+    ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
     ExtensionFileSource::new(
         "ext:isolet/60_pyodide.js",
         ascii_str_include!("../../js/60_pyodide.js"),

@@ -13,6 +13,7 @@ use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::image::{Image, SavedMemory};
 use super::loader::{self, NoModules};
+use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
 use crate::error::{Error, ErrorKind};
@@ -173,6 +174,7 @@ impl Isolate {
         })
         .map_err(|error| error.to_string())?;
         loader::refuse_imports(runtime.v8_isolate());
+        refuse_compilation(runtime.v8_isolate());
         control.attach(runtime.v8_isolate().thread_safe_handle());
         let entry_points = runtime
             .op_state()

@@ -13,6 +13,7 @@ mod loader;
 mod ops;
 mod pending;
 mod platform;
+mod trampoline;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

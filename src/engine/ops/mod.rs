@@ -8,6 +8,7 @@ pub(crate) mod stdio;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod tool;
+pub(crate) mod wasm;
 
 /// Why an op failed; a JavaScript exception in the guest.
 #[derive(Debug, thiserror::Error, deno_error::JsError)]
@@ -20,6 +21,14 @@ pub(crate) enum OpError {
     #[class(range)]
     #[error("the buffer has {got} bytes, {needed} are needed")]
     Size { got: usize, needed: usize },
+    /// More than an op takes.
+    #[class(range)]
+    #[error("the data has {got} bytes, the limit is {limit}")]
+    TooLarge { got: usize, limit: usize },
+    /// An argument of another kind.
+    #[class(type)]
+    #[error("the argument must be {0}")]
+    Argument(&'static str),
     /// Text that is not what its encoding says.
     #[class(type)]
     #[error("the data is not valid {0}")]
