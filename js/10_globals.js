@@ -1,18 +1,35 @@
 // Defines the few web globals that Pyodide and guest code need, each over one of our ops.
 // Decides nothing: entropy, clock and console output all belong to the host.
 
-import { core } from "ext:core/mod.js";
+import { core, primordials } from "ext:core/mod.js";
 import {
   op_isolet_console,
   op_isolet_decode,
   op_isolet_entropy,
-  op_isolet_fetch,
   op_isolet_now,
   op_isolet_tick,
   op_isolet_utf8_encode,
   op_isolet_utf8_encode_into,
 } from "ext:core/ops";
 
+const {
+  ArrayBufferIsView,
+  ArrayPrototypeIndexOf,
+  Error,
+  MathCeil,
+  MathMin,
+  Number,
+  ObjectDefineProperty,
+  PromisePrototypeThen,
+  PromiseResolve,
+  RangeError,
+  ReflectApply,
+  SafeMap,
+  SafeSet,
+  String,
+  StringPrototypeToLowerCase,
+  Uint8Array,
+} = primordials;
 const { createTimer, cancelTimer } = core;
 
 /** Reports an error that no guest code is left to catch, as a browser's console would. */
@@ -26,8 +43,9 @@ export function reportUncaught(error) {
   op_isolet_console(2, text);
 }
 
-function define(name, value) {
-  Object.defineProperty(globalThis, name, {
+/** Makes a global as those of the language are. */
+export function define(name, value) {
+  ObjectDefineProperty(globalThis, name, {
     __proto__: null,
     value,
     writable: true,
@@ -56,24 +74,17 @@ define("console", {
   trace: toStderr,
 });
 
-// The network. The host refuses every address for now; what it says is the guest's error.
-
-define(
-  "Request",
-  class Request {
-    constructor(resource) {
-      this.url = `${resource?.url ?? resource}`;
-    }
-  },
-);
-define("fetch", async (resource) => op_isolet_fetch(`${resource?.url ?? resource}`));
-
 // Clock and entropy.
 
 define("performance", { now: () => op_isolet_now() });
+const ENTROPY_CHUNK = 1 << 20; // bytes; between two of them a deadline can end the guest
 define("crypto", {
   getRandomValues(view) {
-    op_isolet_entropy(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
+    const { buffer, byteOffset, byteLength } = view;
+    for (let at = 0; at < byteLength; at += ENTROPY_CHUNK) {
+      const length = MathMin(ENTROPY_CHUNK, byteLength - at);
+      op_isolet_entropy(new Uint8Array(buffer, byteOffset + at, length));
+    }
     return view;
   },
 });
@@ -101,10 +112,10 @@ class TextDecoder {
   #encoding;
   #fatal;
   constructor(label = "utf-8", options = undefined) {
-    const name = `${label}`.toLowerCase();
-    this.#encoding = ENCODINGS.indexOf(LABELS[name] ?? name);
+    const name = StringPrototypeToLowerCase(`${label}`);
+    this.#encoding = ArrayPrototypeIndexOf(ENCODINGS, LABELS[name] ?? name);
     if (this.#encoding < 0) {
-      throw new RangeError(`the encoding '${label}' is not supported, ${ENCODINGS} are`);
+      throw new RangeError(`the encoding '${name}' is not supported; utf-8, utf-16le, latin1 are`);
     }
     this.#fatal = !!options?.fatal;
   }
@@ -112,7 +123,7 @@ class TextDecoder {
     return ENCODINGS[this.#encoding];
   }
   decode(data = new Uint8Array()) {
-    const bytes = ArrayBuffer.isView(data)
+    const bytes = ArrayBufferIsView(data)
       ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
       : new Uint8Array(data);
     return op_isolet_decode(bytes, this.#encoding, this.#fatal);
@@ -126,17 +137,17 @@ define("TextDecoder", TextDecoder);
 function guarded(callback, args) {
   return () => {
     try {
-      callback(...args);
+      ReflectApply(callback, undefined, args);
     } catch (error) {
       reportUncaught(error);
     }
   };
 }
 
-const timers = new Map();
+const timers = new SafeMap();
 let lastTimer = 0;
 
-function setTimeout(callback, delay = 0, ...args) {
+export function setTimeout(callback, delay = 0, ...args) {
   const id = ++lastTimer;
   const run = guarded(callback, args);
   timers.set(
@@ -146,7 +157,7 @@ function setTimeout(callback, delay = 0, ...args) {
         timers.delete(id);
         run();
       },
-      Math.ceil(Number(delay) || 0),
+      MathCeil(Number(delay) || 0),
       undefined,
       false,
       true,
@@ -155,7 +166,7 @@ function setTimeout(callback, delay = 0, ...args) {
   return id;
 }
 
-function clearTimeout(id) {
+export function clearTimeout(id) {
   const timer = timers.get(id);
   if (timer !== undefined) {
     timers.delete(id);
@@ -164,6 +175,11 @@ function clearTimeout(id) {
 }
 define("setTimeout", setTimeout);
 define("clearTimeout", clearTimeout);
+
+// deno_core's own would end the run on an error.
+define("queueMicrotask", (callback) => {
+  PromisePrototypeThen(PromiseResolve(), guarded(callback, []));
+});
 
 /**
  * Calls back after `delay` milliseconds; with no delay on the next turn of the event loop, which
@@ -179,7 +195,7 @@ export function schedule(callback, delay = 0) {
     }
   };
   if (delay > 0) setTimeout(run, delay);
-  else op_isolet_tick().then(run);
+  else PromisePrototypeThen(op_isolet_tick(), run);
 }
 
 class MessagePort {
@@ -208,7 +224,7 @@ class AbortSignal {
   aborted = false;
   reason = undefined;
   onabort = null;
-  #listeners = new Set();
+  #listeners = new SafeSet();
   addEventListener(type, listener) {
     if (type === "abort") this.#listeners.add(listener);
   }

@@ -7,6 +7,7 @@ const EINTR = 27;
 
 function writer(stream) {
   return {
+    __proto__: null,
     isatty: false,
     write(bytes) {
       op_isolet_write(stream, bytes);
@@ -23,6 +24,7 @@ export function connectStreams(Module) {
   API.public_api.setStdout(writer(1));
   API.public_api.setStderr(writer(2));
   API.public_api.setStdin({
+    __proto__: null,
     isatty: false,
     read(bytes) {
       const count = op_isolet_stdin(bytes);

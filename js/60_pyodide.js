@@ -2,8 +2,10 @@
 // or, when the image itself is being made, initializes the interpreter from nothing.
 // It replaces Pyodide's own loader, so that no fetching and no environment guessing happens.
 
+import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
 import "ext:isolet/50_wasm.js";
+import { hookCalls } from "ext:isolet/55_calls.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
   op_isolet_image_config,
@@ -17,6 +19,8 @@ import {
   op_isolet_wall_clock,
   op_isolet_wasm_module,
 } from "ext:core/ops";
+
+const { ReflectApply } = primordials;
 
 const HOME = "/home/user";
 const STDLIB = "/lib/python314.zip";
@@ -49,7 +53,7 @@ function prepareFileSystem(Module) {
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
 }
 
-function settings(makeImage, suspensions) {
+function settings(makeImage, suspensions, booted) {
   const errorMarker = Symbol("error");
   const config = {
     jsglobals: globalThis,
@@ -79,10 +83,12 @@ function settings(makeImage, suspensions) {
       env.emscripten_get_now = () => op_isolet_now();
       env.emscripten_date_now = () => op_isolet_wall_clock();
       suspensions.hook(Module, env);
+      hookCalls(Module, env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
+      const { memory } = instance.exports;
+      booted.memory = memory;
       if (!makeImage) {
-        const { memory } = instance.exports;
         const missing = op_isolet_image_length() - memory.buffer.byteLength;
         if (missing > 0) memory.grow(Math.ceil(missing / 65536));
       }
@@ -120,7 +126,8 @@ function loadGlue(API) {
  */
 export async function boot(createModule, makeImage) {
   const suspensions = new Suspensions(op_isolet_interrupted);
-  const options = settings(makeImage, suspensions);
+  const booted = { __proto__: null, Module: null, memory: null, suspensions, exitStatus: null };
+  const options = settings(makeImage, suspensions, booted);
   // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
   // asking a shell for it.
   globalThis.WorkerGlobalScope = function () {};
@@ -130,6 +137,8 @@ export async function boot(createModule, makeImage) {
   if (options.exitStatus !== undefined) {
     throw new Error(`the interpreter exited with status ${options.exitStatus} while it started`);
   }
+  // It serves the boot only, and hands out what it was given.
+  delete Module.instantiateWasm;
   const { API } = Module;
   // What CPython's signal check reads, a byte that says SIGINT when the host asked for one. Others
   // put shared memory here; a getter needs none, and is called no more often.
@@ -161,13 +170,14 @@ export async function boot(createModule, makeImage) {
   const { promisingApply } = Module;
   Module.promisingApply = (...args) => {
     suspensions.hold(true);
-    return promisingApply(...args);
+    return ReflectApply(promisingApply, Module, args);
   };
   op_isolet_image_restore(Module.HEAPU8);
   API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
   connectStreams(Module);
   Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
-  const exitStatus = (error) =>
+  booted.Module = Module;
+  booted.exitStatus = (error) =>
     error instanceof Module.ExitStatus ? error.status : options.exitStatus;
-  return { Module, suspensions, exitStatus };
+  return booted;
 }

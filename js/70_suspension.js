@@ -1,11 +1,22 @@
 // Lets the host interrupt Python that is suspended in a wait (`time.sleep`, `await`, a host call).
 // No bytecode runs then, so the signal check never comes; the wait itself has to end.
 
+import { primordials } from "ext:core/mod.js";
+
+const { Promise, PromisePrototypeThen, PromiseResolve, SafeSet, Symbol } = primordials;
+
 /** Thrown into a wait to end it; never seen by guest code, which gets a KeyboardInterrupt. */
 const INTERRUPT = Symbol("interrupt");
 
+/** As `Promise.race` does it, which goes by what is on the prototypes. */
+const firstOf = (one, other) =>
+  new Promise((resolve, reject) => {
+    PromisePrototypeThen(one, resolve, reject);
+    PromisePrototypeThen(other, resolve, reject);
+  });
+
 export class Suspensions {
-  #waits = [];
+  #waits = new SafeSet();
   #interrupted;
   #held = false;
 
@@ -32,18 +43,18 @@ export class Suspensions {
       const ended = new Promise((_, reject) => {
         entry.end = () => reject(INTERRUPT);
       });
-      waits.push(entry);
+      waits.add(entry);
       this.#held = false;
       // One that was asked for before the wait began has had its wake-up call already.
       this.interrupt();
       try {
-        return await Promise.race([x ?? y, ended]);
+        return await firstOf(PromiseResolve(x ?? y), ended);
       } catch (error) {
         if (error?.pyodide_fatal_error) throw error;
         Module.syncify_error = error;
         return Module.error;
       } finally {
-        waits.splice(waits.indexOf(entry), 1);
+        waits.delete(entry);
       }
     };
     env.syncifyHandler = new WebAssembly.Suspending(wait);
@@ -58,11 +69,14 @@ export class Suspensions {
 
   /** Ends the outermost wait, if Python is in one and the request was not served meanwhile. */
   interrupt() {
-    if (this.#waits.length > 0 && this.#interrupted()) this.endOutermost();
+    if (this.#waits.size > 0 && this.#interrupted()) this.endOutermost();
   }
 
   /** Ends the outermost wait: for an interrupt that a callback got while Python waits. */
   endOutermost() {
-    this.#waits[0]?.end();
+    for (const entry of this.#waits) {
+      entry.end();
+      return;
+    }
   }
 }

@@ -1,13 +1,22 @@
 // The session's entry points for the host: boot, run one command frame, interrupt a wait.
 // Frames are bytes from the host to our Python glue and back; this file does not look into them.
 
-import { core } from "ext:core/mod.js";
-import { reportUncaught, schedule } from "ext:isolet/10_globals.js";
+import { core, primordials } from "ext:core/mod.js";
+import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/10_globals.js";
+import { mountAll } from "ext:isolet/30_mounts.js";
+import "ext:isolet/40_fetch.js";
+import { bytesOf } from "ext:isolet/55_calls.js";
 import { boot } from "ext:isolet/60_pyodide.js";
 import {
   op_isolet_entry_points,
   op_isolet_exited,
   op_isolet_frame_take,
+  op_isolet_import,
+  op_isolet_net_check,
+  op_isolet_net_close,
+  op_isolet_net_read,
+  op_isolet_net_send,
+  op_isolet_net_start,
   op_isolet_reply,
   op_isolet_submit,
   op_isolet_tool_call,
@@ -22,11 +31,33 @@ core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
   return true;
 });
 
+const {
+  ArrayBufferPrototypeGetByteLength,
+  ObjectFreeze,
+  Promise,
+  PromisePrototypeThen,
+  ReflectApply,
+  TypedArrayPrototypeGetBuffer,
+} = primordials;
+
 let session = null;
 
+/** What a promise resolves to, or -1 if that takes longer than `timeout` milliseconds. */
+function within(promise, timeout) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(-1), timeout);
+    const settled = (settle) => (result) => {
+      clearTimeout(timer);
+      settle(result);
+    };
+    PromisePrototypeThen(promise, settled(resolve), settled(reject));
+  });
+}
+
 /** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
-function bridge(Module, suspensions) {
-  return {
+function bridge(memory, suspensions) {
+  const at = (address, length) => bytesOf(memory, address, length);
+  return ObjectFreeze({
     __proto__: null,
     schedule,
     interrupt: () => suspensions.endOutermost(),
@@ -35,38 +66,51 @@ function bridge(Module, suspensions) {
     /** Resolves after `delay` milliseconds. */
     sleep: (delay) => new Promise((resolve) => schedule(resolve, delay)),
     /** Copies the pending command frame to `address`. */
-    take(address, length) {
-      op_isolet_frame_take(Module.HEAPU8.subarray(address, address + length));
-    },
+    take: (address, length) => op_isolet_frame_take(at(address, length)),
     /** Hands `length` bytes at `address` to the host as the reply. */
     give(address, length) {
-      op_isolet_reply(Module.HEAPU8.subarray(address, address + length), Module.HEAPU8.length);
+      const report = at(address, length);
+      const buffer = TypedArrayPrototypeGetBuffer(report);
+      op_isolet_reply(report, ArrayBufferPrototypeGetByteLength(buffer));
     },
-    /** Calls a host function with the arguments at `address`; returns the number of the call. */
-    call: (tool, address, length) =>
-      op_isolet_tool_call(tool, Module.HEAPU8.subarray(address, address + length)),
-    /** Resolves to the length of the answer to a call. */
-    answered: (call) => op_isolet_tool_wait(call),
+    /**
+     * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns the
+     * number of the call.
+     */
+    call: (tool, toolLength, address, length) =>
+      op_isolet_tool_call(at(tool, toolLength), at(address, length)),
+    /** Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if given. */
+    answered: (call, timeout = -1) =>
+      timeout < 0 ? op_isolet_tool_wait(call) : within(op_isolet_tool_wait(call), timeout),
     /** Copies the answer to a call to `address`. */
-    answer(call, address, length) {
-      op_isolet_tool_take(call, Module.HEAPU8.subarray(address, address + length));
-    },
+    answer: (call, address, length) => op_isolet_tool_take(call, at(address, length)),
     cancel: (call) => op_isolet_tool_cancel(call),
+    /** Why no request can go to a server; empty if one may. */
+    net_check: (host, port) => op_isolet_net_check(host, port),
+    /** Starts the HTTP exchange described at `address`; returns its number, which is a call's. */
+    net_start: (address, length) => op_isolet_net_start(at(address, length)),
+    net_send: (exchange, address, length) => op_isolet_net_send(exchange, at(address, length)),
+    net_read: (exchange, limit) => op_isolet_net_read(exchange, limit),
+    net_close: (exchange) => op_isolet_net_close(exchange),
+    /** Asks for the package that has a module; returns the number of the call. */
+    import_package: (module) => op_isolet_import(module),
     /** Hands the fields at `address` over as the submission; returns the number of the call. */
-    submit: (address, length) =>
-      op_isolet_submit(Module.HEAPU8.subarray(address, address + length)),
-  };
+    submit: (address, length) => op_isolet_submit(at(address, length)),
+  });
 }
 
 async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
-  const { Module, suspensions, exitStatus } = booted;
+  const { Module, memory, suspensions, exitStatus } = booted;
+  mountAll(Module);
   const glue = Module.API.sys.modules.get("_isolet");
-  glue.attach(bridge(Module, suspensions));
+  glue.attach(bridge(memory, suspensions));
+  const entry = glue.handle.copy();
+  const { callPromising } = entry;
   session = {
     __proto__: null,
-    handle: glue.handle.copy(),
+    handle: (length) => ReflectApply(callPromising, entry, [length]),
     peek: glue.peek.copy(),
     suspensions,
     exitStatus,
@@ -81,7 +125,7 @@ async function start(createModule, makeImage) {
  */
 async function handle(length) {
   try {
-    await session.handle.callPromising(length);
+    await session.handle(length);
   } catch (error) {
     const status = session.exitStatus(error);
     if (status === undefined) throw error;

@@ -22,10 +22,11 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     }
     #[expect(clippy::disallowed_methods, reason = "the one variable the library looks at")]
     let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
-    match named {
-        Some(dir) => Ok(dir.into()),
-        None => checkout_dir().map_or_else(cache_dir, Ok),
+    if let Some(dir) = named {
+        return Ok(dir.into());
     }
+    let version = concat!("assets-", env!("CARGO_PKG_VERSION"));
+    checkout_dir().map_or_else(|| cache_dir(version), Ok)
 }
 
 /// Executables are at most so deep in a checkout: `target/TRIPLE/release/examples/NAME`.
@@ -37,12 +38,16 @@ fn checkout_dir() -> Option<PathBuf> {
     assets.filter(|dir| dir.join("lock.toml").is_file()).map(|dir| dir.join("dist")).next()
 }
 
-fn cache_dir() -> Result<PathBuf, Error> {
+/// A directory of isolet's own in the user's cache directory.
+///
+/// # Errors
+///
+/// [`ErrorKind::Assets`] if the user has no cache directory.
+pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let strategy = etcetera::choose_base_strategy().map_err(|error| {
         Error::new(ErrorKind::Assets, format!("the user's cache directory is unknown: {error}"))
             .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
     })?;
-    let version = env!("CARGO_PKG_VERSION");
-    Ok(strategy.cache_dir().join("isolet").join(format!("assets-{version}")))
+    Ok(strategy.cache_dir().join("isolet").join(name))
 }

@@ -1,6 +1,7 @@
 //! The same for callers without async: each call waits on the calling thread.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +11,11 @@ use std::thread::Thread;
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
+use crate::fs::FileChange;
+use crate::packages::LoadedPackage;
+use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
-use crate::session::{InterruptHandle, SessionHandle, SessionState};
+use crate::session::{FileEntry, InterruptHandle, SessionHandle, SessionState};
 use crate::stream::OutputChunk;
 use crate::tool::{Param, Tool};
 use crate::value::Value;
@@ -113,6 +117,90 @@ impl Session {
     /// As [`Session::delete`](crate::Session::delete).
     pub fn delete(&mut self, name: &str) -> Result<bool, Error> {
         wait(self.0.delete(name))
+    }
+
+    /// Writes a file of the guest's, as [`Files::put`](crate::Files::put) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::put`](crate::Files::put).
+    pub fn put_file(&mut self, path: &str, contents: impl Into<Vec<u8>>) -> Result<(), Error> {
+        wait(self.0.files().put(path, contents))
+    }
+
+    /// Reads a file of the guest's, as [`Files::get`](crate::Files::get) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::get`](crate::Files::get).
+    pub fn get_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        wait(self.0.files().get(path))
+    }
+
+    /// Lists a directory of the guest's, as [`Files::list`](crate::Files::list) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::list`](crate::Files::list).
+    pub fn list_files(&mut self, path: &str) -> Result<Vec<FileEntry>, Error> {
+        wait(self.0.files().list(path))
+    }
+
+    /// Removes a file of the guest's, as [`Files::remove`](crate::Files::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::remove`](crate::Files::remove).
+    pub fn remove_file(&mut self, path: &str) -> Result<bool, Error> {
+        wait(self.0.files().remove(path))
+    }
+
+    /// Lists the changes in an overlay, as [`Files::changes`](crate::Files::changes) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::changes`](crate::Files::changes).
+    pub fn changes(&mut self, mount: &str) -> Result<Vec<FileChange>, Error> {
+        self.0.files().changes(mount)
+    }
+
+    /// Writes the changes in an overlay to the host, as [`Files::export`](crate::Files::export) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn export(&mut self, mount: &str, directory: impl AsRef<Path>) -> Result<u64, Error> {
+        self.0.files().export(mount, directory)
+    }
+
+    /// Copies files of the host into the session, as [`CopiedFiles::copy_in`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`CopiedFiles::copy_in`].
+    pub fn copy_in(&mut self, files: &mut CopiedFiles) -> Result<(), Error> {
+        wait(files.copy_in(&mut self.0))
+    }
+
+    /// Writes changed files back to the host, as [`CopiedFiles::copy_out`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`CopiedFiles::copy_out`].
+    pub fn copy_out(&mut self, files: &mut CopiedFiles) -> Result<(), Error> {
+        wait(files.copy_out(&mut self.0))
+    }
+
+    /// Loads packages, as [`Session::load_packages`](crate::Session::load_packages) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::load_packages`](crate::Session::load_packages).
+    pub fn load_packages<S: AsRef<str>>(
+        &mut self,
+        requirements: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        wait(self.0.load_packages(requirements))
     }
 
     /// Starts over with a fresh interpreter, as [`Session::reset`](crate::Session::reset) does.

@@ -37,6 +37,8 @@ pub enum ErrorKind {
     Raised,
     /// A value cannot cross.
     Value,
+    /// A package cannot be resolved, fetched or loaded.
+    Packages,
     /// The guest's side broke: its interpreter died or answered with nonsense.
     WorkerDied,
 }

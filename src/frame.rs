@@ -1,6 +1,7 @@
 //! The frames that the guest's Python glue takes and gives. What comes back is hostile.
 
 use crate::execution::{PyException, Variable};
+use crate::net::{Body, Redirect, Request, ResponseHead};
 use crate::tool::{Param, ToolError, ToolSpec};
 use crate::value::{Value, check_bounds, marshal};
 use crate::waist::{Command, Report, Role, Status};
@@ -11,10 +12,20 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Encodes a command for the guest.
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let (name, fields) = match command {
-        Command::Start { env } => {
+        Command::Start { env, has_packages } => {
             let env = env.into_iter().map(|(name, value)| (name.into(), value.into()));
-            ("start", vec![("env", Value::Dict(env.collect()))])
+            let env = Value::Dict(env.collect());
+            ("start", vec![("env", env), ("packages", has_packages.into())])
         }
+        Command::PackagesLoaded => ("packages_loaded", vec![]),
+        Command::PutFile { path, contents } => {
+            ("put_file", vec![("path", path.into()), ("data", Value::Bytes(contents))])
+        }
+        Command::GetFile { path, max_value_bytes } => {
+            ("get_file", vec![("path", path.into()), ("max_value", size(max_value_bytes))])
+        }
+        Command::ListFiles(path) => ("list_files", vec![("path", path.into())]),
+        Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
         Command::Check { code } => ("check", vec![("code", code.into())]),
         Command::Set(items) => {
             let items = items.into_iter().map(|(name, value)| (name.into(), value));
@@ -67,6 +78,66 @@ pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u
     let mut bytes = Vec::new();
     marshal::encode(&Value::List(answer), &mut bytes);
     bytes
+}
+
+/// Decodes an answer that [`encode_answer`] made.
+pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
+    let unreadable = || ToolError::new("RuntimeError", "the host's answer cannot be read");
+    let Value::List(parts) = marshal::decode(bytes).map_err(|_| unreadable())? else {
+        return Err(unreadable());
+    };
+    let mut parts = parts.into_iter();
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(Value::Bool(true)), Some(value), None) => Ok(value),
+        (Some(Value::Bool(false)), Some(Value::Str(name)), Some(Value::Str(message))) => {
+            Err(ToolError::new(name, message))
+        }
+        _ => Err(unreadable()),
+    }
+}
+
+/// Decodes an HTTP request of the guest's. The error says what is wrong with it.
+pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
+    let value = marshal::decode(bytes).map_err(|error| error.to_string())?;
+    let field = |name| value.get(name).ok_or_else(|| format!("a request lacks its `{name}`"));
+    let text = |name| {
+        let text =
+            field(name)?.as_str().ok_or_else(|| format!("a request's `{name}` is no str"))?;
+        Ok::<_, String>(text.to_owned())
+    };
+    let header = |pair: &Value| match pair.as_list() {
+        Some([Value::Str(name), Value::Bytes(value)]) => Ok((name.clone(), value.clone())),
+        _ => Err("a request's header is no pair of str and bytes".to_owned()),
+    };
+    let headers = field("headers")?.as_list().ok_or("a request's `headers` are no list")?;
+    let body = match field("body")? {
+        Value::None => Body::None,
+        Value::Bytes(bytes) => Body::Bytes(bytes.clone()),
+        _ => Body::Streamed,
+    };
+    Ok(Request {
+        method: text("method")?,
+        url: text("url")?,
+        headers: headers.iter().map(header).collect::<Result<_, _>>()?,
+        body,
+        redirect: Redirect::Manual,
+        decode: false,
+        timeout: None,
+    })
+}
+
+/// The head of a response as the guest gets it.
+pub(crate) fn response_head(head: ResponseHead) -> Value {
+    let header =
+        |(name, value): (String, Vec<u8>)| Value::List(vec![name.into(), Value::Bytes(value)]);
+    let fields = [
+        ("status", i64::from(head.status).into()),
+        ("reason", head.reason.into()),
+        ("url", head.url.into()),
+        ("redirected", head.redirected.into()),
+        ("headers", Value::List(head.headers.into_iter().map(header).collect())),
+    ];
+    Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
 /// A host function as the guest's glue gets it.

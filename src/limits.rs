@@ -39,6 +39,8 @@ impl Limits {
     /// Calls of host functions that may wait for others of the run to end; a further one raises
     /// `RuntimeError` in the guest.
     pub const WAITING_TOOL_CALLS: usize = 10_000;
+    /// Events of a run that an audit sink is told of one by one; those beyond are counted.
+    pub const AUDIT_EVENTS: u64 = 100_000;
     /// Longest `repr` of a cell's value, in characters; longer ones are cut and end in `...`.
     pub const REPR_CHARS: u32 = 65_536;
 

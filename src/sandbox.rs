@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::audit::{AuditEvent, AuditLog, AuditSink};
 use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
 use crate::limits::Limits;
+use crate::permissions::{LazyStore, Permissions, env};
 use crate::session::Session;
 use crate::tool::{Param, Tool, ToolSpec};
 
@@ -15,10 +17,8 @@ use crate::tool::{Param, Tool, ToolSpec};
 /// It holds no guest state, is cheap to clone and can be shared by threads. Everything is denied
 /// unless the builder was told otherwise:
 ///
-/// * files: only the guest's own in-memory ones;
-/// * network: none;
-/// * environment: `HOME` is `/home/user`, the guest's own; nothing of the host's;
-/// * subprocesses and threads: none;
+/// * files, network, environment, packages: see [`Permissions`];
+/// * subprocesses and threads: none, ever;
 /// * host functions: none;
 /// * standard input: empty.
 #[derive(Clone, Debug)]
@@ -27,21 +27,24 @@ pub struct Sandbox {
     policy: Arc<Policy>,
 }
 
-#[derive(Debug)]
 struct Policy {
     limits: Limits,
+    permissions: Permissions,
+    packages: Arc<LazyStore>,
     env: Vec<(String, String)>,
+    audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Arc<ToolSpec>>,
 }
 
 /// Makes a [`Sandbox`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct SandboxBuilder {
     engine: Engine,
     limits: Limits,
-    env: Vec<(String, String)>,
+    permissions: Permissions,
+    audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Vec<Param>>,
 }
@@ -53,9 +56,20 @@ impl SandboxBuilder {
         self
     }
 
-    /// Gives the guest an environment variable. The last one of a name counts.
-    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.env.push((name.into(), value.into()));
+    /// Sets what the guest may reach of the host; what was set before is forgotten.
+    ///
+    /// By default that is nothing.
+    pub fn permissions(mut self, permissions: Permissions) -> Self {
+        self.permissions = permissions;
+        self
+    }
+
+    /// Has a function told of everything that the guest is allowed or denied.
+    ///
+    /// It is called on the session's threads, which wait for it: it should be quick. If it panics,
+    /// what was to be decided fails.
+    pub fn on_audit(mut self, sink: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        self.audit = Some(Arc::new(sink));
         self
     }
 
@@ -85,20 +99,6 @@ impl SandboxBuilder {
     /// `SUBMIT`, or two tools have the same name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
-        for (name, value) in &self.env {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(Error::new(
-                    ErrorKind::Config,
-                    format!("`{}` is no name of an environment variable", name.escape_debug()),
-                ));
-            }
-            if value.contains('\0') {
-                return Err(Error::new(
-                    ErrorKind::Config,
-                    format!("the value of environment variable `{name}` holds a NUL"),
-                ));
-            }
-        }
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
             let name = tool.spec().name();
@@ -108,9 +108,18 @@ impl SandboxBuilder {
             }
         }
         let submit = self.submit.map(ToolSpec::submit).transpose()?.map(Arc::new);
-        let mut env = vec![("HOME".to_owned(), "/home/user".to_owned())];
-        env.extend(self.env);
-        let policy = Arc::new(Policy { limits: self.limits, env, tools: self.tools, submit });
+        let policy = Arc::new(Policy {
+            limits: self.limits,
+            env: env::environment(&self.permissions.env)?,
+            packages: Arc::new(LazyStore::new(
+                self.permissions.packages.clone(),
+                Arc::clone(self.engine.lock_json()),
+            )),
+            permissions: self.permissions,
+            audit: self.audit,
+            tools: self.tools,
+            submit,
+        });
         Ok(Sandbox { engine: self.engine, policy })
     }
 }
@@ -121,7 +130,8 @@ impl Sandbox {
         SandboxBuilder {
             engine: engine.clone(),
             limits: Limits::default(),
-            env: Vec::new(),
+            permissions: Permissions::none(),
+            audit: None,
             tools: Vec::new(),
             submit: None,
         }
@@ -153,6 +163,20 @@ impl Sandbox {
         &self.policy.limits
     }
 
+    pub(crate) fn permissions(&self) -> &Permissions {
+        &self.policy.permissions
+    }
+
+    /// The audit log of a session.
+    pub(crate) fn audit(&self, session: u64) -> AuditLog {
+        AuditLog::new(self.policy.audit.clone(), session)
+    }
+
+    /// Which packages sessions may have, and where they get them from.
+    pub(crate) fn packages(&self) -> &Arc<LazyStore> {
+        &self.policy.packages
+    }
+
     pub(crate) fn env(&self) -> &[(String, String)] {
         &self.policy.env
     }
@@ -160,5 +184,25 @@ impl Sandbox {
     /// The host functions, and what `SUBMIT` looks like.
     pub(crate) fn functions(&self) -> (&[Tool], Option<&Arc<ToolSpec>>) {
         (&self.policy.tools, self.policy.submit.as_ref())
+    }
+}
+
+impl std::fmt::Debug for SandboxBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SandboxBuilder")
+            .field("limits", &self.limits)
+            .field("permissions", &self.permissions)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy")
+            .field("limits", &self.limits)
+            .field("permissions", &self.permissions)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
     }
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::execution::{PyException, Variable};
+use crate::fs::{FileError, FileReply, FileRequest};
+use crate::net;
 use crate::output::Stream;
 use crate::tool::{ToolError, ToolSpec};
 use crate::value::Value;
@@ -32,7 +34,29 @@ pub(crate) enum Command {
     Start {
         /// The guest's environment variables.
         env: Vec<(String, String)>,
+        /// Whether an import that fails is worth asking the host about.
+        has_packages: bool,
     },
+    /// Look anew for what the host has put beside the loaded packages.
+    PackagesLoaded,
+    /// Write a file.
+    PutFile {
+        /// Its path in the guest.
+        path: String,
+        /// What is to be in it.
+        contents: Vec<u8>,
+    },
+    /// Report what is in a file.
+    GetFile {
+        /// Its path in the guest.
+        path: String,
+        /// The most that it may have.
+        max_value_bytes: u64,
+    },
+    /// Report what is in this directory.
+    ListFiles(String),
+    /// Remove this file or empty directory.
+    DeleteFile(String),
     /// Run a cell.
     Run(RunCommand),
     /// Say whether the code is whole, or the beginning of something longer.
@@ -157,10 +181,56 @@ pub(crate) enum HostRequest<'a> {
     },
     /// Nobody waits for the answer to this call any more.
     CancelCall(u32),
-    /// Reach this address over the network.
-    Fetch(&'a str),
+    /// Name the guest paths that something is mounted at, in the order of the mounts' numbers.
+    MountPoints,
+    /// Do something beneath a mount point.
+    File(FileRequest<'a>),
+    /// Say whether requests to a server may be allowed, as far as that is known without looking its
+    /// name up.
+    NetCheck {
+        /// A name or an address.
+        host: &'a str,
+        /// The port, if it is one.
+        port: u32,
+    },
+    /// Start an HTTP exchange, whose number is that of the call. The head of the response is the
+    /// answer to it, as a [`Message`].
+    NetStart {
+        /// The number of the call and of the exchange.
+        call: u32,
+        /// What to request.
+        request: net::Request,
+    },
+    /// Send the next piece of a streamed body; an empty one ends it.
+    NetSend {
+        /// The number of this call.
+        call: u32,
+        /// The number of the exchange.
+        exchange: u32,
+        /// The piece.
+        chunk: &'a [u8],
+    },
+    /// Read the body of a response; the answer to the call has no bytes at the end.
+    NetRead {
+        /// The number of this call.
+        call: u32,
+        /// The number of the exchange.
+        exchange: u32,
+        /// The most bytes to answer with.
+        max: u32,
+    },
+    /// End an exchange.
+    NetClose(u32),
+    /// Load the package that has this module, if one is allowed. The answer to the call says whether
+    /// one was loaded.
+    Import {
+        /// The number of the call.
+        call: u32,
+        /// The name of the module.
+        module: &'a str,
+    },
     /// Say whether this is WebAssembly that the guest may have compiled.
-    VerifyModule(#[expect(dead_code, reason = "no package can be loaded yet")] &'a [u8]),
+    VerifyModule(&'a [u8]),
     /// Take this as the session's submission: the output fields by name, in the value format.
     Submit(&'a [u8]),
 }
@@ -174,6 +244,10 @@ pub(crate) enum HostReply {
     Bytes(Vec<u8>),
     /// This time.
     Time(f64),
+    /// These guest paths.
+    MountPoints(Vec<String>),
+    /// This became of a file request.
+    File(Result<FileReply, FileError>),
     /// The wait was ended from outside.
     Interrupted,
     /// The host cannot do it, for this reason.

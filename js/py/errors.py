@@ -7,7 +7,7 @@ from _isolet_values import encodable
 
 GLUE = "<isolet>"  # what the file names of our own code begin with
 MAX_TEXT = 65_536  # characters of a message, a traceback or the args; the tail says the most
-OURS = (GLUE, "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
+OURS = (GLUE, "ext:", "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
 
 
 def capped(text):

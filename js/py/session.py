@@ -16,6 +16,10 @@ import sys
 import types
 from marshal import dumps, loads  # the guest may put others in their places
 
+import _isolet_clients as clients
+import _isolet_exchange as exchange
+import _isolet_files as files
+import _isolet_packages as packages
 import _isolet_tools as tools
 import _isolet_variables as variables
 import _isolet_waits as waits
@@ -31,7 +35,8 @@ VALUE = "<value>"  # holds the last expression's value for a moment; no guest co
 
 BRIDGE = (
     *("schedule", "interrupt", "hold", "release", "sleep", "take", "give"),
-    *("call", "answered", "answer", "cancel", "submit"),
+    *("call", "answered", "answer", "cancel", "submit", "import_package"),
+    *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 
 PRISTINE = {"mode": "w"}  # the attributes of a stream that nobody has changed
@@ -50,6 +55,7 @@ def prepare():
     import json, math, operator, pathlib, re, string, textwrap, typing  # noqa: E401, F401
 
     waits.install()
+    clients.install()
 
 
 def attach(host_bridge):
@@ -59,6 +65,8 @@ def attach(host_bridge):
     bridge = types.SimpleNamespace(**{name: getattr(host_bridge, name) for name in BRIDGE})
     waits.attach(bridge)
     tools.attach(bridge)
+    exchange.attach(bridge)
+    packages.attach(bridge)
 
 
 def handle(length):
@@ -116,6 +124,12 @@ def start(command):
     for fd in OUTPUT:
         spare[fd] = os.dup(fd)
     reopen_output()
+    packages.start(command["packages"])
+    return {}
+
+
+def packages_loaded(command):
+    packages.loaded()
     return {}
 
 
@@ -274,6 +288,11 @@ COMMANDS = {
     "set": lambda command: variables.set_variables(command, main_namespace()),
     "get": lambda command: variables.get_variable(command, main_namespace()),
     "delete": lambda command: variables.delete_variable(command, main_namespace()),
+    "put_file": files.put,
+    "get_file": files.get,
+    "list_files": files.list_directory,
+    "delete_file": files.delete,
+    "packages_loaded": packages_loaded,
     "define": lambda command: tools.define(command, main_namespace()),
     "variables": lambda command: {
         "locals": variables.list_variables(main_namespace(), tools.is_function)

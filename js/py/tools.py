@@ -161,8 +161,9 @@ async def call_async(name, arguments):
 
 
 def start(name, arguments):
-    data = dump(name, arguments)
-    return bridge.call(name, id(data) + BYTES_HEADER, len(data))
+    # Numbers cross to JavaScript as they are; a str would be decoded by what the guest can replace.
+    called, data = name.encode(), dump(name, arguments)
+    return bridge.call(id(called) + BYTES_HEADER, len(called), id(data) + BYTES_HEADER, len(data))
 
 
 def submit(fields):

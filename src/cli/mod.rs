@@ -1,14 +1,17 @@
 //! The `isolet` command: its arguments and what each subcommand does.
 
 mod assets;
+mod audit;
 mod deno_shim;
 mod doctor;
 mod dspy;
 mod exit;
 mod json;
+mod permissions;
 mod repl;
 mod report;
 mod run;
+mod terminal;
 mod units;
 
 use std::ffi::OsString;
@@ -38,7 +41,7 @@ enum Command {
     /// Run a script
     Run(run::RunArgs),
     /// Run what is typed at a prompt
-    Repl(PolicyArgs),
+    Repl(repl::ReplArgs),
     /// Fetch or check the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
@@ -64,9 +67,8 @@ struct PolicyArgs {
     /// Bytes kept of each output stream, head and tail, such as 64KiB; past it the middle is dropped
     #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
     max_output: u64,
-    /// Environment variable for the guest; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = units::assignment)]
-    env: Vec<(String, String)>,
+    #[command(flatten)]
+    permissions: permissions::PermissionArgs,
 }
 
 impl PolicyArgs {
@@ -75,11 +77,8 @@ impl PolicyArgs {
             .max_run_time(self.timeout)
             .max_stdout_bytes(self.max_output)
             .max_stderr_bytes(self.max_output);
-        let mut builder = Sandbox::builder(engine).limits(limits);
-        for (name, value) in &self.env {
-            builder = builder.env(name, value);
-        }
-        Ok(builder.build()?)
+        let builder = Sandbox::builder(engine).limits(limits);
+        Ok(self.permissions.grant(builder)?.build()?)
     }
 }
 

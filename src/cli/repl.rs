@@ -11,11 +11,26 @@ use isolet::{Cell, Outcome, Sandbox, SessionState, Stdin, Termination};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use super::permissions::PermissionArgs;
+use super::terminal::Printer;
 use super::{PolicyArgs, engine, exit, run};
 
-pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let sandbox = args.sandbox(&engine(assets)?)?;
+#[derive(clap::Args)]
+pub(super) struct ReplArgs {
+    /// Pass output to a terminal as it is, with what may command it
+    #[arg(long)]
+    raw: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let mut printer = Printer::new(args.raw);
+    let sandbox = args.policy.sandbox(&engine(assets)?)?;
+    let permissions = &args.policy.permissions;
     let mut session = Session::new(&sandbox)?;
+    let packages = permissions.packages("")?;
+    let mut files = permissions.prepare(&mut session, &packages)?;
     let interrupt = std::sync::Arc::new(std::sync::Mutex::new(session.interrupt_handle()));
     let current = std::sync::Arc::clone(&interrupt);
     ctrlc::set_handler(move || {
@@ -39,25 +54,30 @@ pub(super) fn repl(args: &PolicyArgs, assets: Option<&Path>) -> Result<ExitCode>
         };
         let stdin = Stdin::from_reader(io::stdin());
         let cell = Cell::new(code).name("<stdin>").interactive().stdin(stdin);
-        let execution = run::stream(&mut session, cell)?;
+        let execution = run::stream(&mut session, cell, &mut printer)?;
+        PermissionArgs::write_back(&mut session, &mut files)?;
         match execution.outcome() {
             Outcome::Completed(_) => match execution.repr() {
-                Some(repr) if repr != "None" => writeln!(io::stdout(), "{repr}")?,
+                Some(repr) if repr != "None" => {
+                    writeln!(io::stdout(), "{}", printer.for_stdout(repr))?;
+                }
                 _ => {}
             },
             Outcome::Terminated(Termination::Interrupted) => {
                 writeln!(io::stderr(), "KeyboardInterrupt")?;
             }
             Outcome::Exited(_) => break exit::status(&execution),
-            _ => run::show_outcome(&execution)?,
+            _ => run::show_outcome(&execution, &printer)?,
         }
         if session.state() != SessionState::Ready {
             session = replace(&sandbox)?;
+            files = permissions.prepare(&mut session, &packages)?;
             if let Ok(mut handle) = interrupt.lock() {
                 *handle = session.interrupt_handle();
             }
         }
     };
+    permissions.export(&mut session)?;
     if let Some(history) = &history {
         // A history that cannot be kept is no reason to fail.
         let _ = editor.save_history(history);

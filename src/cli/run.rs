@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome, OutputChunk, Stdin, Stream};
+use isolet::{Cell, Execution, Outcome, Stdin};
 
+use super::permissions::PermissionArgs;
+use super::terminal::Printer;
 use super::{PolicyArgs, engine, exit, report};
 
 #[derive(clap::Args)]
@@ -22,51 +24,69 @@ pub(super) struct RunArgs {
     /// Print one JSON object with everything about the run instead of its output
     #[arg(long)]
     json: bool,
+    /// Pass output to a terminal as it is, with what may command it
+    #[arg(long)]
+    raw: bool,
     #[command(flatten)]
     policy: PolicyArgs,
 }
 
 pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let cell = cell(args.file, args.code, args.args)?.program();
+    let (code, cell) = cell(args.file, args.code, args.args)?;
+    let cell = cell.program();
+    let permissions = &args.policy.permissions;
+    let packages = permissions.packages(&code)?;
     let sandbox = args.policy.sandbox(&engine(assets)?)?;
     let mut session = Session::new(&sandbox)?;
     interrupt_on_ctrl_c(&session)?;
+    let mut files = permissions.prepare(&mut session, &packages)?;
     if args.json {
         let execution = session.run(cell)?;
+        PermissionArgs::write_back(&mut session, &mut files)?;
+        permissions.export(&mut session)?;
         let mut stdout = io::stdout().lock();
         serde_json::to_writer(&mut stdout, &report::RunReport::new(&execution))
             .map_err(io::Error::from)?;
         writeln!(stdout)?;
         return Ok(exit::status(&execution));
     }
-    let execution = stream(&mut session, cell)?;
-    show_outcome(&execution)?;
+    let mut printer = Printer::new(args.raw);
+    let execution = stream(&mut session, cell, &mut printer)?;
+    PermissionArgs::write_back(&mut session, &mut files)?;
+    permissions.export(&mut session)?;
+    show_outcome(&execution, &printer)?;
     Ok(exit::status(&execution))
 }
 
 /// Runs a cell and passes its output through as it comes.
-pub(super) fn stream(session: &mut Session, cell: Cell) -> Result<Execution> {
+pub(super) fn stream(
+    session: &mut Session,
+    cell: Cell,
+    printer: &mut Printer,
+) -> Result<Execution> {
     let mut failure = None;
     let interrupt = session.interrupt_handle();
     let execution = session.run_streaming(cell, |chunk| {
         if failure.is_none() {
-            failure = pass_through(&chunk).err();
+            failure = printer.print(&chunk).err();
             if failure.is_some() {
                 interrupt.interrupt();
             }
         }
     })?;
-    match failure {
+    match failure.or_else(|| printer.finish().err()) {
         None => Ok(execution),
         Some(error) => Err(error).context("cannot write the guest's output"),
     }
 }
 
 /// Tells on standard error how the run ended, if it ended badly.
-pub(super) fn show_outcome(execution: &Execution) -> io::Result<()> {
+pub(super) fn show_outcome(execution: &Execution, printer: &Printer) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     match execution.outcome() {
-        Outcome::Raised(exception) => write!(stderr, "{}", exception.traceback),
+        Outcome::Raised(exception) => {
+            stderr.write_all(printer.for_stderr(&exception.traceback).as_bytes())
+        }
         Outcome::Terminated(termination) => writeln!(stderr, "error: {termination}"),
         _ => Ok(()),
     }
@@ -87,22 +107,13 @@ fn interrupt_on_ctrl_c(session: &Session) -> Result<()> {
     ctrlc::set_handler(on_ctrl_c).context("cannot handle Ctrl-C")
 }
 
-fn pass_through(chunk: &OutputChunk) -> io::Result<()> {
-    fn write(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
-        stream.write_all(bytes)?;
-        stream.flush()
-    }
-    match chunk.stream {
-        Stream::Stderr => write(io::stderr().lock(), &chunk.bytes),
-        _ => write(io::stdout().lock(), &chunk.bytes),
-    }
-}
-
-fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result<Cell> {
+/// The code and the cell that runs it.
+fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result<(String, Cell)> {
     if let Some(code) = code {
         // With -c there is no file: whatever stands in its place is the first argument.
         let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
-        return Ok(Cell::new(code).name("<string>").argv(argv).stdin(inherited_stdin()));
+        let cell = Cell::new(code.as_str()).name("<string>").argv(argv);
+        return Ok((code, cell.stdin(inherited_stdin())));
     }
     match file.as_deref() {
         None if io::stdin().is_terminal() => {
@@ -112,13 +123,16 @@ fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
             let argv = ["-".to_owned()].into_iter().chain(rest);
-            Ok(Cell::new(text(bytes, "standard input")?).name("<stdin>").argv(argv))
+            let code = text(bytes, "standard input")?;
+            let cell = Cell::new(code.as_str()).name("<stdin>").argv(argv);
+            Ok((code, cell))
         }
         Some(path) => {
             let bytes = std::fs::read(path).with_context(|| format!("cannot read `{path}`"))?;
             let argv = [path.to_owned()].into_iter().chain(rest);
             let code = text(bytes, &format!("`{path}`"))?;
-            Ok(Cell::new(code).script(path).argv(argv).stdin(inherited_stdin()))
+            let cell = Cell::new(code.as_str()).script(path).argv(argv);
+            Ok((code, cell.stdin(inherited_stdin())))
         }
     }
 }

@@ -1,6 +1,52 @@
 //! Parsers for what people write on a command line.
 
+use std::net::IpAddr;
 use std::time::Duration;
+
+use isolet::{Mount, MountMode};
+
+/// A directory to mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MountArg {
+    pub(super) host: String,
+    pub(super) guest: String,
+    pub(super) mode: MountMode,
+}
+
+impl MountArg {
+    pub(super) fn open(&self) -> Result<Mount, isolet::Error> {
+        match self.mode {
+            MountMode::Overlay => Mount::overlay(&self.host),
+            MountMode::ReadWrite => Mount::read_write(&self.host),
+            _ => Mount::read_only(&self.host),
+        }
+    }
+}
+
+/// Reads `HOST:GUEST`, `HOST:GUEST:ro`, `HOST:GUEST:overlay` or `HOST:GUEST:rw`.
+pub(super) fn mount(text: &str) -> Result<MountArg, String> {
+    let (rest, mode) = match text.rsplit_once(':') {
+        Some((rest, "ro")) => (rest, MountMode::ReadOnly),
+        Some((rest, "overlay")) => (rest, MountMode::Overlay),
+        Some((rest, "rw")) => (rest, MountMode::ReadWrite),
+        _ => (text, MountMode::ReadOnly),
+    };
+    match rest.rsplit_once(':') {
+        Some((host, guest)) if !host.is_empty() && guest.starts_with('/') => {
+            Ok(MountArg { host: host.to_owned(), guest: guest.to_owned(), mode })
+        }
+        _ => {
+            Err(format!("`{text}` is not of the form HOST:/GUEST, or that with :ro, :overlay, :rw"))
+        }
+    }
+}
+
+/// Reads `NAME=ADDRESS`.
+pub(super) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
+    let (name, address) = assignment(text)?;
+    let address = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
+    Ok((name, address))
+}
 
 /// Reads a duration: `500ms`, `10s`, `2m 30s`, or a number of seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

@@ -33,7 +33,34 @@ deno_core::extension!(
         ops::run::op_isolet_reply,
         ops::run::op_isolet_exited,
         ops::run::op_isolet_interrupted,
+        ops::net::op_isolet_net_check,
+        ops::net::op_isolet_net_start,
+        ops::net::op_isolet_net_send,
+        ops::net::op_isolet_net_read,
+        ops::net::op_isolet_net_close,
+        ops::net::op_isolet_net_head,
+        ops::net::op_isolet_net_chunk,
         ops::net::op_isolet_fetch,
+        ops::file::op_isolet_mount_points,
+        ops::file::op_isolet_file_stat_at,
+        ops::file::op_isolet_file_stat,
+        ops::file::op_isolet_file_open,
+        ops::file::op_isolet_file_close,
+        ops::file::op_isolet_file_read,
+        ops::file::op_isolet_file_write,
+        ops::file::op_isolet_file_resize,
+        ops::file::op_isolet_file_resize_at,
+        ops::file::op_isolet_file_sync,
+        ops::file::op_isolet_file_list,
+        ops::file::op_isolet_file_make_directory,
+        ops::file::op_isolet_file_remove_directory,
+        ops::file::op_isolet_file_remove,
+        ops::file::op_isolet_file_rename,
+        ops::file::op_isolet_file_link,
+        ops::file::op_isolet_file_read_link,
+        ops::file::op_isolet_file_times,
+        ops::file::op_isolet_file_mode,
+        ops::tool::op_isolet_import,
         ops::tool::op_isolet_tool_call,
         ops::tool::op_isolet_tool_wait,
         ops::tool::op_isolet_tool_take,
@@ -47,23 +74,34 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 6] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 11] = [
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
     ("variables", include_str!("../../js/py/variables.py")),
     ("tools", include_str!("../../js/py/tools.py")),
+    ("exchange", include_str!("../../js/py/exchange.py")),
+    ("sockets", include_str!("../../js/py/sockets.py")),
+    ("clients", include_str!("../../js/py/clients.py")),
+    ("packages", include_str!("../../js/py/packages.py")),
+    ("files", include_str!("../../js/py/files.py")),
     ("session", include_str!("../../js/py/session.py")),
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 7] = [
+static MODULES: [ExtensionFileSource; 10] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
     ),
     ExtensionFileSource::new("ext:isolet/20_stdio.js", ascii_str_include!("../../js/20_stdio.js")),
+    ExtensionFileSource::new(
+        "ext:isolet/30_mounts.js",
+        ascii_str_include!("../../js/30_mounts.js"),
+    ),
+    ExtensionFileSource::new("ext:isolet/40_fetch.js", ascii_str_include!("../../js/40_fetch.js")),
     ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
+    ExtensionFileSource::new("ext:isolet/55_calls.js", ascii_str_include!("../../js/55_calls.js")),
     ExtensionFileSource::new(
         "ext:isolet/60_pyodide.js",
         ascii_str_include!("../../js/60_pyodide.js"),

@@ -13,13 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isolet_pyodide_assets::{Assets, Digest};
-use tokio::sync::mpsc;
 
 use super::extension::glue_sources;
 use super::isolate::{self, Parts, SharedWasm};
 use super::platform::v8_version;
 use crate::error::{Error, ErrorKind};
-use crate::host::SessionHost;
+use crate::waist::{Host, HostReply, HostRequest};
 
 const MAGIC: &[u8; 16] = b"isolet image 001";
 const PAGE: usize = 4096;
@@ -28,6 +27,22 @@ const PREFIX: &str = "image-";
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
     contents: Vec<u8>,
+}
+
+/// The host of an interpreter that is booted for its memory: it has nothing to give.
+struct ImageHost;
+
+impl Host for ImageHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        match request {
+            HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
+            HostRequest::Entropy(bytes) => match getrandom::fill(bytes) {
+                Ok(()) => HostReply::Done,
+                Err(error) => HostReply::Failed(format!("the system gave no entropy: {error}")),
+            },
+            _ => HostReply::Done,
+        }
+    }
 }
 
 /// What to do about an image file that is there and not as it should be.
@@ -104,11 +119,10 @@ impl Image {
             (Some(Err(error)), Damaged::Refuse) => return Err(error),
             (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
-        let (nobody, _) = mpsc::unbounded_channel();
         let parts = Parts {
             assets: assets.clone(),
             wasm: Arc::clone(wasm),
-            host: Arc::new(SessionHost::new(nobody, 0)),
+            host: Arc::new(ImageHost),
             max_value_bytes: 0,
         };
         let saved = isolate::capture_memory(parts)?;

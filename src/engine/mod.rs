@@ -91,6 +91,11 @@ impl Engine {
         self.0.image.path()
     }
 
+    /// What Pyodide's distribution says about packages.
+    pub(crate) fn lock_json(&self) -> &Arc<[u8]> {
+        self.0.assets.lock_json()
+    }
+
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_value_bytes: u64) -> Result<Link, Error> {
         let Inner { assets, wasm, image, .. } = &*self.0;

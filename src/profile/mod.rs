@@ -2,6 +2,7 @@
 //!
 //! Nothing here can do what the crate's users could not.
 
+pub mod copied_files;
 mod json;
 pub mod python_executor;
 pub mod python_interpreter;

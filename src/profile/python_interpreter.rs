@@ -13,10 +13,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::copied_files::CopiedFiles;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Execution, Outcome, PyException};
 use crate::limits::Limits;
+use crate::permissions::Permissions;
 use crate::sandbox::Sandbox;
 use crate::session::{Session, SessionState};
 use crate::tool::{Param, Tool};
@@ -26,15 +28,16 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InterpreterOptions {
-    /// Files of the host to read. Not in force yet: nothing can be read.
+    /// Files of the host that the code gets copies of, at `/sandbox/NAME`.
     pub enable_read_paths: Vec<PathBuf>,
-    /// Files of the host to read and write. Not in force yet: nothing can be written.
+    /// The same, and changes are written back. One that is not there is made.
     pub enable_write_paths: Vec<PathBuf>,
-    /// Variables of the host's environment. Not in force yet: none is seen.
+    /// Variables of the host's environment that the code may see.
     pub enable_env_vars: Vec<String>,
-    /// Hosts to connect to. Not in force yet: none can be reached.
+    /// Hosts to connect to: rules as [`Permissions::allow_net`] takes them.
     pub enable_network_access: Vec<String>,
-    /// Whether files to write are written back after each execution. By default they are.
+    /// Whether files to write are written back after each execution that ends with the session
+    /// alive. By default they are.
     pub sync_files: bool,
     /// Functions of the host that the code may call.
     pub tools: Vec<Tool>,
@@ -56,6 +59,19 @@ impl Default for InterpreterOptions {
             output_fields: vec![Param::new("output")],
             limits: Limits::default(),
         }
+    }
+}
+
+impl InterpreterOptions {
+    fn permissions(&self) -> Result<Permissions, Error> {
+        let mut permissions = Permissions::none();
+        for rule in &self.enable_network_access {
+            permissions = permissions.allow_net(rule)?;
+        }
+        for name in &self.enable_env_vars {
+            permissions = permissions.allow_env(name)?;
+        }
+        Ok(permissions)
     }
 }
 
@@ -119,6 +135,7 @@ pub struct PythonInterpreter {
     engine: Engine,
     options: InterpreterOptions,
     session: Option<Session>,
+    files: CopiedFiles,
     ended: bool,
 }
 
@@ -126,7 +143,8 @@ impl PythonInterpreter {
     /// Makes an interpreter; nothing runs yet.
     #[must_use]
     pub fn new(engine: &Engine, options: InterpreterOptions) -> Self {
-        Self { engine: engine.clone(), options, session: None, ended: false }
+        let files = CopiedFiles::default();
+        Self { engine: engine.clone(), options, session: None, files, ended: false }
     }
 
     /// Starts the session, if it has not been started. The first [`execute`](Self::execute) does.
@@ -150,7 +168,8 @@ impl PythonInterpreter {
         code: &str,
         variables: impl IntoIterator<Item = (N, Value)>,
     ) -> Result<Output, InterpreterError> {
-        let session = self.started().await?;
+        self.started().await?;
+        let session = self.session.as_mut().ok_or_else(missing)?;
         let variables: Vec<(String, Value)> =
             variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
         if !variables.is_empty() {
@@ -159,8 +178,32 @@ impl PythonInterpreter {
         let execution = session.run(dedented(code)).await?;
         if session.state() != SessionState::Ready {
             self.ended = true;
+        } else if self.options.sync_files {
+            self.files.copy_out(session).await?;
         }
         output(&execution, is_quiet(code))
+    }
+
+    /// Writes a file of the code's, as [`Files::put`](crate::Files::put) does.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpreterError::Interpreter`] if it cannot be written; the session goes on.
+    pub async fn put_file(
+        &mut self,
+        path: &str,
+        contents: impl Into<Vec<u8>>,
+    ) -> Result<(), InterpreterError> {
+        Ok(self.started().await?.files().put(path, contents).await?)
+    }
+
+    /// Reads a file of the code's, as [`Files::get`](crate::Files::get) does.
+    ///
+    /// # Errors
+    ///
+    /// [`InterpreterError::Interpreter`] if it cannot be read; the session goes on.
+    pub async fn get_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, InterpreterError> {
+        Ok(self.started().await?.files().get(path).await?)
     }
 
     /// Allows the code these tools and these fields of `SUBMIT`, in addition to what it may call or
@@ -207,15 +250,23 @@ impl PythonInterpreter {
             let InterpreterOptions { tools, output_fields, limits, .. } = &self.options;
             let mut builder = Sandbox::builder(&self.engine)
                 .limits(limits.clone())
+                .permissions(self.options.permissions()?)
                 .submit(output_fields.iter().cloned());
             for tool in tools {
                 builder = builder.tool(tool.clone());
             }
-            self.session = Some(builder.build()?.session().await?);
+            let mut session = builder.build()?.session().await?;
+            let InterpreterOptions { enable_read_paths, enable_write_paths, .. } = &self.options;
+            self.files = CopiedFiles::new(enable_read_paths.clone(), enable_write_paths.clone())?;
+            self.files.copy_in(&mut session).await?;
+            self.session = Some(session);
         }
-        let missing = || Error::new(ErrorKind::Closed, "the session is gone");
         Ok(self.session.as_mut().ok_or_else(missing)?)
     }
+}
+
+fn missing() -> Error {
+    Error::new(ErrorKind::Closed, "the session is gone")
 }
 
 fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError> {

@@ -20,11 +20,13 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use super::copied_files::CopiedFiles;
 use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Execution, Outcome, Termination};
 use crate::limits::Limits;
+use crate::permissions::{Permissions, env};
 use crate::sandbox::Sandbox;
 use crate::session::{Session, SessionState};
 use crate::value::Value;
@@ -32,13 +34,14 @@ use crate::value::Value;
 /// The longest timeout that a run can have.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// What code may reach: nothing, everything, or what is listed.
+/// What code may reach: nothing, what the original calls everything, or what is listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Nothing.
     #[default]
     Denied,
-    /// Everything.
+    /// Of the network, this machine (`localhost` and `127.0.0.1`) and nothing else; of the
+    /// environment, every variable.
     All,
     /// These names.
     Only(Vec<String>),
@@ -56,18 +59,18 @@ impl From<Vec<String>> for Access {
     }
 }
 
-/// What the code may do. **The permissions are not in force yet**: whatever they say, everything is
-/// denied.
+/// What the code may do.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// Hosts that the code may connect to.
+    /// Hosts that the code may connect to: rules as [`Permissions::allow_net`] takes them.
     pub enable_network_access: Access,
     /// Variables of the host's environment that the code may see.
     pub enable_env_vars: Access,
-    /// Files of the host that the code may read.
+    /// Files of the host that the code gets copies of, at `/sandbox/NAME`.
     pub enable_read_paths: Vec<PathBuf>,
-    /// Files of the host that the code may write.
+    /// The same, and changes are written back after each run that the session survives. One that is
+    /// not there is made.
     pub enable_write_paths: Vec<PathBuf>,
     /// Longest standard output and standard error of a result, in characters (Unicode scalar
     /// values); 0 for no such limit. A longer one is cut and ends in `... [truncated 5 chars]`.
@@ -89,6 +92,29 @@ impl Default for SandboxOptions {
             enable_write_paths: Vec::new(),
             max_output_chars: 32_768,
         }
+    }
+}
+
+impl SandboxOptions {
+    fn permissions(&self) -> Result<Permissions, Error> {
+        let mut permissions = Permissions::none();
+        let rules = match &self.enable_network_access {
+            Access::Denied => &[][..],
+            Access::All => &["localhost".to_owned(), "127.0.0.1".to_owned()],
+            Access::Only(rules) => rules,
+        };
+        for rule in rules {
+            permissions = permissions.allow_net(rule)?;
+        }
+        let names = match &self.enable_env_vars {
+            Access::Denied => Vec::new(),
+            Access::All => env::names(),
+            Access::Only(names) => names.clone(),
+        };
+        for name in names {
+            permissions = permissions.allow_env(&name)?;
+        }
+        Ok(permissions)
     }
 }
 
@@ -131,13 +157,15 @@ pub struct SandboxedExecutor {
     engine: Engine,
     options: SandboxOptions,
     session: Option<Session>,
+    files: CopiedFiles,
 }
 
 impl SandboxedExecutor {
     /// Makes an executor. The first run starts its session.
     #[must_use]
     pub fn new(engine: &Engine, options: SandboxOptions) -> Self {
-        Self { engine: engine.clone(), options, session: None }
+        let files = CopiedFiles::default();
+        Self { engine: engine.clone(), options, session: None, files }
     }
 
     /// Returns what the code may do.
@@ -178,7 +206,9 @@ impl SandboxedExecutor {
         let limit = self.options.max_output_chars;
         let variables: Vec<(String, Value)> =
             variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let session = self.session().await?;
+        self.start().await?;
+        let missing = || Error::new(ErrorKind::Closed, "the session is gone");
+        let session = self.session.as_mut().ok_or_else(missing)?;
         if !variables.is_empty() {
             // A guest that has rewritten its own side might never take them.
             let (alarm, _armed) = alarm(timeout)?;
@@ -192,26 +222,35 @@ impl SandboxedExecutor {
             }
         }
         let execution = session.run(Cell::new(code).max_run_time(timeout)).await?;
+        if session.state() == SessionState::Ready {
+            self.files.copy_out(session).await?;
+        }
         let failure = failure(&execution, timeout);
         let value = value_text(&execution).filter(|_| failure.is_none());
         let stdout = with_line(execution.stdout(), value);
         Ok(result(&stdout, execution.stderr(), failure, started.elapsed(), limit))
     }
 
-    async fn session(&mut self) -> Result<&mut Session, Error> {
-        let usable = |session: &Session| session.state() == SessionState::Ready;
-        let session = if let Some(session) = self.session.take().filter(usable) {
-            session
-        } else {
-            // Twice what characters can take: the middle is what a session drops.
-            let bytes = self.options.max_output_chars.saturating_mul(8) as u64;
-            let limits = Limits::default()
-                .max_run_time(LONGEST)
-                .max_stdout_bytes(bytes.max(Limits::DEFAULT_STDOUT_BYTES))
-                .max_stderr_bytes(bytes.max(Limits::DEFAULT_STDERR_BYTES));
-            Sandbox::builder(&self.engine).limits(limits).build()?.session().await?
-        };
-        Ok(self.session.insert(session))
+    /// Starts a session unless there is a usable one.
+    async fn start(&mut self) -> Result<(), Error> {
+        if self.session.as_ref().is_some_and(|session| session.state() == SessionState::Ready) {
+            return Ok(());
+        }
+        self.session = None;
+        // Twice what characters can take: the middle is what a session drops.
+        let bytes = self.options.max_output_chars.saturating_mul(8) as u64;
+        let limits = Limits::default()
+            .max_run_time(LONGEST)
+            .max_stdout_bytes(bytes.max(Limits::DEFAULT_STDOUT_BYTES))
+            .max_stderr_bytes(bytes.max(Limits::DEFAULT_STDERR_BYTES));
+        let builder = Sandbox::builder(&self.engine).limits(limits);
+        let sandbox = builder.permissions(self.options.permissions()?).build()?;
+        let mut session = sandbox.session().await?;
+        let SandboxOptions { enable_read_paths, enable_write_paths, .. } = &self.options;
+        self.files = CopiedFiles::new(enable_read_paths.clone(), enable_write_paths.clone())?;
+        self.files.copy_in(&mut session).await?;
+        self.session = Some(session);
+        Ok(())
     }
 }
 

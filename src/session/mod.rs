@@ -1,15 +1,19 @@
 //! A session: one interpreter, and the runs in it.
 
+mod files;
 mod handle;
+mod packages;
 mod run;
 mod shared;
 mod state;
 mod variables;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 
+pub use files::{FileEntry, Files};
 pub use handle::{InterruptHandle, SessionHandle};
 use shared::Shared;
 pub use state::SessionState;
@@ -18,6 +22,7 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::host::SessionHost;
+use crate::packages::LoadedPackage;
 use crate::sandbox::Sandbox;
 use crate::stream::RunStream;
 use crate::tool::{Param, Tool, ToolSpec};
@@ -37,11 +42,15 @@ pub struct Session {
 impl Session {
     /// Starts a fresh interpreter under the sandbox's policy.
     pub(crate) async fn start(sandbox: Sandbox) -> Result<Self, Error> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let limits = sandbox.limits().clone();
         let (events, calls) = mpsc::unbounded_channel();
-        let host = Arc::new(SessionHost::new(events, limits.value_bytes()));
+        let host = Arc::new(SessionHost::new(&sandbox, id, events));
         let link = sandbox.engine().spawn(Arc::clone(&host) as _, limits.value_bytes())?;
-        let session = Self { shared: Arc::new(Shared::new(link, host, calls, limits)), sandbox };
+        host.connect(&link.messages);
+        let shared = Arc::new(Shared::new(id, link, host, calls, limits));
+        let session = Self { shared, sandbox };
         session.shared.start(session.sandbox.env().to_vec()).await?;
         let (tools, submit) = session.sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
@@ -140,6 +149,31 @@ impl Session {
     /// As [`run`](Self::run).
     pub async fn delete(&mut self, name: &str) -> Result<bool, Error> {
         self.shared.delete(name).await
+    }
+
+    /// The guest's files, to put some there and to get what it wrote.
+    pub fn files(&mut self) -> Files<'_> {
+        Files::new(self)
+    }
+
+    /// Loads packages, with all that they require, and returns those that were not there before.
+    ///
+    /// Each is `NAME`, or has a version as in `NAME==2.1`. The host resolves and fetches them, from
+    /// the directories of [`Permissions::wheels`](crate::Permissions::wheels), its cache, or the
+    /// index that `pip` is configured for; only wheels, each of which has to have the sha256 that
+    /// the index gave. The guest sees them as read-only files, and WebAssembly in them may be
+    /// compiled. This needs no permission: it is the owner who asks.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if one cannot be had; none is loaded
+    /// then, and the session lives on. Otherwise as [`run`](Self::run).
+    pub async fn load_packages<S: AsRef<str>>(
+        &mut self,
+        requirements: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        let requirements = requirements.into_iter().map(|one| one.as_ref().to_owned());
+        self.shared.load_packages(requirements.collect()).await
     }
 
     /// Starts over with a fresh interpreter under the same policy.

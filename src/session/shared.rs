@@ -2,7 +2,6 @@
 //! carried out over it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -70,15 +69,15 @@ pub(super) enum Ending {
 
 impl Shared {
     pub(super) fn new(
+        id: u64,
         link: Link,
         host: Arc<SessionHost>,
         calls: mpsc::UnboundedReceiver<CallEvent>,
         limits: Limits,
     ) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
         let Link { messages, replies, control } = link;
         Self {
-            id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            id,
             host,
             limits,
             control,
@@ -132,7 +131,8 @@ impl Shared {
     /// Makes the restored interpreter this session's own.
     pub(super) async fn start(&self, env: Vec<(String, String)>) -> Result<(), Error> {
         let mut driver = self.driver.lock().await;
-        self.send(Message::Command(Command::Start { env }));
+        let has_packages = self.host.packages().any_allowed();
+        self.send(Message::Command(Command::Start { env, has_packages }));
         match driver.replies.recv().await {
             Some(Reply::Done { .. }) => Ok(()),
             Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),

@@ -69,11 +69,12 @@ impl Shared {
     }
 }
 
-fn unusable(message: String) -> Error {
+pub(super) fn unusable(message: String) -> Error {
     Error::new(ErrorKind::Value, message).with_session_alive()
 }
 
-fn completed(report: &Report, failure: &str) -> Result<(), Error> {
+/// An error unless the guest has done what it was told to.
+pub(super) fn completed(report: &Report, failure: &str) -> Result<(), Error> {
     match &report.status {
         Status::Raised(exception) => Err(unusable(format!("{failure}: {exception}"))),
         Status::Completed | Status::Exited(..) => Ok(()),

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::calls::{Call, CallEvent};
 use super::spec::{Check, Default, ToolSpec};
 use super::{Tool, ToolError};
+use crate::audit::{Access, AuditLog};
 use crate::value::{Value, marshal};
 
 /// What a session's guest may call, and what it has called.
@@ -19,6 +20,7 @@ pub(crate) struct ToolHost {
     events: mpsc::UnboundedSender<CallEvent>,
     calls_of_run: AtomicU64,
     max_value_bytes: u64,
+    audit: AuditLog,
 }
 
 struct Entry {
@@ -27,7 +29,11 @@ struct Entry {
 }
 
 impl ToolHost {
-    pub(crate) fn new(events: mpsc::UnboundedSender<CallEvent>, max_value_bytes: u64) -> Self {
+    pub(crate) fn new(
+        events: mpsc::UnboundedSender<CallEvent>,
+        max_value_bytes: u64,
+        audit: AuditLog,
+    ) -> Self {
         Self {
             tools: Mutex::default(),
             submit: Mutex::default(),
@@ -35,6 +41,7 @@ impl ToolHost {
             events,
             calls_of_run: AtomicU64::new(0),
             max_value_bytes,
+            audit,
         }
     }
 
@@ -62,6 +69,14 @@ impl ToolHost {
 
     /// Has a call started whose arguments are acceptable.
     pub(crate) fn call(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
+        let started = self.start(id, name, arguments);
+        let reason =
+            started.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
+        self.audit.tell(started.is_ok(), reason, || Access::Tool { name: shown(name) });
+        started
+    }
+
+    fn start(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         let unknown = || ToolError::new("NameError", format!("there is no host function '{name}'"));
         let spec = Arc::clone(&lock(&self.tools).get(name).ok_or_else(unknown)?.tool.spec);
         let arguments = bind(&spec, self.decode(name, arguments)?)?;
@@ -113,6 +128,12 @@ impl ToolHost {
             )
         })
     }
+}
+
+/// A name that a guest gave, as far as anybody wants to see it.
+fn shown(name: &str) -> String {
+    const SHOWN: usize = 100;
+    name.chars().take(SHOWN).collect()
 }
 
 /// The arguments by name, complete, checked and in the order of the parameters.

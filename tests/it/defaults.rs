@@ -3,7 +3,7 @@
 //! A green run says that the plain ways out of Python and JavaScript are closed; it says nothing of bugs
 //! in V8.
 
-use isolet::{Limits, Value};
+use isolet::{Limits, Permissions, Value};
 
 use crate::util::{Scratch, builder, command, eval, exec, isolet, raised, sandbox, session};
 
@@ -15,7 +15,8 @@ async fn the_environment_is_home_and_what_was_given() {
     let code = "import os\ndict(os.environ)";
     let home = || (Value::from("HOME"), Value::from("/home/user"));
     assert_eq!(eval(&mut plain, code).await, Value::Dict(vec![home()]));
-    let sandbox = builder().env("A", "1").env("B", "é=").env("A", "2").build().unwrap();
+    let permissions = Permissions::none().env("A", "1").env("B", "é=").env("A", "2");
+    let sandbox = builder().permissions(permissions).build().unwrap();
     let mut given = sandbox.session().await.unwrap();
     let environ = eval(&mut given, code).await;
     assert_eq!(environ.get("A"), Some(&Value::from("2")));

@@ -121,6 +121,7 @@ modules! {
     errors: "test_errors"
     hostile: "test_hostile"
     large: "test_large"
+    permissions: "test_permissions"
     protocol: "test_protocol"
     rlm_like: "test_rlm_like"
     rlm_real: "test_rlm_real"

@@ -1,6 +1,5 @@
 //! The MCP server's executor: `profile::sandboxed_executor`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use isolet::profile::sandboxed_executor::{
@@ -9,7 +8,8 @@ use isolet::profile::sandboxed_executor::{
 use isolet::{ErrorKind, Value};
 use serde_json::json;
 
-use crate::util::engine;
+use crate::server::Server;
+use crate::util::{Scratch, engine};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(1500);
@@ -249,16 +249,27 @@ async fn an_abandoned_run_leaves_the_executor_usable() {
 }
 
 #[tokio::test]
-async fn permissions_are_carried_but_not_in_force() {
+async fn permissions_are_in_force_and_nothing_else_is() {
+    let scratch = Scratch::new("sandboxed-executor");
+    let server = Server::with_text("inside");
     let mut options = SandboxOptions::default();
     options.enable_network_access = true.into();
     options.enable_env_vars = vec!["PATH".to_owned()].into();
-    options.enable_read_paths = vec![PathBuf::from("/etc")];
-    options.enable_write_paths = vec![PathBuf::from("/var")];
+    options.enable_read_paths = vec![scratch.file("in.txt", "read").into()];
+    options.enable_write_paths = vec![scratch.path().join("out.txt")];
     let mut executor = SandboxedExecutor::new(engine(), options);
     assert_eq!(executor.options().enable_network_access, Access::All);
-    let code = "import os; [os.path.exists('/etc'), os.path.exists('/var'), 'PATH' in os.environ]";
-    assert_eq!(run(&mut executor, code).await.stdout, "[False, False, False]");
+    let code = format!(
+        "import os, urllib.request\nopen('/sandbox/out.txt', 'w').write('written')\n\
+         [open('/sandbox/in.txt').read(), 'PATH' in os.environ, 'HOME' in os.environ, len(os.environ), \
+         os.path.exists('/etc'), urllib.request.urlopen({:?}).read()]",
+        server.url("/")
+    );
+    let result = run(&mut executor, &code).await;
+    assert_eq!(result.stdout, "['read', True, True, 2, False, b'inside']", "{result:?}");
+    assert_eq!(std::fs::read_to_string(scratch.path().join("out.txt")).unwrap(), "written");
+    let refused = run(&mut executor, "urllib.request.urlopen('http://example.com/')").await;
+    assert_eq!(refused.diagnostics.unwrap().error_type, "PermissionError");
 }
 
 #[test]

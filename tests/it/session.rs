@@ -1,6 +1,6 @@
 //! One session: its state lasts from run to run, and is nobody else's.
 
-use isolet::{Cell, ErrorKind, Outcome, Value};
+use isolet::{Cell, ErrorKind, Outcome, Permissions, Value};
 
 use crate::util::{builder, eval, exec, raised, run, session};
 
@@ -192,9 +192,9 @@ async fn a_sandbox_refuses_a_policy_that_makes_no_sense() {
     let limits = isolet::Limits::default().max_run_time(std::time::Duration::ZERO);
     let refused = [
         builder().limits(limits),
-        builder().env("", "x"),
-        builder().env("A=B", "x"),
-        builder().env("A", "x\0"),
+        builder().permissions(Permissions::none().env("", "x")),
+        builder().permissions(Permissions::none().env("A=B", "x")),
+        builder().permissions(Permissions::none().env("A", "x\0")),
     ];
     for builder in refused {
         assert_eq!(builder.build().unwrap_err().kind(), ErrorKind::Config);

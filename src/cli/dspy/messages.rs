@@ -40,6 +40,7 @@ pub(super) struct Params {
     pub(super) name: String,
     pub(super) value: String,
     pub(super) host_path: String,
+    pub(super) virtual_path: String,
     pub(super) tools: Vec<ToolEntry>,
     pub(super) outputs: Vec<FieldEntry>,
 }

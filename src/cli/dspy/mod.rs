@@ -3,6 +3,7 @@
 
 mod bridge;
 mod channel;
+mod files;
 mod json;
 mod messages;
 mod runner;
@@ -17,22 +18,23 @@ use isolet::profile::python_interpreter::{InterpreterOptions, PythonInterpreter}
 
 use super::{engine, units};
 use channel::Channel;
+use files::AllowedFiles;
 use runner::Runner;
 
 /// The largest variable, tool argument, result or output. DSPy itself has no limit; JSON text of it
 /// crosses several times, and the guest's memory ends at 4 GiB.
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 
-/// What DSPy's options say the code may do. Nothing of it is in force yet: all is denied.
+/// What DSPy's options say the code may do.
 #[derive(clap::Args)]
 pub(super) struct DspyArgs {
     /// Longest wall-clock time of one execution, calls of tools included; past it the session ends
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
-    /// File that the code may read, at /sandbox/NAME; repeatable, or comma-separated
+    /// File that the client may have copied to the code; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(super) allow_read: Vec<PathBuf>,
-    /// File that the code may read and write, at /sandbox/NAME; repeatable, or comma-separated
+    /// File that it may have written back besides; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(super) allow_write: Vec<PathBuf>,
     /// Variable of the environment that the code may see; repeatable, or comma-separated
@@ -50,17 +52,16 @@ pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
         .max_value_bytes(MAX_VALUE_BYTES)
         .max_stdout_bytes(MAX_VALUE_BYTES);
     let mut options = InterpreterOptions::default();
-    options.enable_read_paths = args.allow_read;
-    options.enable_write_paths = args.allow_write;
     options.enable_env_vars = args.allow_env;
     options.enable_network_access = args.allow_net;
     options.limits = limits;
+    let files = AllowedFiles::new(args.allow_read, args.allow_write);
     let interpreter = PythonInterpreter::new(&engine(assets)?, options);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the event loop cannot start")?;
     let (channel, requests) = Channel::open().context("the reader thread cannot start")?;
-    runtime.block_on(Runner::new(interpreter, channel).serve(requests))?;
+    runtime.block_on(Runner::new(interpreter, files, channel).serve(requests))?;
     Ok(ExitCode::SUCCESS)
 }

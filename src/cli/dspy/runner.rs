@@ -1,6 +1,6 @@
 //! Carries out the client's requests, in their order.
 
-use std::io;
+use std::io::{self, Write};
 
 use isolet::Value;
 use isolet::profile::python_interpreter::{InterpreterError, PythonInterpreter};
@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::bridge;
 use super::channel::{self, Channel, Request};
+use super::files::AllowedFiles;
 use super::messages::{self, Incoming, Params, ToolEntry};
 
 const INJECT: &str = include_str!("inject.py");
@@ -15,12 +16,17 @@ const INJECT: &str = include_str!("inject.py");
 /// One session and the client that it belongs to.
 pub(super) struct Runner {
     interpreter: PythonInterpreter,
+    files: AllowedFiles,
     channel: Channel,
 }
 
 impl Runner {
-    pub(super) fn new(interpreter: PythonInterpreter, channel: Channel) -> Self {
-        Self { interpreter, channel }
+    pub(super) fn new(
+        interpreter: PythonInterpreter,
+        files: AllowedFiles,
+        channel: Channel,
+    ) -> Self {
+        Self { interpreter, files, channel }
     }
 
     /// Serves until `shutdown`, or until the client is gone.
@@ -68,16 +74,11 @@ impl Runner {
             "execute" => self.execute(id, &params.code).await,
             "register" => self.register(id, params).await,
             "inject_var" => self.inject(id, params).await,
-            "mount_file" => messages::error(
-                id,
-                messages::RUNTIME_ERROR,
-                format!(
-                    "Failed to mount file: access to `{}` is not allowed, files of the host cannot \
-                     be allowed yet",
-                    params.host_path.escape_debug()
-                ),
-            ),
-            "sync_file" => return None,
+            "mount_file" => self.mount(id, params).await,
+            "sync_file" => {
+                self.sync(params).await;
+                return None;
+            }
             other => {
                 let text = format!("Method not found: {other}");
                 messages::error(id, messages::METHOD_NOT_FOUND, text)
@@ -90,6 +91,45 @@ impl Runner {
         match self.interpreter.execute(code, NOTHING).await {
             Ok(output) => messages::output(id, output),
             Err(error) => messages::failure(id, error),
+        }
+    }
+
+    /// Copies a file of the host to the code.
+    async fn mount(&mut self, id: Value, params: Params) -> String {
+        let Params { host_path, virtual_path, .. } = params;
+        let guest = if virtual_path.is_empty() { &host_path } else { &virtual_path };
+        let mounted = match self.files.read(&host_path) {
+            Ok(contents) => {
+                self.interpreter.put_file(guest, contents).await.map_err(|error| error.to_string())
+            }
+            Err(reason) => Err(reason),
+        };
+        match mounted {
+            Ok(()) => {
+                let mounted = Value::from(guest.as_str());
+                messages::result(id, Value::Dict(vec![("mounted".into(), mounted)]))
+            }
+            Err(reason) => {
+                let text = format!("Failed to mount file: {reason}");
+                messages::error(id, messages::RUNTIME_ERROR, text)
+            }
+        }
+    }
+
+    /// Writes a file of the code's back to the host. Nobody waits for an answer, so a failure is
+    /// told to whoever reads standard error.
+    async fn sync(&mut self, params: Params) {
+        let Params { host_path, virtual_path, .. } = params;
+        let host = if host_path.is_empty() { &virtual_path } else { &host_path };
+        let written = match self.interpreter.get_file(&virtual_path).await {
+            Ok(Some(contents)) => self.files.write(host, &contents),
+            // The code has removed it; the host's stays.
+            Ok(None) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(reason) = written {
+            // Without a standard error there is nobody to tell.
+            let _ = writeln!(io::stderr(), "isolet: a file was not written back: {reason}");
         }
     }
 

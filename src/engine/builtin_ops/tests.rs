@@ -13,7 +13,12 @@ mod golden;
 /// Runs `task` where isolates run.
 fn on_isolate_thread<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
-    platform::spawn(move || sender.send(task()).unwrap()).unwrap();
+    let in_event_loop = move || {
+        let event_loop = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let _entered = event_loop.as_ref().unwrap().enter();
+        sender.send(task()).unwrap();
+    };
+    platform::spawn(in_event_loop).unwrap();
     receiver.recv().unwrap()
 }
 

@@ -1,16 +1,183 @@
-//! The op for requests to the network.
+//! Ops for HTTP exchanges. Each begins with a call, as those of host functions do; its number is the
+//! number of the exchange, and what the guest asks of it is a call again.
 
-use deno_core::{OpState, op2};
+use deno_core::{OpState, ToJsBuffer, op2};
+use serde::Serialize;
 
 use super::OpError;
+use super::tool::answer_refusal;
 use crate::engine::isolate::State;
+use crate::frame;
+use crate::net::{Body, Redirect, Request};
+use crate::tool::ToolError;
+use crate::value::Value;
 use crate::waist::{HostReply, HostRequest};
 
-/// Asks the host to reach an address.
-#[op2(fast)]
-pub(crate) fn op_isolet_fetch(state: &OpState, #[string] address: &str) -> Result<(), OpError> {
-    match state.borrow::<State>().host.call(HostRequest::Fetch(address)) {
-        HostReply::Refused(error) => Err(OpError::Host(error.message().to_owned())),
-        _ => Err(OpError::Phase("the network")),
+/// Says why no request can go to a server; nothing if one may.
+#[op2]
+#[string]
+pub(crate) fn op_isolet_net_check(
+    state: &OpState,
+    #[string] host: &str,
+    #[smi] port: u32,
+) -> String {
+    match state.borrow::<State>().host.call(HostRequest::NetCheck { host, port }) {
+        HostReply::Refused(error) => error.message().to_owned(),
+        _ => String::new(),
     }
+}
+
+/// Starts an exchange that our Python glue describes; returns its number.
+#[op2(fast)]
+pub(crate) fn op_isolet_net_start(
+    state: &mut OpState,
+    #[buffer] request: &[u8],
+) -> Result<u32, OpError> {
+    let request = frame::decode_request(request);
+    start(state.borrow_mut(), request)
+}
+
+/// Starts an exchange that `fetch` describes; returns its number.
+#[op2]
+pub(crate) fn op_isolet_fetch(
+    state: &mut OpState,
+    #[string] method: String,
+    #[string] url: String,
+    #[serde] headers: Vec<(String, String)>,
+    #[buffer] body: Option<&[u8]>,
+    #[string] redirect: &str,
+) -> Result<u32, OpError> {
+    let redirect = match redirect {
+        "manual" => Redirect::Manual,
+        "error" => Redirect::Error,
+        _ => Redirect::Follow,
+    };
+    let headers = headers.into_iter().map(|(name, value)| (name, latin1(&value))).collect();
+    let body = body.map_or(Body::None, |bytes| Body::Bytes(bytes.to_vec()));
+    let request = Request { method, url, headers, body, redirect, decode: true, timeout: None };
+    start(state.borrow_mut(), Ok(request))
+}
+
+/// Gives the next piece of the body; an empty one ends it. Returns the number of the call, which is
+/// answered when there is room for more.
+#[op2(fast)]
+pub(crate) fn op_isolet_net_send(
+    state: &mut OpState,
+    #[smi] exchange: u32,
+    #[buffer] chunk: &[u8],
+) -> Result<u32, OpError> {
+    call(state.borrow_mut(), |call| HostRequest::NetSend { call, exchange, chunk })
+}
+
+/// Reads the body of the response; returns the number of the call, which is answered with at most
+/// `max` bytes, with none at the end.
+#[op2(fast)]
+pub(crate) fn op_isolet_net_read(
+    state: &mut OpState,
+    #[smi] exchange: u32,
+    #[smi] max: u32,
+) -> Result<u32, OpError> {
+    call(state.borrow_mut(), |call| HostRequest::NetRead { call, exchange, max })
+}
+
+/// Ends an exchange.
+#[op2(fast)]
+pub(crate) fn op_isolet_net_close(state: &mut OpState, #[smi] exchange: u32) {
+    let state = state.borrow_mut::<State>();
+    state.calls.cancel(exchange);
+    state.host.call(HostRequest::NetClose(exchange));
+}
+
+/// The head of a response, or an exception's class and message.
+#[derive(Default, Serialize)]
+pub(crate) struct Head {
+    error: Option<(String, String)>,
+    status: i64,
+    reason: String,
+    url: String,
+    redirected: bool,
+    headers: Vec<(String, String)>,
+}
+
+/// Takes the answer to the call that started an exchange.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_net_head(state: &mut OpState, #[smi] call: u32) -> Head {
+    match take(state.borrow_mut(), call) {
+        Ok(value) => {
+            let text =
+                |name| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let headers = value.get("headers").and_then(Value::as_list).unwrap_or_default();
+            Head {
+                error: None,
+                status: value.get("status").and_then(Value::as_i64).unwrap_or_default(),
+                reason: text("reason"),
+                url: text("url"),
+                redirected: value.get("redirected") == Some(&Value::Bool(true)),
+                headers: headers.iter().filter_map(header).collect(),
+            }
+        }
+        Err(error) => Head { error: Some(error), ..Head::default() },
+    }
+}
+
+/// Takes the answer to a read: an exception's class and message or nothing, and the bytes.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_net_chunk(
+    state: &mut OpState,
+    #[smi] call: u32,
+) -> (Option<(String, String)>, ToJsBuffer) {
+    match take(state.borrow_mut(), call) {
+        Ok(Value::Bytes(bytes)) => (None, bytes.into()),
+        Ok(_) => (None, Vec::new().into()),
+        Err(error) => (Some(error), Vec::new().into()),
+    }
+}
+
+fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpError> {
+    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    match request {
+        Ok(request) => {
+            answer_refusal(state, call, |state| {
+                state.host.call(HostRequest::NetStart { call, request })
+            })?;
+        }
+        Err(reason) => {
+            let error = Err(ToolError::new("ValueError", reason));
+            state.calls.answer(call, frame::encode_answer(error, state.max_value_bytes));
+        }
+    }
+    Ok(call)
+}
+
+fn call<'a>(
+    state: &mut State,
+    request: impl FnOnce(u32) -> HostRequest<'a>,
+) -> Result<u32, OpError> {
+    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    answer_refusal(state, call, |state| state.host.call(request(call)))?;
+    Ok(call)
+}
+
+fn take(state: &mut State, call: u32) -> Result<Value, (String, String)> {
+    let answer = state.calls.take(call);
+    let answer = answer.ok_or_else(|| ToolError::new("OSError", "the exchange is closed"));
+    answer
+        .and_then(|bytes| frame::decode_answer(&bytes))
+        .map_err(|error| (error.type_name().to_owned(), error.message().to_owned()))
+}
+
+fn header(pair: &Value) -> Option<(String, String)> {
+    match pair.as_list()? {
+        [Value::Str(name), Value::Bytes(value)] => {
+            Some((name.clone(), value.iter().copied().map(char::from).collect()))
+        }
+        _ => None,
+    }
+}
+
+/// A header's value as JavaScript has it, one character a byte; the host refuses what is not.
+fn latin1(text: &str) -> Vec<u8> {
+    text.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'\n')).collect()
 }

@@ -15,9 +15,11 @@ use crate::waist::{HostReply, HostRequest};
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_call(
     state: &mut OpState,
-    #[string] tool: &str,
+    #[buffer] tool: &[u8],
     #[buffer] arguments: &[u8],
 ) -> Result<u32, OpError> {
+    // No function has a name that is not UTF-8, so that none is called by one.
+    let tool = &*String::from_utf8_lossy(tool);
     let state = state.borrow_mut::<State>();
     let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| {
@@ -36,6 +38,18 @@ pub(crate) fn op_isolet_submit(
     let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit(fields)))?;
     state.calls.answer(call, frame::encode_answer(Ok(Value::None), state.max_value_bytes));
+    Ok(call)
+}
+
+/// Asks for the package that has a module and returns the number of the call.
+#[op2(fast)]
+pub(crate) fn op_isolet_import(
+    state: &mut OpState,
+    #[string] module: &str,
+) -> Result<u32, OpError> {
+    let state = state.borrow_mut::<State>();
+    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    answer_refusal(state, call, |state| state.host.call(HostRequest::Import { call, module }))?;
     Ok(call)
 }
 
@@ -81,7 +95,7 @@ pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
 }
 
 /// Makes an answer of what the host refuses at once.
-fn answer_refusal(
+pub(super) fn answer_refusal(
     state: &mut State,
     call: u32,
     ask: impl FnOnce(&State) -> HostReply,

@@ -1,0 +1,49 @@
+// Carries Python's calls of JavaScript functions by the built-ins as they were at the start.
+// Pyodide looks `apply` and `push` up at each call, where guest code may have put others: one that
+// turns a call of a host function into a call of another.
+
+import { primordials } from "ext:core/mod.js";
+
+const {
+  ArrayPrototype,
+  ArrayPrototypePush,
+  ObjectGetOwnPropertyDescriptor,
+  ObjectGetPrototypeOf,
+  ObjectPrototype,
+  ReflectApply,
+  ReflectDefineProperty,
+  Uint8Array,
+  uncurryThis,
+} = primordials;
+
+const bufferOf = uncurryThis(
+  ObjectGetOwnPropertyDescriptor(WebAssembly.Memory.prototype, "buffer").get,
+);
+
+/** Whether an array's element is made by assigning to it: no prototype has a setter for it. */
+const isAssignable = (index) =>
+  !(index in ArrayPrototype) && ObjectGetPrototypeOf(ArrayPrototype) === ObjectPrototype;
+
+/** Replaces the imports through which WebAssembly collects arguments and calls a function. */
+export function hookCalls(Module, env) {
+  env.JsvFunction_CallBound = (func, receiver, args) => {
+    try {
+      return ReflectApply(func, receiver, args);
+    } catch (error) {
+      Module.handle_js_error(error);
+      return Module.error;
+    }
+  };
+  env.JsvArray_Push = (array, value) => {
+    const { length } = array;
+    if (isAssignable(length)) return ArrayPrototypePush(array, value);
+    const element = { __proto__: null, value, writable: true, enumerable: true, configurable: true };
+    ReflectDefineProperty(array, length, element);
+    return length + 1;
+  };
+}
+
+/** The bytes of a memory, or some of them. It may have grown since the last time. */
+export function bytesOf(memory, address, length) {
+  return new Uint8Array(bufferOf(memory), address, length);
+}

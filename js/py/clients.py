@@ -1,0 +1,171 @@
+"""Python's HTTP clients over the host's network: each is given the piece that it lacks here."""
+
+import ssl
+import sys
+from importlib.machinery import PathFinder
+
+import _isolet_exchange as exchange
+import _isolet_sockets as sockets
+
+PERMISSION = "PermissionError"
+
+
+def install():
+    """Prepares the clients that are loaded, and those that will be when they are."""
+    sockets.install()
+    ssl.SSLContext.wrap_socket = wrap_socket
+    sys.meta_path.insert(0, Patcher())
+    for name, patch in PATCHES.items():
+        if name in sys.modules:
+            patch(sys.modules[name])
+
+
+plain_wrap_socket = ssl.SSLContext.wrap_socket
+
+
+def wrap_socket(
+    self,
+    sock,
+    server_side=False,
+    do_handshake_on_connect=True,
+    suppress_ragged_eofs=True,
+    server_hostname=None,
+    session=None,
+):
+    if isinstance(sock, sockets.Socket):
+        return sockets.wrap(self, sock, server_side, server_hostname=server_hostname)
+    return plain_wrap_socket(self, sock, server_side, server_hostname=server_hostname)
+
+
+class Patcher:
+    """Finds the modules that need a patch, and has them patched when they have been loaded."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in PATCHES:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = PatchingLoader(spec.loader, PATCHES[name])
+        return spec
+
+
+class PatchingLoader:
+    """Loads a module as its own loader does, which the module has in the end."""
+
+    def __init__(self, loader, patch):
+        self.loader = loader
+        self.patch = patch
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.patch(module)
+
+
+def patch_urllib(module):
+    """A refusal is a PermissionError, not the URLError that every OSError becomes."""
+    do_open = module.AbstractHTTPHandler.do_open
+
+    def do_open_or_refuse(self, *args, **kwargs):
+        try:
+            return do_open(self, *args, **kwargs)
+        except module.URLError as error:
+            if isinstance(error.reason, PermissionError):
+                raise error.reason from None
+            raise
+
+    module.AbstractHTTPHandler.do_open = do_open_or_refuse
+
+
+def patch_urllib3(module):
+    """urllib3 would use a browser's `fetch`; with its own connections it can do more."""
+    module.inject_into_urllib3 = lambda: None
+
+
+def patch_pyodide_http(module):
+    from pyodide.ffi import JsException
+
+    fetch = module._jsfetch
+
+    async def fetch_or_refuse(*args):
+        try:
+            return await fetch(*args)
+        except JsException as error:
+            if error.name == PERMISSION:
+                raise PermissionError(error.message) from None
+            raise
+
+    module._jsfetch = fetch_or_refuse
+
+
+def patch_open_url(module):
+    module.open_url = sockets.open_url
+
+
+def patch_httpx(module):
+    """httpx's asynchronous transport would open connections by the event loop, which has none."""
+    from httpx._exceptions import ConnectError, TimeoutException
+    from httpx._models import Response
+    from httpx._types import AsyncByteStream
+
+    class Refused(ConnectError, PermissionError):
+        """Either of the two, for whoever waits for one of them."""
+
+    class Body(AsyncByteStream):
+        def __init__(self, exchange):
+            self.exchange = exchange
+
+        async def __aiter__(self):
+            while piece := await convert(self.exchange.read_async()):
+                yield piece
+            self.exchange.close()
+
+        async def aclose(self):
+            self.exchange.close()
+
+    async def convert(awaitable):
+        try:
+            return await awaitable
+        except PermissionError as error:
+            raise Refused(str(error)) from None
+        except TimeoutError as error:
+            raise TimeoutException(str(error)) from error
+        except OSError as error:
+            raise ConnectError(str(error)) from error
+
+    async def handle_async_request(self, request):
+        headers = [(name.decode("latin-1"), value) for name, value in request.headers.raw]
+        names = {name.lower() for name, _ in headers}
+        body = names & {"content-length", "transfer-encoding"} and True or None
+        headers = [pair for pair in headers if pair[0].lower() != "transfer-encoding"]
+        timeout = request.extensions.get("timeout", {}).get("read")
+        one = exchange.Exchange(request.method, str(request.url), headers, body, timeout)
+        if body:
+            async for piece in request.stream:
+                if piece:
+                    await convert(one.send_async(piece))
+            await convert(one.send_async(b""))
+        head = await convert(one.head_async())
+        return Response(
+            status_code=head["status"],
+            headers=[(name.encode("latin-1"), value) for name, value in head["headers"]],
+            stream=Body(one),
+            extensions={"http_version": b"HTTP/1.1", "reason_phrase": head["reason"].encode()},
+        )
+
+    module.AsyncHTTPTransport.handle_async_request = handle_async_request
+
+
+PATCHES = {
+    "urllib.request": patch_urllib,
+    "urllib3.contrib.emscripten": patch_urllib3,
+    "pyodide.http._pyfetch": patch_pyodide_http,
+    "pyodide.http": patch_open_url,
+    "httpx._transports.default": patch_httpx,
+}

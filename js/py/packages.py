@@ -1,0 +1,46 @@
+"""Imports of packages that are allowed but not loaded: the host loads them, the import goes on."""
+
+import importlib
+import sys
+from importlib.machinery import PathFinder
+
+import _isolet_tools as tools
+import _isolet_waits as waits
+from pyodide.ffi import can_run_sync
+
+bridge = None
+
+
+def attach(host_bridge):
+    """Connects a restored interpreter to its host."""
+    global bridge
+    bridge = host_bridge
+
+
+def start(has_packages):
+    """Has imports that fail ask the host, if it has anything to answer with."""
+    if has_packages:
+        sys.meta_path.append(Finder())
+
+
+def loaded():
+    """Says that the host has put something into the packages' directory."""
+    importlib.invalidate_caches()
+
+
+class Finder:
+    """The last one to be asked for a module."""
+
+    def find_spec(self, name, path=None, target=None):
+        if path is not None or not can_run_sync():
+            return None
+        call = bridge.import_package(name)
+        try:
+            size = waits.block(bridge.answered(call, -1))
+        except BaseException:
+            bridge.cancel(call)
+            raise
+        if not tools.take(call, size):
+            return None
+        loaded()
+        return PathFinder.find_spec(name, path, target)

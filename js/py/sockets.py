@@ -1,0 +1,388 @@
+"""Sockets that carry HTTP: what Python's clients write is a request to the host, what they read its
+response.
+
+There is no connection in the guest, and no TLS: both are the host's. Anything that is not HTTP is
+refused.
+"""
+
+import _socket
+import errno
+import io
+import socket as socket_module
+
+import _isolet_exchange as exchange
+
+MAX_HEAD = 64 * 1024  # bytes of a request's head
+MAX_WHOLE_BODY = 1024 * 1024  # bytes of a body that is sent in one piece
+MAX_CHUNK_LINE = 256
+HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "upgrade", "trailer"}
+
+Plain = socket_module.socket
+plain_getaddrinfo = socket_module.getaddrinfo
+names = {}  # made-up address: name
+
+
+def install():
+    """Puts the HTTP sockets in place of those that lead nowhere."""
+    socket_module.socket = socket_module.SocketType = Socket
+    socket_module.getaddrinfo = getaddrinfo
+    socket_module.gethostbyname = lambda host: address_of(str(host))
+
+
+def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
+    """Makes an address up for a name: the host resolves it, for the request, if that is allowed."""
+    if isinstance(host, bytes):
+        host = host.decode("ascii")
+    if not host or type not in (0, socket_module.SOCK_STREAM):
+        return plain_getaddrinfo(host, port, family, type, proto, flags)
+    port = port_number(port)
+    stream = (socket_module.SOCK_STREAM, socket_module.IPPROTO_TCP, "")
+    if ":" in host:
+        return [(socket_module.AF_INET6, *stream, (host, port, 0, 0))]
+    if family == socket_module.AF_INET6:
+        raise socket_module.gaierror(-2, "Name or service not known")
+    return [(socket_module.AF_INET, *stream, (address_of(host), port))]
+
+
+def port_number(port):
+    if isinstance(port, (str, bytes)):
+        return {"http": 80, "https": 443}.get(str(port)) or int(port)
+    return port or 0
+
+
+def address_of(host):
+    """An IPv4 address that stands for a name; one that is an address stands for itself."""
+    try:
+        _socket.inet_aton(host)
+        return host
+    except OSError:
+        pass
+    for address, name in names.items():
+        if name == host:
+            return address
+    number = len(names) + 1
+    address = f"198.18.{number // 256 % 256}.{number % 256}"
+    names[address] = host
+    return address
+
+
+class Socket(Plain):
+    """A stream socket whose peer speaks HTTP/1.1. Others are as Pyodide has them.
+
+    Connecting asks the host whether there is anything to connect to; the host connects, if it does,
+    for a request.
+    """
+
+    __slots__ = (
+        *("_peer", "_tls", "_timeout", "_sent", "_request", "_exchange", "_received", "_failure"),
+        "__dict__",
+    )
+
+    def __init__(self, family=-1, type=-1, proto=-1, fileno=None):
+        super().__init__(family, type, proto, fileno)
+        self._peer = None
+        self._tls = False
+        self._timeout = socket_module.getdefaulttimeout()
+        self._reset()
+
+    def _reset(self):
+        self._sent = bytearray()  # not yet understood
+        self._request = None
+        self._exchange = None
+        self._received = b""
+        self._failure = None  # what became of the request, for clients that ask twice
+
+    def _is_stream(self):
+        internet = (socket_module.AF_INET, socket_module.AF_INET6)
+        return self.family in internet and self.type == socket_module.SOCK_STREAM
+
+    def connect(self, address):
+        if not self._is_stream():
+            return super().connect(address)
+        host, port = names.get(address[0], address[0]), port_number(address[1])
+        refusal = exchange.bridge.net_check(host, port)
+        if refusal:
+            raise PermissionError(refusal)
+        self._peer = (host, port)
+
+    def connect_ex(self, address):
+        if not self._is_stream():
+            return super().connect_ex(address)
+        try:
+            self.connect(address)
+        except PermissionError:
+            return errno.EACCES
+        return 0
+
+    def getpeername(self):
+        return self._connected()
+
+    def getsockname(self):
+        return super().getsockname() if self._peer is None else ("127.0.0.1", 0)
+
+    def setsockopt(self, *args):
+        if not self._is_stream():
+            super().setsockopt(*args)
+
+    def settimeout(self, timeout):
+        if timeout is not None and timeout < 0:
+            raise ValueError("Timeout value out of range")
+        self._timeout = timeout
+        if self._exchange is not None:
+            self._exchange.timeout = timeout
+
+    def gettimeout(self):
+        return self._timeout
+
+    timeout = property(gettimeout)
+
+    def setblocking(self, flag):
+        self.settimeout(None if flag else 0.0)
+
+    def getblocking(self):
+        return self._timeout != 0
+
+    def shutdown(self, how):
+        self._connected()
+
+    def send(self, data, flags=0):
+        if not self._is_stream():
+            return super().send(data, flags)
+        self._connected()
+        self._sent += memoryview(data).cast("B")
+        self._advance()
+        return len(data)
+
+    def sendall(self, data, flags=0):
+        if not self._is_stream():
+            return super().sendall(data, flags)
+        self.send(data, flags)
+
+    def recv(self, limit, flags=0):
+        if not self._is_stream():
+            return super().recv(limit, flags)
+        self._connected()
+        if self._failure is not None:
+            raise self._failure
+        if self._request is None:
+            if self._sent:
+                raise self._refusal()
+            return b""
+        if not self._received:
+            if self._exchange is None:
+                return b""
+            self._received = self._exchange.read()
+            if not self._received:
+                self._exchange.close()
+                self._exchange = None
+                return b""
+        piece, self._received = self._received[:limit], self._received[limit:]
+        return piece
+
+    def recv_into(self, buffer, limit=0, flags=0):
+        view = memoryview(buffer).cast("B")
+        piece = self.recv(limit or len(view), flags)
+        view[: len(piece)] = piece
+        return len(piece)
+
+    def _real_close(self, *args):
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.close()
+        super()._real_close(*args)
+
+    def detach(self):
+        raise OSError(errno.EOPNOTSUPP, "the socket is the host's and cannot be detached")
+
+    def _connected(self):
+        if self._peer is None:
+            raise OSError(errno.ENOTCONN, "Socket not connected")
+        return self._peer
+
+    # What ssl's own sockets have besides.
+
+    def version(self):
+        return "TLSv1.3" if self._tls else None
+
+    def getpeercert(self, binary_form=False):
+        return b"" if binary_form else {}
+
+    def cipher(self):
+        return ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256) if self._tls else None
+
+    def selected_alpn_protocol(self):
+        return None
+
+    def do_handshake(self, block=False):
+        pass
+
+    def unwrap(self):
+        return self
+
+    # What was written, as far as it is a request.
+
+    def _advance(self):
+        if self._request is None:
+            end = self._sent.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._sent) > MAX_HEAD or not looks_like_http(self._sent):
+                    raise self._refusal()
+                return
+            head = bytes(self._sent[:end])
+            del self._sent[: end + 4]
+            self._begin(head)
+        try:
+            if self._request.advance(self._sent):
+                self._receive_head()
+        except BrokenPipeError:
+            self._receive_head()
+            raise
+        except OSError as error:
+            self._failure = error
+            raise
+
+    def _begin(self, head):
+        lines = head.decode("latin-1").split("\r\n")
+        parts = lines[0].split(" ")
+        if len(parts) != 3 or not parts[2].startswith("HTTP/1"):
+            raise self._refusal()
+        method, target, _ = parts
+        headers = []
+        for line in lines[1:]:
+            name, colon, value = line.partition(":")
+            if not colon:
+                raise ValueError(f"a header line has no colon: {line[:100]!r}")
+            headers.append((name, value.strip(" \t").encode("latin-1")))
+        if not target.startswith("/"):
+            raise OSError(errno.EOPNOTSUPP, "a request through a proxy is not supported")
+        host, port = self._peer
+        host = f"[{host}]" if ":" in host else host
+        url = f"{'https' if self._tls else 'http'}://{host}:{port}{target}"
+
+        def start(headers, body):
+            self._exchange = exchange.Exchange(method, url, headers, body, self._timeout)
+            return self._exchange
+
+        self._request = Outgoing(headers, start)
+
+    def _receive_head(self):
+        if self._exchange is None:
+            return
+        head = self._exchange.head()
+        lines = [f"HTTP/1.1 {head['status']} {head['reason']}".encode("latin-1")]
+        for name, value in head["headers"]:
+            if name.lower() not in HOP_BY_HOP:
+                lines.append(name.title().encode("latin-1") + b": " + value)
+        lines += [b"Connection: close", b"", b""]
+        self._received = b"\r\n".join(lines)
+
+    def _refusal(self):
+        host, port = self._peer
+        message = f"network access to {host}:{port} is not allowed; sockets carry HTTP requests only"
+        return PermissionError(message)
+
+
+class Outgoing:
+    """The body of a request, as the client frames it."""
+
+    def __init__(self, headers, start):
+        self.start = start
+        self.headers = headers
+        self.done = False
+        self.exchange = None
+        named = {name.lower(): value for name, value in headers}
+        self.chunked = named.get("transfer-encoding", b"").lower() == b"chunked"
+        self.missing = 0 if self.chunked else int(named.get("content-length", b"0"))
+        self.in_chunk = 0  # bytes of the current chunk still to come, its line end included
+        if self.chunked:
+            self.headers = [pair for pair in headers if pair[0].lower() != "transfer-encoding"]
+
+    def advance(self, data):
+        """Takes what it can of `data`; whether the request is now complete for the first time."""
+        if self.done:
+            if data:
+                raise OSError(errno.EPIPE, "the request was complete, and the connection is closed")
+            return False
+        if self.exchange is None:
+            if not self.chunked and self.missing <= MAX_WHOLE_BODY:
+                if len(data) < self.missing:
+                    return False
+                body = bytes(data[: self.missing])
+                del data[: self.missing]
+                self.done = True
+                self.exchange = self.start(self.headers, body or None)
+                return True
+            self.exchange = self.start(self.headers, True)
+        self.done = self.stream_chunks(data) if self.chunked else self.stream_rest(data)
+        if self.done:
+            self.send(b"")
+        return self.done
+
+    def stream_rest(self, data):
+        piece = bytes(data[: self.missing])
+        del data[: self.missing]
+        if piece:
+            self.send(piece)
+        self.missing -= len(piece)
+        return self.missing == 0
+
+    def stream_chunks(self, data):
+        while True:
+            if self.in_chunk == 0:
+                end = data.find(b"\r\n")
+                if end < 0:
+                    if len(data) > MAX_CHUNK_LINE:
+                        raise ValueError("the size of a chunk is missing")
+                    return False
+                size = int(bytes(data[:end]).split(b";")[0], 16)
+                if size == 0:
+                    if len(data) < end + 4:
+                        return False
+                    data.clear()
+                    return True
+                del data[: end + 2]
+                self.in_chunk = size + 2
+            piece = bytes(data[: max(0, self.in_chunk - 2)])
+            if not data:
+                return False
+            used = min(len(data), self.in_chunk)
+            del data[:used]
+            self.in_chunk -= used
+            if piece:
+                self.send(piece)
+
+    def send(self, piece):
+        """A server may answer before it has read everything, and clients know how to go on then."""
+        try:
+            self.exchange.send(piece)
+        except ConnectionResetError as error:
+            raise BrokenPipeError(errno.EPIPE, str(error)) from None
+
+
+def looks_like_http(data):
+    """Whether these first bytes may be those of a request line."""
+    method = bytes(data[:32]).split(b" ")[0]
+    return method.isalpha() and method.isupper()
+
+
+def wrap(context, sock, server_side=False, *, server_hostname=None):
+    """What `SSLContext.wrap_socket` does: from here on the host speaks TLS to the server."""
+    if server_side:
+        raise OSError(errno.EOPNOTSUPP, "a server cannot run here")
+    host = sock._connected()[0]
+    if server_hostname is not None and str(server_hostname).rstrip(".") != host.rstrip("."):
+        raise OSError(
+            errno.EOPNOTSUPP, f"the certificate is checked for {host}, not for {server_hostname}"
+        )
+    sock._tls = True
+    sock.context = context
+    sock.server_hostname = server_hostname
+    return sock
+
+
+def open_url(url):
+    """`pyodide.http.open_url`: the text at an address, synchronously."""
+    import urllib.request
+
+    with urllib.request.urlopen(url) as response:
+        return io.StringIO(response.read().decode("utf-8", "replace"))

@@ -1,0 +1,191 @@
+//! What the command line allows the guest.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use isolet::blocking::Session;
+use isolet::profile::copied_files::{CopiedFiles, SANDBOX};
+use isolet::{Mount, Permissions, SandboxBuilder, SessionState};
+
+use super::{audit, units};
+
+/// Everything is denied but what these allow. Each can be given several times.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Permissions")]
+pub(super) struct PermissionArgs {
+    /// Show a directory to the guest: read only, overlay (writes stay in memory) or rw
+    #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = units::mount)]
+    mount: Vec<units::MountArg>,
+    /// Directory to write the changes in an overlay to when the run has ended; it is made or empty
+    #[arg(long, value_name = "GUEST=DIR", value_parser = units::assignment)]
+    export: Vec<(String, String)>,
+    /// File to copy to /sandbox/NAME, or directory to show there read-only
+    #[arg(long, value_name = "PATH")]
+    allow_read: Vec<PathBuf>,
+    /// The same, and changes are written back
+    #[arg(long, value_name = "PATH")]
+    allow_write: Vec<PathBuf>,
+    /// Server to allow requests to: HOST, HOST:PORT, *.DOMAIN, ADDRESS, NETWORK/BITS or localhost
+    #[arg(long, value_name = "RULE")]
+    allow_net: Vec<String>,
+    /// Server to deny requests to, whatever is allowed
+    #[arg(long, value_name = "RULE")]
+    deny_net: Vec<String>,
+    /// Allow requests to every public address
+    #[arg(long)]
+    allow_public_net: bool,
+    /// Address that a name has, without asking the name server
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = units::resolution)]
+    resolve: Vec<(String, IpAddr)>,
+    /// Environment variable for the guest
+    #[arg(long, value_name = "NAME=VALUE", value_parser = units::assignment)]
+    env: Vec<(String, String)>,
+    /// Variable of this environment that the guest may see
+    #[arg(long, value_name = "NAME")]
+    allow_env: Vec<String>,
+    /// Package to load before the run, such as pydantic or 'rich>=14'
+    #[arg(long = "with", value_name = "PACKAGE")]
+    packages: Vec<String>,
+    /// Package to load if it is imported
+    #[arg(long, value_name = "PACKAGE")]
+    allow_package: Vec<String>,
+    /// Load what the script itself asks for in a `# /// script` block
+    #[arg(long)]
+    script_packages: bool,
+    /// Directory of wheels to look in first
+    #[arg(long, value_name = "DIR")]
+    wheels: Vec<PathBuf>,
+    /// Take packages from the cache and the directories of wheels only
+    #[arg(long)]
+    offline: bool,
+    /// File to append a JSON line to for everything that is allowed or denied
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
+}
+
+impl PermissionArgs {
+    /// Gives a sandbox these permissions.
+    pub(super) fn grant(&self, builder: SandboxBuilder) -> Result<SandboxBuilder> {
+        let builder = builder.permissions(self.permissions()?);
+        let Some(path) = &self.audit else { return Ok(builder) };
+        let file = File::options().create(true).append(true).open(path);
+        let file = file.with_context(|| format!("cannot open `{}`", path.display()))?;
+        let file = Mutex::new(BufWriter::new(file));
+        Ok(builder.on_audit(move |event| {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let written = serde_json::to_writer(&mut *file, &audit::line(event))
+                .map_err(std::io::Error::from)
+                .and_then(|()| file.write_all(b"\n"))
+                .and_then(|()| file.flush());
+            if let Err(error) = written {
+                // What cannot be told of is not to happen.
+                panic!("the audit log cannot be written: {error}");
+            }
+        }))
+    }
+
+    /// The packages to load for this script.
+    pub(super) fn packages(&self, script: &str) -> Result<Vec<String>> {
+        let mut packages = self.packages.clone();
+        let asked = isolet::script_packages(script)?;
+        if self.script_packages {
+            packages.extend(asked);
+        } else if packages.is_empty() && self.allow_package.is_empty() && !asked.is_empty() {
+            let asked = asked.join("`, `");
+            bail!(
+                "the script asks for packages (`{asked}`) that nobody has allowed; \
+                 `--script-packages` allows what it asks for, `--with` names them"
+            );
+        }
+        Ok(packages)
+    }
+
+    /// Gives a new session its files and packages. The files are to be written back.
+    pub(super) fn prepare(
+        &self,
+        session: &mut Session,
+        packages: &[String],
+    ) -> Result<CopiedFiles> {
+        let files = |paths: &[PathBuf]| {
+            paths.iter().filter(|path| !path.is_dir()).cloned().collect::<Vec<_>>()
+        };
+        let mut copied = CopiedFiles::new(files(&self.allow_read), files(&self.allow_write))?;
+        session.copy_in(&mut copied)?;
+        if !packages.is_empty() {
+            session.load_packages(packages)?;
+        }
+        Ok(copied)
+    }
+
+    /// Writes back what a run has changed, as far as it may be, unless the session has ended.
+    pub(super) fn write_back(session: &mut Session, files: &mut CopiedFiles) -> Result<()> {
+        if session.state() == SessionState::Ready && !files.is_empty() {
+            session.copy_out(files)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changes in overlays to where they are to be.
+    pub(super) fn export(&self, session: &mut Session) -> Result<()> {
+        for (mount, directory) in &self.export {
+            session.export(mount, directory)?;
+        }
+        Ok(())
+    }
+
+    fn permissions(&self) -> Result<Permissions> {
+        let mut permissions = Permissions::none();
+        for mount in &self.mount {
+            permissions = permissions.mount(&mount.guest, mount.open()?)?;
+        }
+        for path in self.allow_write.iter().filter(|path| path.is_dir()) {
+            permissions = permissions.mount(&sandbox_path(path)?, Mount::read_write(path)?)?;
+        }
+        for path in self.allow_read.iter().filter(|path| path.is_dir()) {
+            if !self.allow_write.contains(path) {
+                permissions = permissions.mount(&sandbox_path(path)?, Mount::read_only(path)?)?;
+            }
+        }
+        for rule in &self.allow_net {
+            permissions = permissions.allow_net(rule)?;
+        }
+        for rule in &self.deny_net {
+            permissions = permissions.deny_net(rule)?;
+        }
+        if self.allow_public_net {
+            permissions = permissions.allow_public_net();
+        }
+        for (name, _) in &self.resolve {
+            let addresses = self.resolve.iter().filter(|(other, _)| other == name);
+            permissions = permissions.resolve(name, addresses.map(|(_, address)| *address))?;
+        }
+        for (name, value) in &self.env {
+            permissions = permissions.env(name, value);
+        }
+        for name in &self.allow_env {
+            permissions = permissions.allow_env(name)?;
+        }
+        for package in self.packages.iter().chain(&self.allow_package) {
+            permissions = permissions.allow_package(package)?;
+        }
+        for directory in &self.wheels {
+            permissions = permissions.wheels(directory);
+        }
+        if self.offline {
+            permissions = permissions.offline_packages();
+        }
+        Ok(permissions)
+    }
+}
+
+/// Where the guest finds a directory of the host by its name.
+fn sandbox_path(path: &std::path::Path) -> Result<String> {
+    let whole = path.canonicalize().with_context(|| format!("cannot open `{}`", path.display()))?;
+    let name = whole.file_name().and_then(|name| name.to_str());
+    let name = name.with_context(|| format!("`{}` has no name to show", path.display()))?;
+    Ok(format!("{SANDBOX}/{name}"))
+}

@@ -1,0 +1,277 @@
+//! Ops for files beneath mount points. A negative result is an error number that Emscripten knows.
+
+use deno_core::{OpState, op2};
+
+use crate::engine::isolate::State;
+use crate::fs::{FileError, FileKind, FileReply, FileRequest, FileStat, OpenFlags};
+use crate::waist::{HostReply, HostRequest};
+
+const ACCESS: u32 = 0o3;
+const WRITE_ONLY: u32 = 0o1;
+const READ_WRITE: u32 = 0o2;
+const CREATE: u32 = 0o100;
+const EXCLUSIVE: u32 = 0o200;
+const APPEND: u32 = 0o2000;
+
+/// Where the guest is to mount what the host offers, in the order of the mounts' numbers.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
+    match state.borrow::<State>().host.call(HostRequest::MountPoints) {
+        HostReply::MountPoints(paths) => paths,
+        _ => Vec::new(),
+    }
+}
+
+/// Describes what is at a path, which is not followed if it is a link.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_stat_at(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    #[buffer] target: &mut [u8],
+) -> i32 {
+    described(ask(state, FileRequest::Stat { mount, path }), target)
+}
+
+/// Describes an open file.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_stat(
+    state: &OpState,
+    #[smi] file: u32,
+    #[buffer] target: &mut [u8],
+) -> i32 {
+    described(ask(state, FileRequest::StatFile { file }), target)
+}
+
+/// Opens a file and returns its handle.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_open(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    #[smi] flags: u32,
+) -> i32 {
+    let access = flags & ACCESS;
+    let flags = OpenFlags {
+        read: access != WRITE_ONLY,
+        write: access == WRITE_ONLY || access == READ_WRITE,
+        create: flags & CREATE != 0,
+        exclusive: flags & EXCLUSIVE != 0,
+        truncate: false,
+        append: flags & APPEND != 0,
+    };
+    match ask(state, FileRequest::Open { mount, path, flags }) {
+        Ok(FileReply::File(file)) => i32::try_from(file).unwrap_or(i32::MAX),
+        other => number(&other),
+    }
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_close(state: &OpState, #[smi] file: u32) -> i32 {
+    number(&ask(state, FileRequest::Close { file }))
+}
+
+/// Reads at an offset; returns how many bytes.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_read(
+    state: &OpState,
+    #[smi] file: u32,
+    #[number] offset: u64,
+    #[buffer] into: &mut [u8],
+) -> i32 {
+    number(&ask(state, FileRequest::Read { file, offset, into }))
+}
+
+/// Writes at an offset, or at the end of a file opened to append; returns how many bytes.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_write(
+    state: &OpState,
+    #[smi] file: u32,
+    #[number] offset: u64,
+    #[buffer] bytes: &[u8],
+) -> i32 {
+    number(&ask(state, FileRequest::Write { file, offset, bytes }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_resize(state: &OpState, #[smi] file: u32, #[number] size: u64) -> i32 {
+    number(&ask(state, FileRequest::SetFileSize { file, size }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_resize_at(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    #[number] size: u64,
+) -> i32 {
+    number(&ask(state, FileRequest::SetSize { mount, path, size }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_sync(state: &OpState, #[smi] file: u32) -> i32 {
+    number(&ask(state, FileRequest::Sync { file }))
+}
+
+/// Lists a directory: an error number or 0, and the names.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_file_list(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+) -> (i32, Vec<String>) {
+    match ask(state, FileRequest::List { mount, path }) {
+        Ok(FileReply::Names(names)) => (0, names),
+        other => (number(&other), Vec::new()),
+    }
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_make_directory(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+) -> i32 {
+    number(&ask(state, FileRequest::MakeDirectory { mount, path }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_remove_directory(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+) -> i32 {
+    number(&ask(state, FileRequest::RemoveDirectory { mount, path }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_remove(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+) -> i32 {
+    number(&ask(state, FileRequest::Remove { mount, path }))
+}
+
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_rename(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] from: &str,
+    #[string] to: &str,
+) -> i32 {
+    number(&ask(state, FileRequest::Rename { mount, from, to }))
+}
+
+/// Makes a symbolic link.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_link(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    #[string] target: &str,
+) -> i32 {
+    number(&ask(state, FileRequest::MakeLink { mount, path, target }))
+}
+
+/// Reads a symbolic link: an error number or 0, and the target.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_file_read_link(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+) -> (i32, String) {
+    match ask(state, FileRequest::ReadLink { mount, path }) {
+        Ok(FileReply::Target(target)) => (0, target),
+        other => (number(&other), String::new()),
+    }
+}
+
+/// Sets the times of a file, in milliseconds since 1970.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_times(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    accessed_ms: f64,
+    modified_ms: f64,
+) -> i32 {
+    number(&ask(state, FileRequest::SetTimes { mount, path, accessed_ms, modified_ms }))
+}
+
+/// Sets the permission bits of a file.
+#[op2(fast)]
+#[smi]
+pub(crate) fn op_isolet_file_mode(
+    state: &OpState,
+    #[smi] mount: u32,
+    #[string] path: &str,
+    #[smi] mode: u32,
+) -> i32 {
+    number(&ask(state, FileRequest::SetMode { mount, path, mode }))
+}
+
+fn ask(state: &OpState, request: FileRequest<'_>) -> Result<FileReply, FileError> {
+    match state.borrow::<State>().host.call(HostRequest::File(request)) {
+        HostReply::File(reply) => reply,
+        _ => Err(FileError::Io),
+    }
+}
+
+/// The count that a reply names, 0 if it names none, or the error's number, negative.
+fn number(reply: &Result<FileReply, FileError>) -> i32 {
+    match reply {
+        Ok(FileReply::Count(count)) => i32::try_from(*count).unwrap_or(i32::MAX),
+        Ok(_) => 0,
+        Err(error) => -error.errno(),
+    }
+}
+
+/// Writes what a reply says about a file into the guest's array of seven numbers.
+fn described(reply: Result<FileReply, FileError>, target: &mut [u8]) -> i32 {
+    match reply {
+        Ok(FileReply::Stat(stat)) => {
+            for (slot, number) in target.as_chunks_mut::<8>().0.iter_mut().zip(numbers(&stat)) {
+                *slot = number.to_ne_bytes();
+            }
+            0
+        }
+        other => number(&other),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes and inodes are below 2^53")]
+fn numbers(stat: &FileStat) -> [f64; 7] {
+    let kind = match stat.kind {
+        FileKind::File => 0.0,
+        FileKind::Directory => 1.0,
+        FileKind::Link => 2.0,
+    };
+    [
+        kind,
+        f64::from(stat.mode),
+        stat.size as f64,
+        stat.modified_ms,
+        stat.accessed_ms,
+        stat.changed_ms,
+        stat.inode as f64,
+    ]
+}

@@ -1,0 +1,103 @@
+//! Counts what a session takes of a mount's quotas.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::FileError;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    Bytes,
+    Files,
+    /// Entries of the host that an overlay has to remember.
+    Marks,
+}
+
+/// The quotas of one mount in one session, and how much of them is taken.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    bytes: Counter,
+    files: Counter,
+    marks: Counter,
+}
+
+#[derive(Debug)]
+struct Counter {
+    limit: u64,
+    taken: Mutex<u64>,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: u64, files: u64, marks: u64) -> Self {
+        let counter = |limit| Counter { limit, taken: Mutex::new(0) };
+        Self { bytes: counter(bytes), files: counter(files), marks: counter(marks) }
+    }
+
+    /// Takes so much, or nothing if that is more than is left.
+    pub(crate) fn spend(&self, resource: Resource, amount: u64) -> Result<(), FileError> {
+        let counter = self.counter(resource);
+        let mut taken = counter.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let needed = taken.saturating_add(amount);
+        let limit = counter.limit;
+        if needed > limit {
+            return Err(match resource {
+                Resource::Bytes => FileError::ByteQuota { limit, needed },
+                Resource::Files => FileError::FileQuota { limit, needed },
+                Resource::Marks => FileError::MarkQuota { limit, needed },
+            });
+        }
+        *taken = needed;
+        Ok(())
+    }
+
+    /// Gives so much back.
+    pub(crate) fn refund(&self, resource: Resource, amount: u64) {
+        let mut taken = self.counter(resource).taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken = taken.saturating_sub(amount);
+    }
+
+    /// Takes so much for as long as the charge lives.
+    pub(crate) fn charge(
+        self: &Arc<Self>,
+        resource: Resource,
+        amount: u64,
+    ) -> Result<Charge, FileError> {
+        self.spend(resource, amount)?;
+        Ok(Charge { budget: Arc::clone(self), resource, amount })
+    }
+
+    fn counter(&self, resource: Resource) -> &Counter {
+        match resource {
+            Resource::Bytes => &self.bytes,
+            Resource::Files => &self.files,
+            Resource::Marks => &self.marks,
+        }
+    }
+}
+
+/// A part of a budget, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    resource: Resource,
+    amount: u64,
+}
+
+impl Charge {
+    /// Makes it this much, taking or giving back the difference.
+    pub(crate) fn resize(&mut self, amount: u64) -> Result<(), FileError> {
+        if amount > self.amount {
+            self.budget.spend(self.resource, amount - self.amount)?;
+        } else {
+            self.budget.refund(self.resource, self.amount - amount);
+        }
+        self.amount = amount;
+        Ok(())
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.refund(self.resource, self.amount);
+    }
+}

@@ -1,0 +1,79 @@
+//! The open files of a session, by number.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::error::FileError;
+use super::volume::OpenFile;
+
+/// An open file and what it was opened for.
+pub(crate) struct Handle {
+    pub(crate) file: Box<dyn OpenFile>,
+    /// The guest's path when it was opened.
+    pub(crate) path: String,
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+    pub(crate) append: bool,
+}
+
+/// The open files of a session.
+pub(crate) struct Handles {
+    limit: u64,
+    open: Mutex<Open>,
+}
+
+struct Open {
+    /// The next number, unless it is taken.
+    next: u32,
+    files: BTreeMap<u32, Arc<Handle>>,
+}
+
+impl Handles {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, open: Mutex::new(Open { next: 0, files: BTreeMap::new() }) }
+    }
+
+    /// Fails if no more files can be opened.
+    pub(crate) fn check_room(&self) -> Result<(), FileError> {
+        self.room(&self.lock())
+    }
+
+    /// Gives an open file a number. Numbers are not used again soon, so that one kept too long names
+    /// nothing rather than another file.
+    pub(crate) fn add(&self, handle: Handle) -> Result<u32, FileError> {
+        let mut open = self.lock();
+        self.room(&open)?;
+        while open.files.contains_key(&open.next) {
+            open.next = open.next.wrapping_add(1) & NUMBERS;
+        }
+        let number = open.next;
+        open.next = number.wrapping_add(1) & NUMBERS;
+        open.files.insert(number, Arc::new(handle));
+        Ok(number)
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Result<Arc<Handle>, FileError> {
+        self.lock().files.get(&number).cloned().ok_or(FileError::BadHandle)
+    }
+
+    pub(crate) fn close(&self, number: u32) -> Result<(), FileError> {
+        let closed = self.lock().files.remove(&number);
+        // Dropped after the lock: closing may take its time.
+        closed.map(drop).ok_or(FileError::BadHandle)
+    }
+
+    fn room(&self, open: &Open) -> Result<(), FileError> {
+        let limit = self.limit.min(u64::from(NUMBERS));
+        if open.files.len() as u64 >= limit {
+            return Err(FileError::TooManyOpen { limit });
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Numbers are below this and positive as signed ones, which is how they cross.
+const NUMBERS: u32 = i32::MAX.unsigned_abs();

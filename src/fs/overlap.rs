@@ -1,0 +1,79 @@
+//! Whether two directories of the host share files, under whatever names.
+
+use std::path::{Path, PathBuf};
+
+use super::root::Root;
+
+/// Where a directory lies on its device, whatever is mounted where.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    /// The device's numbers, as text.
+    device: String,
+    path: PathBuf,
+}
+
+impl Root {
+    /// Returns whether one of two directories is, or contains, the other; bind mounts are seen through
+    /// on Linux.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        if self.identity() == other.identity() || nested(self.host(), other.host()) {
+            return true;
+        }
+        overlapping(&mounts(), self.host(), other.host())
+    }
+}
+
+/// Returns whether two canonical paths lead to one directory, or one into the other, by a table of
+/// mounts.
+pub(super) fn overlapping(mounts: &str, one: &Path, other: &Path) -> bool {
+    match (origin(mounts, one), origin(mounts, other)) {
+        (Some(one), Some(other)) => one.device == other.device && nested(&one.path, &other.path),
+        _ => false,
+    }
+}
+
+fn nested(one: &Path, two: &Path) -> bool {
+    one.starts_with(two) || two.starts_with(one)
+}
+
+/// The process's table of mounts; empty where there is none.
+#[cfg(target_os = "linux")]
+fn mounts() -> String {
+    std::fs::read("/proc/self/mountinfo")
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mounts() -> String {
+    String::new()
+}
+
+/// Finds a canonical path in a table of mounts: the last of those with the longest mount point has it.
+fn origin(mounts: &str, path: &Path) -> Option<Origin> {
+    let mut found: Option<(usize, Origin)> = None;
+    for line in mounts.lines() {
+        let mut fields = line.split(' ').skip(2);
+        let (Some(device), Some(root), Some(point)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let (root, point) = (unescape(root), unescape(point));
+        let Ok(rest) = path.strip_prefix(&point) else {
+            continue;
+        };
+        let length = point.len();
+        if found.as_ref().is_none_or(|(longest, _)| length >= *longest) {
+            let origin = Origin { device: device.to_owned(), path: Path::new(&root).join(rest) };
+            found = Some((length, origin));
+        }
+    }
+    found.map(|(_, origin)| origin)
+}
+
+/// Puts back the characters that the table has as octal numbers.
+fn unescape(field: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(field.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
+}

@@ -1,0 +1,98 @@
+//! Bytes of a file in memory, in chunks, with holes that take no memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::budget::{Budget, Charge, Resource};
+use super::super::error::FileError;
+
+const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: u64 = CHUNK as u64;
+
+/// Bytes of a file. Its size is charged, holes included.
+pub(super) struct Chunks {
+    size: u64,
+    /// By number. What is missing of a chunk, or of its end, is zeros. Nothing is beyond the size.
+    parts: BTreeMap<u64, Vec<u8>>,
+    charge: Charge,
+}
+
+impl Chunks {
+    pub(super) fn new(budget: &Arc<Budget>) -> Result<Self, FileError> {
+        let charge = budget.charge(Resource::Bytes, 0)?;
+        Ok(Self { size: 0, parts: BTreeMap::new(), charge })
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads at most what fits.
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+        let rest = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = into.len().min(rest);
+        let mut position = offset;
+        let mut left = into.get_mut(..wanted).unwrap_or_default();
+        while !left.is_empty() {
+            let (number, start) = place(position);
+            let (part, after) = left.split_at_mut(left.len().min(CHUNK - start));
+            let stored = self.parts.get(&number).and_then(|chunk| chunk.get(start..));
+            let stored = stored.unwrap_or_default();
+            let (there, zeros) = part.split_at_mut(stored.len().min(part.len()));
+            there.copy_from_slice(stored.get(..there.len()).unwrap_or_default());
+            zeros.fill(0);
+            position += part.len() as u64;
+            left = after;
+        }
+        wanted
+    }
+
+    /// Writes all of it, or nothing if the quota does not allow it.
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), FileError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = offset.checked_add(bytes.len() as u64).ok_or(FileError::TooLarge)?;
+        if end > self.size {
+            self.charge.resize(end)?;
+            self.size = end;
+        }
+        let mut position = offset;
+        let mut left = bytes;
+        while !left.is_empty() {
+            let (number, start) = place(position);
+            let (part, after) = left.split_at(left.len().min(CHUNK - start));
+            let chunk = self.parts.entry(number).or_default();
+            if chunk.len() < start + part.len() {
+                chunk.resize(start + part.len(), 0);
+            }
+            if let Some(target) = chunk.get_mut(start..start + part.len()) {
+                target.copy_from_slice(part);
+            }
+            position += part.len() as u64;
+            left = after;
+        }
+        Ok(())
+    }
+
+    /// Cuts or extends with zeros.
+    pub(super) fn set_size(&mut self, size: u64) -> Result<(), FileError> {
+        self.charge.resize(size)?;
+        if size < self.size {
+            let (number, start) = place(size);
+            self.parts.split_off(&number.saturating_add(1));
+            if let Some(chunk) = self.parts.get_mut(&number) {
+                chunk.truncate(start);
+                chunk.shrink_to_fit();
+            }
+        }
+        self.size = size;
+        Ok(())
+    }
+}
+
+/// The number of the chunk that a position is in, and where in it.
+fn place(position: u64) -> (u64, usize) {
+    let start = usize::try_from(position % CHUNK_BYTES).unwrap_or_default();
+    (position / CHUNK_BYTES, start)
+}

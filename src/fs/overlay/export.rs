@@ -1,0 +1,132 @@
+//! Writes what was changed in an overlay into a directory of the host.
+
+use std::fs::{DirBuilder, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::DirExt;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirBuilderExt as _, OpenOptions, OpenOptionsExt};
+
+use super::super::error::FileError;
+use super::super::host_tree::read_at;
+use super::super::path::{RelativePath, check_target, climbs};
+use super::super::root::config;
+use super::Shared;
+use super::changes::{Changes, Entry, Now};
+use crate::Error;
+
+const NEW_FILE: u32 = 0o600;
+const NEW_DIRECTORY: u32 = 0o700;
+const COPY_BYTES: usize = 64 * 1024;
+
+/// Writes the changed files and returns how many.
+pub(super) fn export(shared: &Shared, target: &Path) -> Result<u64, Error> {
+    let failed = |error: &dyn std::fmt::Display| {
+        config(format!("cannot export to `{}`: {error}", target.display()))
+    };
+    let changes = Changes::of(shared);
+    if changes.cut {
+        return Err(failed(&"there are too many changes"));
+    }
+    if existing(target).is_some_and(|directory| directory.starts_with(shared.lower.host())) {
+        return Err(failed(&"it is in the directory that the overlay shows"));
+    }
+    let directory = make_target(target).map_err(|error| failed(&error))?;
+    if directory.entries().map_err(|error| failed(&error))?.next().is_some() {
+        return Err(failed(&"it is not empty"));
+    }
+    let mut written = 0;
+    for entry in &changes.entries {
+        written += write(shared, &directory, entry)
+            .map_err(|error| failed(&format_args!("`{:?}`: {error}", entry.path)))?;
+    }
+    Ok(written)
+}
+
+/// The canonical path of the innermost directory on the way to a target that exists.
+fn existing(target: &Path) -> Option<PathBuf> {
+    target.ancestors().find_map(|directory| {
+        let here = directory.as_os_str().is_empty();
+        (if here { Path::new(".") } else { directory }).canonicalize().ok()
+    })
+}
+
+fn make_target(target: &Path) -> std::io::Result<Dir> {
+    match DirBuilder::new().mode(NEW_DIRECTORY).create(target) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    Dir::open_ambient_dir(target, ambient_authority())
+}
+
+/// Writes what is at a changed path; returns how many files that is.
+fn write(shared: &Shared, target: &Dir, entry: &Entry) -> Result<u64, FileError> {
+    let path = RelativePath::joined(&entry.path);
+    let Some((parent, name)) = path.split() else {
+        return Ok(0);
+    };
+    match &entry.now {
+        Now::Nothing => return Ok(0),
+        Now::Directory => {
+            make_directories(target, path)?;
+            return Ok(0);
+        }
+        Now::Link(link) => {
+            // With `..`, what is written here could lead out of the target by way of another link.
+            if climbs(link) || check_target(path, link, shared.lower.limits()).is_err() {
+                return Ok(0);
+            }
+            make_directories(target, parent)?.symlink(link, name)?;
+        }
+        Now::File(file) => {
+            let output = make_file(target, parent, name)?;
+            copy(&output, |offset, buffer| file.read(offset, buffer))?;
+        }
+        Now::Host(lower) => {
+            let (input, _) = shared.lower.open_to_read(RelativePath::joined(lower))?;
+            let output = make_file(target, parent, name)?;
+            copy(&output, |offset, buffer| read_at(&input, offset, buffer))?;
+        }
+    }
+    Ok(1)
+}
+
+/// Opens the directory at a path, making what there is not.
+fn make_directories(target: &Dir, path: RelativePath<'_>) -> Result<Dir, FileError> {
+    let mut directory = target.try_clone()?;
+    let mut builder = cap_std::fs::DirBuilder::new();
+    builder.mode(NEW_DIRECTORY);
+    for name in path.names() {
+        match directory.create_dir_with(name, &builder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error.into()),
+            _ => {}
+        }
+        directory = directory.open_dir_nofollow(name)?;
+    }
+    Ok(directory)
+}
+
+fn make_file(target: &Dir, parent: RelativePath<'_>, name: &str) -> Result<File, FileError> {
+    let directory = make_directories(target, parent)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(NEW_FILE);
+    Ok(directory.open_with(name, &options)?.into_std())
+}
+
+fn copy(
+    mut output: &File,
+    read: impl Fn(u64, &mut [u8]) -> Result<usize, FileError>,
+) -> Result<(), FileError> {
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut offset = 0;
+    loop {
+        let count = read(offset, &mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        output.write_all(buffer.get(..count).unwrap_or_default())?;
+        offset += count as u64;
+    }
+}

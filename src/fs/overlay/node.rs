@@ -1,0 +1,121 @@
+//! The tree of what was changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::budget::Charge;
+use super::super::error::FileError;
+use super::super::host_tree::HostTree;
+use super::super::path::{RelativePath, join};
+use super::super::request::{FileKind, FileStat};
+use super::attributes::{Attributes, own};
+use super::file::OverlayFile;
+
+/// Something that was changed.
+pub(super) enum Node {
+    Directory(Directory),
+    /// A file with its bytes in memory.
+    File(Arc<OverlayFile>),
+    Link(Link),
+    /// A file or link of the host that was moved here, or that only has other attributes.
+    Lower(Lower),
+    /// Something of the host that is hidden. Holds its part of the budget.
+    Removed(#[expect(dead_code, reason = "gives back what it holds when dropped")] Charge),
+}
+
+/// A directory. It holds its part of the budget, but for the root.
+#[derive(Default)]
+pub(super) struct Directory {
+    /// The directory of the host that shows through.
+    pub(super) lower: Option<String>,
+    pub(super) children: BTreeMap<String, Node>,
+    pub(super) attributes: Attributes,
+    /// Its number, unless a directory of the host shows through.
+    pub(super) inode: u64,
+    pub(super) _charge: Option<Charge>,
+}
+
+/// A file or link of the host at another place or with other attributes.
+pub(super) struct Lower {
+    pub(super) path: String,
+    pub(super) attributes: Attributes,
+    pub(super) _charge: Charge,
+}
+
+/// A link that the guest made.
+pub(super) struct Link {
+    pub(super) target: String,
+    pub(super) inode: u64,
+    pub(super) attributes: Attributes,
+    pub(super) _charges: [Charge; 2],
+}
+
+impl Node {
+    /// Returns whether it is a directory.
+    pub(super) fn as_directory(&self) -> Option<&Directory> {
+        match self {
+            Self::Directory(directory) => Some(directory),
+            _ => None,
+        }
+    }
+}
+
+impl Directory {
+    /// A directory of the host that has changes in it.
+    pub(super) fn of_host(lower: String, charge: Charge) -> Self {
+        Self { lower: Some(lower), _charge: Some(charge), ..Self::default() }
+    }
+
+    /// A new directory.
+    pub(super) fn new(inode: u64, charge: Charge) -> Self {
+        let attributes = Attributes::made_now();
+        Self { attributes, inode, _charge: Some(charge), ..Self::default() }
+    }
+
+    /// The path of the host that shows through at a name, whether something is there or not.
+    pub(super) fn lower_at(&self, name: &str) -> Option<String> {
+        self.lower.as_deref().map(|lower| join(lower, name))
+    }
+
+    /// Describes it. If the host has removed what shows through, it is as empty.
+    pub(super) fn stat(&self, lower: &HostTree) -> Result<FileStat, FileError> {
+        let stat = match &self.lower {
+            None => own(FileKind::Directory, 0, self.inode),
+            Some(path) => match lower.stat(RelativePath::joined(path)) {
+                Ok(stat) if stat.kind == FileKind::Directory => stat,
+                Ok(_) | Err(FileError::NotFound | FileError::NotDirectory) => {
+                    own(FileKind::Directory, 0, self.inode)
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(self.attributes.apply(stat))
+    }
+
+    /// Names what is in it, sorted.
+    pub(super) fn list(&self, lower: &HostTree) -> Result<Vec<String>, FileError> {
+        let mut names = match &self.lower {
+            None => Vec::new(),
+            Some(path) => match lower.list(RelativePath::joined(path)) {
+                Err(FileError::NotFound | FileError::NotDirectory) => Vec::new(),
+                other => other?,
+            },
+        };
+        names.retain(|name| !self.children.contains_key(name));
+        let present = |(name, node): (&String, &Node)| {
+            (!matches!(node, Node::Removed(_))).then(|| name.clone())
+        };
+        names.extend(self.children.iter().filter_map(present));
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// How many levels of changes are in it.
+    pub(super) fn height(&self) -> u64 {
+        let inner = self.children.values().filter_map(Node::as_directory).map(Self::height).max();
+        match inner {
+            Some(height) => height + 1,
+            None => u64::from(!self.children.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! A directory of the host that the guest may change.
+
+use std::fs::{File, FileTimes, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt, OpenOptions, OpenOptionsExt};
+
+use super::budget::{Budget, Resource};
+use super::error::{Denial, FileError};
+use super::host_tree::{HostTree, read_at, uninterrupted};
+use super::limits::FileLimits;
+use super::path::{RelativePath, check_target, climbs};
+use super::request::{FileKind, FileStat, OpenFlags};
+use super::volume::{OpenFile, Opened, Times, Volume};
+
+/// The permissions of new files: the owner's, and nothing executable.
+const NEW_FILE: u32 = 0o600;
+const NEW_DIRECTORY: u32 = 0o700;
+/// How often a file that others make and remove meanwhile is tried to be opened or made.
+const ATTEMPTS: u32 = 4;
+
+/// A directory mounted for reading and writing.
+pub(crate) struct ReadWrite {
+    tree: HostTree,
+    budget: Arc<Budget>,
+}
+
+struct ReadWriteFile {
+    file: File,
+    tree: HostTree,
+    budget: Arc<Budget>,
+}
+
+impl ReadWrite {
+    pub(crate) fn new(tree: HostTree, budget: Arc<Budget>) -> Self {
+        Self { tree, budget }
+    }
+
+    /// Opens the file at a path or makes it; the flag says which.
+    fn open_or_create(
+        &self,
+        path: RelativePath<'_>,
+        options: &mut OpenOptions,
+        flags: OpenFlags,
+    ) -> Result<(File, bool), FileError> {
+        for _ in 0..ATTEMPTS {
+            if !flags.exclusive {
+                match self.tree.open(path, options) {
+                    Err(FileError::NotFound) => {}
+                    other => return Ok((other?.0, false)),
+                }
+            }
+            let created = self.counted(|| {
+                let mut options = options.clone();
+                options.write(true).create_new(true).mode(NEW_FILE);
+                self.tree.open(path, &options)
+            });
+            match created {
+                Err(FileError::Exists) if !flags.exclusive => {}
+                other => return Ok((other?.0, true)),
+            }
+        }
+        Err(FileError::Busy)
+    }
+
+    /// Makes one more file, which counts if it is made.
+    fn counted<T>(&self, make: impl FnOnce() -> Result<T, FileError>) -> Result<T, FileError> {
+        self.budget.spend(Resource::Files, 1)?;
+        make().inspect_err(|_| self.budget.refund(Resource::Files, 1))
+    }
+
+    /// Opens a file or directory, whose attributes are to be changed.
+    fn open_any(&self, path: RelativePath<'_>) -> Result<(File, cap_std::fs::Metadata), FileError> {
+        let (parent, name) = self.tree.parent(path)?;
+        self.tree.open_in(&parent, name, OpenOptions::new().read(true))
+    }
+
+    /// Denies to move a link whose target would then mean something else, and may leave the mount.
+    fn check_moved_link(
+        &self,
+        from: RelativePath<'_>,
+        to: RelativePath<'_>,
+    ) -> Result<(), FileError> {
+        let target = self.tree.read_link(from)?;
+        if climbs(&target) { check_target(to, &target, self.tree.limits()) } else { Ok(()) }
+    }
+
+    /// Checks that a directory may be moved deeper without anything in it getting too deep.
+    fn check_moved_directory(
+        &self,
+        from: RelativePath<'_>,
+        to: RelativePath<'_>,
+    ) -> Result<(), FileError> {
+        if to.depth() <= from.depth() {
+            return Ok(());
+        }
+        let limits = self.tree.limits();
+        let mut left = limits.list_entries;
+        check_height(&self.tree.directory(from)?, to.depth(), limits, &mut left)
+    }
+}
+
+impl Volume for ReadWrite {
+    fn stat(&self, path: RelativePath<'_>) -> Result<FileStat, FileError> {
+        self.tree.stat(path)
+    }
+
+    fn open(&self, path: RelativePath<'_>, flags: OpenFlags) -> Result<Opened, FileError> {
+        let mut options = OpenOptions::new();
+        options.read(flags.read).write(flags.write).append(flags.write && flags.append);
+        let (file, created) = if flags.create {
+            self.open_or_create(path, &mut options, flags)?
+        } else {
+            (self.tree.open(path, &options)?.0, false)
+        };
+        if flags.truncate {
+            // Not by a flag of the opening: it must be known first that this is a regular file.
+            file.set_len(0)?;
+        }
+        let (tree, budget) = (self.tree.clone(), Arc::clone(&self.budget));
+        Ok(Opened { file: Box::new(ReadWriteFile { file, tree, budget }), created })
+    }
+
+    fn list(&self, path: RelativePath<'_>) -> Result<Vec<String>, FileError> {
+        self.tree.list(path)
+    }
+
+    fn read_link(&self, path: RelativePath<'_>) -> Result<String, FileError> {
+        self.tree.read_link(path)
+    }
+
+    fn set_size(&self, path: RelativePath<'_>, size: u64) -> Result<(), FileError> {
+        let (file, _) = self.tree.open(path, OpenOptions::new().write(true))?;
+        set_size(&file, size, &self.budget)
+    }
+
+    fn make_directory(&self, path: RelativePath<'_>) -> Result<(), FileError> {
+        let (parent, name) = path.split().ok_or(FileError::Exists)?;
+        let parent = self.tree.directory(parent)?;
+        let mut builder = DirBuilder::new();
+        builder.mode(NEW_DIRECTORY);
+        self.counted(|| Ok(parent.create_dir_with(name, &builder)?))
+    }
+
+    fn remove_directory(&self, path: RelativePath<'_>) -> Result<(), FileError> {
+        let (parent, name) = self.tree.parent(path)?;
+        Ok(parent.remove_dir(name)?)
+    }
+
+    fn remove(&self, path: RelativePath<'_>) -> Result<(), FileError> {
+        let (parent, name) = self.tree.parent(path)?;
+        match self.tree.describe(&parent.symlink_metadata(name)?)?.kind {
+            FileKind::Directory => Err(FileError::IsDirectory),
+            FileKind::File | FileKind::Link => Ok(parent.remove_file(name)?),
+        }
+    }
+
+    fn rename(&self, from: RelativePath<'_>, to: RelativePath<'_>) -> Result<(), FileError> {
+        let (from_parent, from_name) = self.tree.parent(from)?;
+        let (to_parent, to_name) = self.tree.parent(to)?;
+        match self.tree.describe(&from_parent.symlink_metadata(from_name)?)?.kind {
+            FileKind::Link => self.check_moved_link(from, to)?,
+            FileKind::Directory => self.check_moved_directory(from, to)?,
+            FileKind::File => {}
+        }
+        match to_parent.symlink_metadata(to_name).map_err(FileError::from) {
+            // What is not shown is not to be replaced either.
+            Ok(metadata) => drop(self.tree.describe(&metadata)?),
+            Err(FileError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(from_parent.rename(from_name, &to_parent, to_name)?)
+    }
+
+    fn make_link(&self, path: RelativePath<'_>, target: &str) -> Result<(), FileError> {
+        if climbs(target) {
+            return Err(Denial::LinkTarget.into());
+        }
+        let (parent, name) = path.split().ok_or(FileError::Exists)?;
+        let parent = self.tree.directory(parent)?;
+        self.counted(|| Ok(parent.symlink(target, name)?))
+    }
+
+    fn set_times(&self, path: RelativePath<'_>, times: Times) -> Result<(), FileError> {
+        let (file, _) = self.open_any(path)?;
+        let times = FileTimes::new()
+            .set_accessed(system_time(times.accessed_ms)?)
+            .set_modified(system_time(times.modified_ms)?);
+        Ok(file.set_times(times)?)
+    }
+
+    /// Sets what the owner may do, as far as reading goes both ways; the rights of others are only
+    /// ever taken away, and no file is left executable.
+    fn set_mode(&self, path: RelativePath<'_>, mode: u32) -> Result<(), FileError> {
+        let (file, metadata) = self.open_any(path)?;
+        let kept = mode & metadata.mode();
+        let mode = if metadata.is_dir() {
+            0o500 | (mode & 0o200) | (kept & 0o077)
+        } else {
+            0o400 | (mode & 0o200) | (kept & 0o066)
+        };
+        Ok(file.set_permissions(Permissions::from_mode(mode))?)
+    }
+}
+
+impl OpenFile for ReadWriteFile {
+    fn stat(&self) -> Result<FileStat, FileError> {
+        self.tree.describe_file(&self.file)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
+        read_at(&self.file, offset, into)
+    }
+
+    fn write(&self, offset: Option<u64>, bytes: &[u8]) -> Result<usize, FileError> {
+        let length = bytes.len() as u64;
+        let cost = match offset {
+            // What is skipped beyond the end becomes part of the file, too.
+            Some(offset) => {
+                let end = offset.checked_add(length).ok_or(FileError::TooLarge)?;
+                length.max(end.saturating_sub(self.file.metadata()?.len()))
+            }
+            None => length,
+        };
+        self.budget.spend(Resource::Bytes, cost)?;
+        let written = uninterrupted(|| match offset {
+            Some(offset) => self.file.write_at(bytes, offset),
+            None => (&self.file).write(bytes),
+        });
+        match written {
+            Ok(count) => {
+                self.budget.refund(Resource::Bytes, length.saturating_sub(count as u64));
+                Ok(count)
+            }
+            Err(error) => {
+                self.budget.refund(Resource::Bytes, cost);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn set_size(&self, size: u64) -> Result<(), FileError> {
+        set_size(&self.file, size, &self.budget)
+    }
+
+    fn sync(&self) -> Result<(), FileError> {
+        Ok(self.file.sync_all()?)
+    }
+}
+
+fn set_size(file: &File, size: u64, budget: &Budget) -> Result<(), FileError> {
+    let growth = size.saturating_sub(file.metadata()?.len());
+    budget.spend(Resource::Bytes, growth)?;
+    Ok(file.set_len(size).inspect_err(|_| budget.refund(Resource::Bytes, growth))?)
+}
+
+/// Checks that a directory at a depth has nothing in it that is deeper than the limit.
+fn check_height(
+    directory: &Dir,
+    depth: u64,
+    limits: &FileLimits,
+    left: &mut u64,
+) -> Result<(), FileError> {
+    for entry in directory.entries()? {
+        let limit = limits.list_entries;
+        *left = left.checked_sub(1).ok_or(FileError::TooManyEntries { limit })?;
+        let entry = entry?;
+        let depth = depth + 1;
+        if depth > limits.depth {
+            return Err(FileError::TooDeep { limit: limits.depth, needed: depth });
+        }
+        if entry.file_type()?.is_dir() {
+            let inner = directory.open_dir_nofollow(entry.file_name())?;
+            check_height(&inner, depth, limits, left)?;
+        }
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "times are whole and within JavaScript's dates"
+)]
+fn system_time(milliseconds: f64) -> Result<SystemTime, FileError> {
+    let milliseconds = milliseconds as i64;
+    let distance = Duration::from_millis(milliseconds.unsigned_abs());
+    let time = if milliseconds < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
+    time.ok_or(FileError::Invalid)
+}

@@ -1,0 +1,91 @@
+//! Directories of the host that are not mounted unless their owner insists.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::mount::MountMode;
+use super::root::{Root, config, identity_at};
+use crate::Error;
+
+/// The system's own directories, with all that is in them.
+const SYSTEM: [&str; 5] = ["/proc", "/sys", "/dev", "/etc", "/boot"];
+/// Directories whose subdirectories are fine.
+const SHALLOW: [&str; 2] = ["/", "/run"];
+/// Directories of programs, refused for writing with all that is in them.
+const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+/// What is secret in a home directory, with all that is in it.
+const SECRETS: [&str; 4] = [".ssh", ".aws", ".gnupg", ".config"];
+/// Directories of programs in a home directory, refused for writing with all that is in them.
+const HOME_PROGRAMS: [&str; 3] = [".local", ".cargo", "bin"];
+/// Sockets whose owner commands the host.
+const SOCKETS: [&str; 4] = ["docker.sock", "podman.sock", "containerd.sock", "crio.sock"];
+
+/// A directory that is refused, and so is every directory that contains it.
+struct Rule {
+    directory: PathBuf,
+    with_contents: bool,
+}
+
+/// Refuses a directory that gives away the host or its owner's secrets.
+pub(crate) fn check(root: &Root, mode: MountMode) -> Result<(), Error> {
+    check_with_home(root, mode, env::home_dir().as_deref())
+}
+
+/// As [`check`], with the user's home directory given.
+pub(crate) fn check_with_home(
+    root: &Root,
+    mode: MountMode,
+    home: Option<&Path>,
+) -> Result<(), Error> {
+    if root.is_of_kernel() {
+        return Err(refusal(root, "is of a file system of the kernel"));
+    }
+    for rule in rules(mode, home) {
+        let Ok(directory) = rule.directory.canonicalize() else {
+            continue;
+        };
+        let shown = directory.display();
+        // The identity finds a directory that is mounted under another name, too.
+        if root.host() == directory || identity_at(&directory) == Some(root.identity()) {
+            return Err(refusal(root, &format!("is `{shown}`")));
+        }
+        if directory.starts_with(root.host()) {
+            return Err(refusal(root, &format!("contains `{shown}`")));
+        }
+        if rule.with_contents && root.host().starts_with(&directory) {
+            return Err(refusal(root, &format!("is in `{shown}`")));
+        }
+    }
+    for name in SOCKETS {
+        if root.dir().symlink_metadata(name).is_ok() {
+            return Err(refusal(root, &format!("contains `{name}`")));
+        }
+    }
+    Ok(())
+}
+
+fn rules(mode: MountMode, home: Option<&Path>) -> Vec<Rule> {
+    let writable = mode == MountMode::ReadWrite;
+    let deep = |directory| Rule { directory, with_contents: true };
+    let shallow = |directory| Rule { directory, with_contents: false };
+    let mut rules: Vec<Rule> = SYSTEM.iter().map(|path| deep(path.into())).collect();
+    rules.extend(SHALLOW.iter().map(|path| shallow(path.into())));
+    if writable {
+        rules.extend(PROGRAMS.iter().map(|path| deep(path.into())));
+    }
+    if let Some(home) = home {
+        rules.push(shallow(home.to_path_buf()));
+        rules.extend(SECRETS.iter().map(|name| deep(home.join(name))));
+        if writable {
+            rules.extend(HOME_PROGRAMS.iter().map(|name| deep(home.join(name))));
+        }
+    }
+    rules
+}
+
+fn refusal(root: &Root, reason: &str) -> Error {
+    let host = root.host().display();
+    config(format!("cannot mount `{host}`: it {reason}, which gives away the host")).with_hint(
+        "mount a directory that has only what the guest needs, or use `Mount::dangerous_*`",
+    )
+}

@@ -1,0 +1,127 @@
+//! A directory of the host, opened once, and which files beneath it are never shown.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
+
+use super::error::{Denial, FileError};
+use crate::{Error, ErrorKind};
+
+/// Directories that no walk enters, whatever is mounted there.
+const NEVER_ENTERED: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Types of file systems whose files are the kernel's, from `linux/magic.h` and the kernel's sources.
+const KERNEL_FILE_SYSTEMS: [u64; 20] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x1cd1,      // devpts
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x6265_6570, // configfs
+    0xcafe_4a11, // bpf
+    0xde5e_81e4, // efivarfs
+    0x4249_4e4d, // binfmt_misc
+    0x6165_676c, // pstore
+    0xf97c_ff8c, // selinuxfs
+    0x4341_5d53, // smackfs
+    0x1980_0202, // mqueue
+    0x6e73_6673, // nsfs
+    0x0765_5821, // resctrl
+    0xabba_1974, // xenfs
+    0x6573_5543, // fusectl
+];
+
+/// What makes a file this file: its device and inode.
+pub(crate) type Identity = (u64, u64);
+
+/// An open directory of the host.
+#[derive(Debug)]
+pub(crate) struct Root {
+    dir: Dir,
+    host: PathBuf,
+    identity: Identity,
+    never_entered: Vec<Identity>,
+}
+
+impl Root {
+    /// Opens a directory of the host, following links.
+    pub(crate) fn open(host: &Path) -> Result<Self, Error> {
+        let shown = host.display();
+        let failed = |error| config(format!("cannot mount `{shown}`: {error}"));
+        let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(failed)?;
+        let identity = identity(&dir.dir_metadata().map_err(failed)?);
+        // The name is only taken for that of the open directory if it leads there now.
+        let host = host.canonicalize().map_err(failed)?;
+        if identity_at(&host) != Some(identity) {
+            return Err(config(format!("cannot mount `{shown}`: it was replaced meanwhile")));
+        }
+        let never_entered = NEVER_ENTERED.iter().filter_map(identity_at).collect();
+        Ok(Self { dir, host, identity, never_entered })
+    }
+
+    /// The open directory.
+    pub(crate) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Its canonical path when it was opened.
+    pub(crate) fn host(&self) -> &Path {
+        &self.host
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Returns whether the root itself is on a file system of the kernel's.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        is_of_kernel(&self.dir)
+    }
+
+    /// Denies what was opened beneath the root if it is the kernel's or a directory of devices.
+    pub(crate) fn admit(&self, opened: impl AsFd, metadata: &Metadata) -> Result<(), FileError> {
+        let (device, _) = self.identity;
+        if self.never_entered.contains(&identity(metadata))
+            || (metadata.dev() != device && is_of_kernel(opened))
+        {
+            return Err(Denial::KernelFiles.into());
+        }
+        Ok(())
+    }
+}
+
+/// Returns what is at a path of the host, following links, if anything is.
+pub(crate) fn identity_at(path: impl AsRef<Path>) -> Option<Identity> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// A refusal of a mount.
+pub(crate) fn config(message: String) -> Error {
+    Error::new(ErrorKind::Config, message)
+}
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+/// Returns whether an open file is on a file system of the kernel's, or on one that does not say.
+#[cfg(target_os = "linux")]
+fn is_of_kernel(opened: impl AsFd) -> bool {
+    rustix::fs::fstatfs(opened)
+        .ok()
+        .and_then(|file_system| u64::try_from(file_system.f_type).ok())
+        .is_none_or(|kind| KERNEL_FILE_SYSTEMS.contains(&kind))
+}
+
+/// Other systems have no such file systems but at the paths that are refused by themselves.
+#[cfg(not(target_os = "linux"))]
+fn is_of_kernel(_opened: impl AsFd) -> bool {
+    false
+}

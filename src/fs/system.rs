@@ -1,0 +1,315 @@
+//! `FileSystem`: one session's view of what is mounted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::error::FileError;
+use super::events::FileEvent;
+use super::handles::{Handle, Handles};
+use super::host_tree::HostTree;
+use super::inodes::Inodes;
+use super::limits::FileLimits;
+use super::mount::{Mount, MountMode};
+use super::overlay::{FileChange, Overlay};
+use super::path::{RelativePath, check_target, join};
+use super::read_only::ReadOnly;
+use super::read_write::ReadWrite;
+use super::request::{FileReply, FileRequest, OpenFlags};
+use super::root::config;
+use super::table::{MountTable, Source};
+use super::tree_volume::TreeVolume;
+use super::volume::{Times, Volume};
+use crate::Error;
+
+/// One session's view of what is mounted: its open files, overlays and what it took of the quotas.
+pub(crate) struct FileSystem {
+    mounts: Vec<Mounted>,
+    handles: Handles,
+    limits: FileLimits,
+    events: Arc<dyn Fn(FileEvent) + Send + Sync>,
+}
+
+struct Mounted {
+    guest: String,
+    volume: Arc<dyn Volume>,
+    /// The volume once more, if it is an overlay.
+    overlay: Option<Arc<Overlay>>,
+}
+
+/// A request about paths, for its event.
+struct Asked<'a> {
+    operation: &'static str,
+    mount: u32,
+    path: &'a str,
+    /// Whether its success is an event, too.
+    told: bool,
+    /// What there is to say about its success.
+    detail: String,
+}
+
+impl FileSystem {
+    /// Makes a session's view of these mounts; what it does goes to `events`.
+    pub(crate) fn new(
+        mounts: &MountTable,
+        limits: FileLimits,
+        events: Arc<dyn Fn(FileEvent) + Send + Sync>,
+    ) -> Self {
+        let inodes = Arc::new(Inodes::default());
+        let mounts = mounts.entries().iter().zip(0..).map(|(entry, number)| {
+            let inodes = Arc::clone(&inodes);
+            let (volume, overlay): (Arc<dyn Volume>, _) = match &entry.source {
+                Source::Tree(tree) => {
+                    (Arc::new(TreeVolume::new(Arc::clone(tree), inodes, number)), None)
+                }
+                Source::Host(mount) => volume(mount, number, inodes, &limits),
+            };
+            Mounted { guest: entry.guest.clone(), volume, overlay }
+        });
+        let mounts = mounts.collect();
+        Self { mounts, handles: Handles::new(limits.open_files), limits, events }
+    }
+
+    /// Carries out a request.
+    pub(crate) fn call(&self, request: FileRequest<'_>) -> Result<FileReply, FileError> {
+        match request {
+            FileRequest::StatFile { file } => {
+                Ok(FileReply::Stat(self.handles.get(file)?.file.stat()?))
+            }
+            FileRequest::Read { file, offset, into } => {
+                let handle = self.handles.get(file)?;
+                if !handle.read {
+                    return Err(FileError::BadHandle);
+                }
+                Ok(FileReply::Count(handle.file.read(offset, into)?))
+            }
+            FileRequest::Write { file, offset, bytes } => {
+                let handle = self.writable(file)?;
+                let offset = (!handle.append).then_some(offset);
+                let written = handle.file.write(offset, bytes);
+                Ok(FileReply::Count(self.told("write", &handle.path, false, written)?))
+            }
+            FileRequest::SetFileSize { file, size } => {
+                let handle = self.writable(file)?;
+                self.told("truncate", &handle.path, true, handle.file.set_size(size))?;
+                Ok(FileReply::Done)
+            }
+            FileRequest::Sync { file } => {
+                self.handles.get(file)?.file.sync()?;
+                Ok(FileReply::Done)
+            }
+            FileRequest::Close { file } => {
+                self.handles.close(file)?;
+                Ok(FileReply::Done)
+            }
+            FileRequest::Open { mount, path, flags } => self.open(mount, path, flags),
+            other => self.at_path(&other),
+        }
+    }
+
+    /// Whether the mount of this number is an overlay.
+    pub(crate) fn is_overlay(&self, mount: usize) -> bool {
+        self.mounts.get(mount).is_some_and(|mounted| mounted.overlay.is_some())
+    }
+
+    /// What the guest changed in the overlay of this number, sorted by path; nothing for other mounts.
+    /// Directories that were moved are followed to the limit of listings.
+    pub(crate) fn changes(&self, mount: usize) -> Vec<FileChange> {
+        let Some(mounted) = self.mounts.get(mount) else {
+            return Vec::new();
+        };
+        mounted.overlay.as_ref().map_or_else(Vec::new, |overlay| overlay.changes(&mounted.guest))
+    }
+
+    /// Writes the files that the guest changed in the overlay of this number into a directory of the
+    /// host, which is made or has to be empty, and returns how many. Files get the permissions 0600,
+    /// directories 0700; links are only written if no `..` is in their targets.
+    pub(crate) fn export(&self, mount: usize, target: &Path) -> Result<u64, Error> {
+        let overlay = self.mounts.get(mount).and_then(|mounted| mounted.overlay.as_ref());
+        let overlay =
+            overlay.ok_or_else(|| config(format!("mount {mount} is no overlay to export")))?;
+        overlay.export(target)
+    }
+
+    fn open(&self, mount: u32, path: &str, flags: OpenFlags) -> Result<FileReply, FileError> {
+        let opened = self.opened(mount, path, flags);
+        let created = flags.create && opened.as_ref().map_or(true, |(_, created)| *created);
+        let operation = if created { "create" } else { "open" };
+        let (handle, _) = self.told(operation, &self.shown(mount, path), true, opened)?;
+        Ok(FileReply::File(self.handles.add(handle)?))
+    }
+
+    fn opened(
+        &self,
+        mount: u32,
+        path: &str,
+        flags: OpenFlags,
+    ) -> Result<(Handle, bool), FileError> {
+        if !flags.write && (flags.truncate || !flags.read) {
+            return Err(FileError::Invalid);
+        }
+        self.handles.check_room()?;
+        let parsed = RelativePath::parse(path, &self.limits)?;
+        let opened = self.volume(mount)?.open(parsed, flags)?;
+        let (read, write) = (flags.read, flags.write);
+        let append = flags.write && flags.append;
+        let path = self.shown(mount, path);
+        Ok((Handle { file: opened.file, path, read, write, append }, opened.created))
+    }
+
+    fn at_path(&self, request: &FileRequest<'_>) -> Result<FileReply, FileError> {
+        let asked = asked(request);
+        let reply = self.answer(request);
+        match &reply {
+            Err(error) if error.is_denial() => (self.events)(FileEvent::denied(
+                asked.operation,
+                self.shown(asked.mount, asked.path),
+                *error,
+            )),
+            Ok(_) if asked.told => (self.events)(FileEvent::allowed(
+                asked.operation,
+                self.shown(asked.mount, asked.path),
+                asked.detail,
+            )),
+            _ => {}
+        }
+        reply
+    }
+
+    fn answer(&self, request: &FileRequest<'_>) -> Result<FileReply, FileError> {
+        let parse = |path| RelativePath::parse(path, &self.limits);
+        let done = |()| FileReply::Done;
+        match *request {
+            FileRequest::Stat { mount, path } => {
+                self.volume(mount)?.stat(parse(path)?).map(FileReply::Stat)
+            }
+            FileRequest::List { mount, path } => {
+                self.volume(mount)?.list(parse(path)?).map(FileReply::Names)
+            }
+            FileRequest::ReadLink { mount, path } => {
+                let path = parse(path)?;
+                let target = self.volume(mount)?.read_link(path)?;
+                check_target(path, &target, &self.limits)?;
+                Ok(FileReply::Target(target))
+            }
+            FileRequest::SetSize { mount, path, size } => {
+                self.volume(mount)?.set_size(parse(path)?, size).map(done)
+            }
+            FileRequest::MakeDirectory { mount, path } => {
+                self.volume(mount)?.make_directory(parse(path)?).map(done)
+            }
+            FileRequest::RemoveDirectory { mount, path } => {
+                self.volume(mount)?.remove_directory(parse(path)?).map(done)
+            }
+            FileRequest::Remove { mount, path } => {
+                self.volume(mount)?.remove(parse(path)?).map(done)
+            }
+            FileRequest::Rename { mount, from, to } => {
+                self.volume(mount)?.rename(parse(from)?, parse(to)?).map(done)
+            }
+            FileRequest::MakeLink { mount, path, target } => {
+                let path = parse(path)?;
+                check_target(path, target, &self.limits)?;
+                self.volume(mount)?.make_link(path, target).map(done)
+            }
+            FileRequest::SetTimes { mount, path, accessed_ms, modified_ms } => {
+                let times = Times::new(accessed_ms, modified_ms)?;
+                self.volume(mount)?.set_times(parse(path)?, times).map(done)
+            }
+            FileRequest::SetMode { mount, path, mode } => {
+                self.volume(mount)?.set_mode(parse(path)?, mode).map(done)
+            }
+            // The requests about open files, which were answered before.
+            _ => Err(FileError::Invalid),
+        }
+    }
+
+    /// Makes an event of a result, if it is one.
+    fn told<T>(
+        &self,
+        operation: &'static str,
+        path: &str,
+        told: bool,
+        result: Result<T, FileError>,
+    ) -> Result<T, FileError> {
+        match &result {
+            Err(error) if error.is_denial() => {
+                (self.events)(FileEvent::denied(operation, path.to_owned(), *error));
+            }
+            Ok(_) if told => {
+                (self.events)(FileEvent::allowed(operation, path.to_owned(), String::new()));
+            }
+            _ => {}
+        }
+        result
+    }
+
+    fn writable(&self, file: u32) -> Result<Arc<Handle>, FileError> {
+        let handle = self.handles.get(file)?;
+        if handle.write { Ok(handle) } else { Err(FileError::BadHandle) }
+    }
+
+    fn volume(&self, mount: u32) -> Result<&dyn Volume, FileError> {
+        self.mounted(mount).map(|mounted| &*mounted.volume).ok_or(FileError::NotFound)
+    }
+
+    fn mounted(&self, mount: u32) -> Option<&Mounted> {
+        self.mounts.get(usize::try_from(mount).ok()?)
+    }
+
+    /// A path as the guest sees it, cut to the length that a path may have.
+    fn shown(&self, mount: u32, path: &str) -> String {
+        let guest = self.mounted(mount).map_or("?", |mounted| &mounted.guest);
+        join(guest, cut(path, &self.limits))
+    }
+}
+
+/// What a request is called, which path it is about, and whether its success is an event.
+fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
+    let (operation, mount, path, told) = match *request {
+        FileRequest::Stat { mount, path } => ("stat", mount, path, false),
+        FileRequest::List { mount, path } => ("list", mount, path, false),
+        FileRequest::ReadLink { mount, path } => ("read link", mount, path, false),
+        FileRequest::SetTimes { mount, path, .. } => ("set times", mount, path, false),
+        FileRequest::SetMode { mount, path, .. } => ("set mode", mount, path, false),
+        FileRequest::SetSize { mount, path, .. } => ("truncate", mount, path, true),
+        FileRequest::MakeDirectory { mount, path } => ("create", mount, path, true),
+        FileRequest::RemoveDirectory { mount, path } | FileRequest::Remove { mount, path } => {
+            ("remove", mount, path, true)
+        }
+        FileRequest::Rename { mount, from, .. } => ("rename", mount, from, true),
+        FileRequest::MakeLink { mount, path, .. } => ("link", mount, path, true),
+        _ => ("file", u32::MAX, "", false),
+    };
+    // Both are only used once the request has succeeded, and so has its second path.
+    let detail = match *request {
+        FileRequest::Rename { to, .. } => format!("to {to}"),
+        FileRequest::MakeLink { target, .. } => format!("to {target}"),
+        _ => String::new(),
+    };
+    Asked { operation, mount, path, told, detail }
+}
+
+fn cut<'a>(path: &'a str, limits: &FileLimits) -> &'a str {
+    let limit = usize::try_from(limits.path_bytes).unwrap_or(usize::MAX);
+    path.get(..path.floor_char_boundary(limit)).unwrap_or_default()
+}
+
+fn volume(
+    mount: &Mount,
+    number: u64,
+    inodes: Arc<Inodes>,
+    limits: &FileLimits,
+) -> (Arc<dyn Volume>, Option<Arc<Overlay>>) {
+    let (bytes, files) = mount.quotas();
+    let budget = || Arc::new(Budget::new(bytes, files, limits.overlay_marks));
+    let tree = HostTree::new(Arc::clone(mount.root()), Arc::clone(&inodes), limits.clone());
+    match mount.mode() {
+        MountMode::ReadOnly => (Arc::new(ReadOnly::new(tree)), None),
+        MountMode::ReadWrite => (Arc::new(ReadWrite::new(tree, budget())), None),
+        MountMode::Overlay => {
+            let overlay = Arc::new(Overlay::new(tree, budget(), inodes, number));
+            (Arc::clone(&overlay) as Arc<dyn Volume>, Some(overlay))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What is mounted where, checked when a sandbox is built.
+
+use std::sync::Arc;
+
+use super::mount::{Mount, MountMode};
+use super::path::rest_beneath;
+use super::root::config;
+use super::tree::Tree;
+use crate::Error;
+
+/// Guest directories that nothing is mounted at, nor beneath: the interpreter's own.
+const RESERVED: [&str; 3] = ["/lib", "/proc", "/dev"];
+/// Guest directories that nothing is mounted at; beneath them is fine.
+const SHARED: [&str; 3] = ["/", "/tmp", "/home"];
+/// The longest guest path of a mount, in bytes.
+const PATH_BYTES: usize = 1024;
+
+/// The guest paths that something is mounted at, in the order of the mounts' numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MountTable(Vec<Entry>);
+
+/// One mount.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) guest: String,
+    pub(crate) source: Source,
+}
+
+/// What is mounted.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Host(Mount),
+    Tree(Arc<dyn Tree>),
+}
+
+impl MountTable {
+    /// Adds a directory of the host at a path of the guest.
+    ///
+    /// The path is refused if it is not absolute and normalised, belongs to the interpreter, or is the
+    /// same as another mount's, in it or around it. The directory is refused if it overlaps another
+    /// mounted one and either can be written to.
+    pub(crate) fn add(&mut self, guest: &str, mount: Mount) -> Result<(), Error> {
+        check_path(guest)?;
+        for entry in &self.0 {
+            check_apart(guest, &entry.guest)?;
+            if let Source::Host(other) = &entry.source {
+                check_disjoint(&mount, other)?;
+            }
+        }
+        self.0.push(Entry { guest: guest.to_owned(), source: Source::Host(mount) });
+        Ok(())
+    }
+
+    /// Adds a tree of our own at a path that we chose.
+    pub(crate) fn add_tree(&mut self, guest: &str, tree: Arc<dyn Tree>) {
+        self.0.push(Entry { guest: guest.to_owned(), source: Source::Tree(tree) });
+    }
+
+    /// The paths of the guest, in the order of the mounts' numbers.
+    pub(crate) fn guest_paths(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|entry| entry.guest.as_str())
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.0
+    }
+}
+
+fn check_path(guest: &str) -> Result<(), Error> {
+    let refused = |reason: &str| Err(config(format!("cannot mount at `{guest:?}`: {reason}")));
+    let Some(names) = guest.strip_prefix('/') else {
+        return refused("the path in the guest has to be absolute");
+    };
+    if guest.len() > PATH_BYTES {
+        return refused(&format!("limit {PATH_BYTES} bytes, needed {}", guest.len()));
+    }
+    if SHARED.contains(&guest) {
+        return refused("it is shared; mount at a directory in it");
+    }
+    if names.split('/').any(|name| matches!(name, "" | "." | "..")) {
+        return refused("the path has an empty name, `.` or `..` in it");
+    }
+    if guest.chars().any(char::is_control) {
+        return refused("the path has a control character in it");
+    }
+    if let Some(of) = RESERVED.iter().find(|of| guest == **of || is_beneath(guest, of)) {
+        return refused(&format!("`{of}` is the interpreter's own"));
+    }
+    Ok(())
+}
+
+fn check_apart(guest: &str, other: &str) -> Result<(), Error> {
+    if guest == other || is_beneath(guest, other) || is_beneath(other, guest) {
+        return Err(config(format!(
+            "cannot mount at `{guest}`: `{other}` is mounted, and mounts do not overlap"
+        )));
+    }
+    Ok(())
+}
+
+fn check_disjoint(mount: &Mount, other: &Mount) -> Result<(), Error> {
+    if mount.mode() != MountMode::ReadWrite && other.mode() != MountMode::ReadWrite {
+        return Ok(());
+    }
+    if mount.root().overlaps(other.root()) {
+        return Err(config(format!(
+            "cannot mount `{}`: it overlaps `{}`, and one of them can be written to",
+            mount.root().host().display(),
+            other.root().host().display()
+        )));
+    }
+    Ok(())
+}
+
+fn is_beneath(path: &str, directory: &str) -> bool {
+    rest_beneath(path, directory).is_some()
+}

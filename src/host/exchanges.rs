@@ -1,0 +1,87 @@
+//! HTTP exchanges of one session: requests in, answers to the guest's calls out.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::mpsc::WeakUnboundedSender;
+
+use crate::audit::{Access, AuditLog};
+use crate::frame;
+use crate::net::{Answer, NetError, NetEvent, NetLimits, Network, Request};
+use crate::permissions::net::NetPolicy;
+use crate::tool::ToolError;
+use crate::value::Value;
+use crate::waist::Message;
+
+/// Where answers go: the isolate's messages. Weak, since the isolate itself holds the host.
+pub(super) type Answers = Arc<OnceLock<WeakUnboundedSender<Message>>>;
+
+/// The network as one session's guest reaches it.
+pub(super) struct Exchanges {
+    network: Network,
+    answers: Answers,
+}
+
+impl Exchanges {
+    pub(super) fn new(policy: &NetPolicy, audit: &AuditLog, answers: Answers) -> Self {
+        let audit = audit.clone();
+        let events = move |event: NetEvent| {
+            audit.tell(event.allowed, event.reason, || Access::Network {
+                method: event.method,
+                scheme: event.scheme,
+                host: event.host,
+                port: event.port,
+                addresses: event.addresses,
+                hop: event.hop,
+            });
+        };
+        let policy = Arc::new(policy.clone());
+        Self { network: Network::new(policy, NetLimits::default(), Arc::new(events)), answers }
+    }
+
+    pub(super) fn check(&self, host: &str, port: u32) -> Result<(), ToolError> {
+        self.network.check(host, port).map_err(|error| tool_error(&error))
+    }
+
+    pub(super) fn start(&self, call: u32, request: Request) {
+        self.network.start(call, request, self.answer(call, frame::response_head));
+    }
+
+    pub(super) fn send(&self, call: u32, exchange: u32, chunk: &[u8]) {
+        self.network.send(exchange, chunk.to_vec(), self.answer(call, |()| Value::None));
+    }
+
+    pub(super) fn read(&self, call: u32, exchange: u32, max: u32) {
+        let max = usize::try_from(max).unwrap_or(usize::MAX);
+        self.network.read(exchange, max, self.answer(call, Value::Bytes));
+    }
+
+    pub(super) fn close(&self, exchange: u32) {
+        self.network.close(exchange);
+    }
+
+    pub(super) fn begin_run(&self) {
+        self.network.begin_run();
+    }
+
+    pub(super) fn end_run(&self) {
+        self.network.end_run();
+    }
+
+    fn answer<T: 'static>(&self, call: u32, encode: fn(T) -> Value) -> Answer<T> {
+        let answers = Arc::clone(&self.answers);
+        Box::new(move |result: Result<T, NetError>| {
+            send(&answers, call, result.map(encode).map_err(|error| tool_error(&error)));
+        })
+    }
+}
+
+fn tool_error(error: &NetError) -> ToolError {
+    ToolError::new(error.python_type(), error.to_string())
+}
+
+/// Answers a call, if the isolate is still there.
+pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
+    if let Some(messages) = answers.get().and_then(WeakUnboundedSender::upgrade) {
+        let _ = messages.send(Message::Answer(call, result));
+    }
+}

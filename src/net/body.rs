@@ -1,0 +1,159 @@
+//! Bodies of requests on their way out.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use hyper::body::{Bytes, Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use super::error::NetError;
+
+/// A body that has not been sent.
+pub(super) enum Payload {
+    Empty,
+    Whole(Bytes),
+    Streamed(Streamed),
+    /// Was streamed, and is gone.
+    Spent,
+}
+
+/// A piece of a streamed body.
+pub(super) enum Piece {
+    Data(Bytes),
+    End,
+}
+
+/// The receiving half of a streamed body.
+pub(super) struct Streamed {
+    pieces: mpsc::Receiver<Piece>,
+    /// What is left of the declared length.
+    left: Option<u64>,
+}
+
+impl Streamed {
+    /// Makes both halves, for a declared length. There is room for one piece that is not on its way
+    /// yet.
+    pub(super) fn new(declared: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
+        let (sender, pieces) = mpsc::channel(1);
+        (sender, Self { pieces, left: declared })
+    }
+
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
+        if self.left == Some(0) {
+            return Poll::Ready(Some(Piece::End));
+        }
+        let piece = self.pieces.poll_recv(context);
+        if let (Poll::Ready(Some(Piece::Data(bytes))), Some(left)) = (&piece, &mut self.left) {
+            *left = left.saturating_sub(bytes.len() as u64);
+        }
+        piece
+    }
+}
+
+impl Payload {
+    /// The bytes that are known to be sent with it.
+    pub(super) fn known_bytes(&self) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.len(),
+            Self::Empty | Self::Streamed(_) | Self::Spent => 0,
+        }
+    }
+
+    /// The length that is declared to the server; `None` for one that is sent in chunks.
+    pub(super) fn declared(&self) -> Option<u64> {
+        match self {
+            Self::Empty | Self::Spent => Some(0),
+            Self::Whole(bytes) => Some(bytes.len() as u64),
+            Self::Streamed(streamed) => streamed.left,
+        }
+    }
+
+    /// Takes the body to send it. One that is streamed is gone then.
+    pub(super) fn take(&mut self) -> Outgoing {
+        let payload = std::mem::replace(self, Self::Spent);
+        let source = match payload {
+            Self::Streamed(streamed) => Source::Streamed(streamed),
+            Self::Whole(bytes) => {
+                *self = Self::Whole(bytes.clone());
+                Source::Whole(bytes)
+            }
+            Self::Empty | Self::Spent => {
+                *self = payload;
+                Source::Whole(Bytes::new())
+            }
+        };
+        let sent = Arc::new(AtomicBool::new(source.is_at_end()));
+        Outgoing { source, sent }
+    }
+}
+
+/// A body that is being sent.
+pub(super) struct Outgoing {
+    source: Source,
+    sent: Arc<AtomicBool>,
+}
+
+enum Source {
+    Whole(Bytes),
+    Streamed(Streamed),
+}
+
+impl Source {
+    fn is_at_end(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Streamed(streamed) => streamed.left == Some(0),
+        }
+    }
+}
+
+impl Outgoing {
+    /// Says, from any time on, whether the whole body was taken to be sent.
+    pub(super) fn sent(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.sent)
+    }
+}
+
+impl hyper::body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = NetError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, NetError>>> {
+        let piece = match &mut self.source {
+            Source::Whole(bytes) if bytes.is_empty() => Some(Piece::End),
+            Source::Whole(bytes) => Some(Piece::Data(std::mem::take(bytes))),
+            Source::Streamed(streamed) => match streamed.poll_piece(context) {
+                Poll::Ready(piece) => piece,
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        Poll::Ready(match piece {
+            Some(Piece::Data(bytes)) => {
+                self.sent.store(self.is_end_stream(), Ordering::Relaxed);
+                Some(Ok(Frame::data(bytes)))
+            }
+            Some(Piece::End) => {
+                self.sent.store(true, Ordering::Relaxed);
+                None
+            }
+            // Nobody will send the rest: the server must not take what it has for the whole.
+            None => Some(Err(NetError::closed())),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.source.is_at_end()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Source::Streamed(_) => SizeHint::new(),
+        }
+    }
+}

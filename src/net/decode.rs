@@ -1,0 +1,112 @@
+//! Decompressing bodies, in steps that bound what a bomb can make of a few bytes.
+
+use std::io::{self, Write};
+
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
+use hyper::body::{Buf, Bytes};
+use hyper::header::{self, HeaderMap};
+
+/// Most compressed bytes of a step. DEFLATE makes at most 1032 times as many of them.
+const STEP: usize = 1024;
+
+/// The decompression of one body.
+pub(super) enum Decoder {
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    /// `deflate`, which is zlib by the standard and bare by the habit of some servers.
+    Deflate(Deflate),
+}
+
+impl Decoder {
+    /// Makes the decoder that a response asks for; `None` if there is none or none that is known.
+    pub(super) fn new(headers: &HeaderMap) -> Option<Self> {
+        let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
+        let coding = codings.next()?.to_str().ok()?.trim().to_ascii_lowercase();
+        match coding.as_str() {
+            _ if codings.next().is_some() => None,
+            "gzip" | "x-gzip" => Some(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
+            "deflate" => Some(Self::Deflate(Deflate::default())),
+            _ => None,
+        }
+    }
+
+    /// Decompresses some of `raw`, at least a byte of it.
+    pub(super) fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
+        match self {
+            Self::Gzip(decoder) => {
+                let piece = raw.split_to(raw.len().min(STEP));
+                decoder.write_all(&piece)?;
+                Ok(std::mem::take(decoder.get_mut()).into())
+            }
+            Self::Deflate(decoder) => decoder.step(raw),
+        }
+    }
+
+    /// Ends the body; returns what was held back. Fails if the compressed data is not at its end.
+    pub(super) fn finish(&mut self) -> io::Result<Bytes> {
+        match self {
+            Self::Gzip(decoder) => {
+                decoder.try_finish()?;
+                Ok(std::mem::take(decoder.get_mut()).into())
+            }
+            Self::Deflate(decoder) if decoder.ended => Ok(Bytes::new()),
+            Self::Deflate(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Deflate {
+    inner: Option<Decompress>,
+    /// The first byte of the body, which alone does not tell zlib from bare DEFLATE.
+    first: Option<u8>,
+    ended: bool,
+}
+
+impl Deflate {
+    fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
+        if self.ended {
+            // Bytes after the end mean nothing.
+            raw.clear();
+            return Ok(Bytes::new());
+        }
+        let mut out = Vec::new();
+        if let Some(inner) = &mut self.inner {
+            let taken = inflate(inner, raw, &mut out, &mut self.ended)?;
+            raw.advance(taken);
+        } else if let Some(first) = self.first {
+            let second = raw.first().copied().unwrap_or_default();
+            let zlib =
+                first & 0x0f == 8 && (u16::from(first) << 8 | u16::from(second)).is_multiple_of(31);
+            let inner = self.inner.insert(Decompress::new(zlib));
+            inflate(inner, &[first], &mut out, &mut self.ended)?;
+        } else {
+            self.first = raw.first().copied();
+            raw.advance(1);
+        }
+        Ok(out.into())
+    }
+}
+
+/// Decompresses at most [`STEP`] bytes; returns how many.
+fn inflate(
+    inner: &mut Decompress,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+    ended: &mut bool,
+) -> io::Result<usize> {
+    const ROOM: usize = 64 << 10;
+    let raw = raw.get(..STEP).unwrap_or(raw);
+    let (before, mut taken) = (inner.total_in(), 0);
+    loop {
+        out.reserve(ROOM);
+        let rest = raw.get(taken..).unwrap_or_default();
+        let status = inner.decompress_vec(rest, out, FlushDecompress::None)?;
+        taken = usize::try_from(inner.total_in() - before).unwrap_or(raw.len());
+        *ended = status == Status::StreamEnd;
+        // With room left, it has nothing more to give.
+        if *ended || out.len() < out.capacity() {
+            return Ok(taken);
+        }
+    }
+}

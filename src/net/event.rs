@@ -1,0 +1,51 @@
+//! What the host is told of decisions.
+
+use std::net::IpAddr;
+
+use super::target::{CheckedTarget, Denial};
+
+/// One decision, told before anything is connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NetEvent {
+    pub(crate) allowed: bool,
+    pub(crate) method: String,
+    pub(crate) scheme: String,
+    /// The canonical host, or what the guest wrote if that is none.
+    pub(crate) host: String,
+    /// The port, 0 if there is none.
+    pub(crate) port: u16,
+    /// The addresses that were judged, which the guest is not told.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// Why it was denied; empty if it was allowed.
+    pub(crate) reason: String,
+    /// How many redirects came before it.
+    pub(crate) hop: u32,
+}
+
+impl NetEvent {
+    pub(super) fn new(decision: &Result<CheckedTarget, Denial>, method: &str, hop: u32) -> Self {
+        let method = method.to_owned();
+        match decision {
+            Ok(target) => Self {
+                allowed: true,
+                method,
+                scheme: target.url().scheme().to_owned(),
+                host: target.host().to_string(),
+                port: target.port(),
+                addresses: target.addresses().to_vec(),
+                reason: String::new(),
+                hop,
+            },
+            Err(denial) => Self {
+                allowed: false,
+                method,
+                scheme: denial.scheme.clone(),
+                host: denial.host.clone(),
+                port: denial.port,
+                addresses: denial.addresses.clone(),
+                reason: denial.reason.clone(),
+                hop,
+            },
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! One exchange: its task, and what the session holds of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+
+use super::Shared;
+use super::admission::Place;
+use super::body::Piece;
+use super::error::{NetError, NetErrorKind};
+use super::reply::{Reply, Slot};
+use super::request::Prepared;
+use super::response::{ResponseBody, ResponseHead};
+
+/// What the session holds of an exchange.
+pub(super) struct Exchange {
+    pub(super) reads: mpsc::Sender<Read>,
+    pub(super) sending: Option<Sending>,
+    pub(super) waits: Waits,
+    pub(super) ended: Ended,
+    pub(super) task: AbortHandle,
+}
+
+/// Set when an exchange is ended, so that one that waits for its turn does not take it.
+pub(super) type Ended = Arc<AtomicBool>;
+
+/// Ends exchanges, of which none gets the place of another one.
+pub(super) fn end(exchanges: impl Iterator<Item = Exchange>) {
+    let exchanges: Vec<Exchange> = exchanges.collect();
+    for exchange in &exchanges {
+        exchange.ended.store(true, Ordering::SeqCst);
+    }
+    drop(exchanges);
+}
+
+/// Who waits for an answer of an exchange.
+#[derive(Default)]
+pub(super) struct Waits {
+    pub(super) head: Slot,
+    pub(super) send: Slot,
+    pub(super) read: Slot,
+}
+
+impl Exchange {
+    pub(super) fn is_waited_for(&self) -> bool {
+        [&self.waits.head, &self.waits.send, &self.waits.read].iter().any(|w| w.is_waited_for())
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The sending half of a streamed body.
+pub(super) struct Sending {
+    pub(super) pieces: mpsc::Sender<Piece>,
+    /// What is left of the declared length.
+    pub(super) left: Option<u64>,
+}
+
+impl Sending {
+    /// Makes a piece of a chunk, if the declared length has room for it. An empty one is the end;
+    /// `None` if the length says so anyway.
+    pub(super) fn piece(&mut self, chunk: Vec<u8>) -> Result<Option<Piece>, NetError> {
+        let length = chunk.len() as u64;
+        if let Some(left) = &mut self.left {
+            let problem = match left.checked_sub(length) {
+                None => Some(format!("{length} bytes of the body are sent, {left} are left")),
+                Some(1..) if length == 0 => Some(format!("the body ends with {left} bytes left")),
+                Some(rest) => {
+                    *left = rest;
+                    None
+                }
+            };
+            if let Some(problem) = problem {
+                let message = format!("{problem} of the declared Content-Length");
+                return Err(NetError::invalid(message));
+            }
+        }
+        Ok(match self.left {
+            Some(0) if length == 0 => None,
+            _ if length == 0 => Some(Piece::End),
+            _ => Some(Piece::Data(Bytes::from(chunk))),
+        })
+    }
+}
+
+/// A read that is to be answered.
+pub(super) struct Read {
+    pub(super) max: usize,
+    pub(super) reply: Reply<Vec<u8>>,
+}
+
+/// A year: what is longer could be too long for the clock.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// The task of an exchange.
+pub(super) struct Task {
+    pub(super) shared: Arc<Shared>,
+    pub(super) number: u32,
+    pub(super) request: Prepared,
+    pub(super) place: Place,
+    pub(super) head: Reply<ResponseHead>,
+    pub(super) reads: mpsc::Receiver<Read>,
+    pub(super) time: Duration,
+    pub(super) ended: Ended,
+}
+
+impl Task {
+    pub(super) async fn run(self) {
+        let Self { shared, number, request, place, head, reads, time, ended } = self;
+        let clock = Clock { deadline: Instant::now() + time.min(LONGEST), time };
+        let client = Arc::clone(&shared.client);
+        let fetch = async move {
+            let (_under_way, open) = place.turn().await?;
+            if ended.load(Ordering::SeqCst) {
+                return Err(NetError::closed());
+            }
+            Ok((client.fetch(request).await?, open))
+        };
+        match clock.limit(fetch).await {
+            Ok(((response, body), _open)) => {
+                head.give(Ok(response));
+                serve_reads(body, reads, &clock).await;
+            }
+            Err(error) => {
+                // First of all, so that whoever gets the answer may use the number again.
+                shared.forget(number);
+                head.give(Err(error));
+            }
+        }
+    }
+}
+
+/// Answers reads until the exchange is closed. A body that fails or takes too long is dropped at
+/// once.
+async fn serve_reads(body: ResponseBody, mut reads: mpsc::Receiver<Read>, clock: &Clock) {
+    let mut body = Ok(body);
+    loop {
+        let read = match &body {
+            Ok(open) if !open.is_over() => timeout_at(clock.deadline, reads.recv()).await,
+            _ => Ok(reads.recv().await),
+        };
+        let Read { max, reply } = match read {
+            Ok(Some(read)) => read,
+            Ok(None) => return,
+            Err(_) => {
+                body = Err(clock.expired());
+                continue;
+            }
+        };
+        let result = match &mut body {
+            Ok(open) => clock.limit(open.read(max)).await,
+            Err(error) => Err(error.clone()),
+        };
+        if let Err(error) = &result {
+            body = Err(error.clone());
+        }
+        reply.give(result);
+    }
+}
+
+/// The time of an exchange.
+struct Clock {
+    deadline: Instant,
+    time: Duration,
+}
+
+impl Clock {
+    async fn limit<T>(
+        &self,
+        work: impl Future<Output = Result<T, NetError>>,
+    ) -> Result<T, NetError> {
+        timeout_at(self.deadline, work).await.unwrap_or_else(|_| Err(self.expired()))
+    }
+
+    fn expired(&self) -> NetError {
+        NetError::new(
+            NetErrorKind::Timeout,
+            format!("the request took longer than {} s", self.time.as_secs_f64()),
+        )
+    }
+}

@@ -1,0 +1,117 @@
+//! Redirects, by the rules of the Fetch standard and some stricter ones.
+
+use hyper::body::Bytes;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode};
+
+use super::body::Payload;
+use super::error::NetError;
+use super::target::CheckedTarget;
+
+/// One request of an exchange: the first, or one that a redirect asks for.
+pub(super) struct Hop {
+    pub(super) method: Method,
+    pub(super) url: String,
+    pub(super) headers: HeaderMap,
+    pub(super) payload: Payload,
+    /// How many redirects came before it.
+    pub(super) count: u32,
+    /// Whether https was used so far, so that http is out of the question.
+    pub(super) secure: bool,
+}
+
+/// Returns where a response redirects to; `None` if it does not.
+pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+        .then(|| headers.get(header::LOCATION))
+        .flatten()
+}
+
+impl Hop {
+    /// Becomes the request that a redirect asks for. Nothing is decided about it yet.
+    pub(super) fn follow(
+        &mut self,
+        from: &CheckedTarget,
+        status: StatusCode,
+        location: &HeaderValue,
+        limit: u32,
+    ) -> Result<(), NetError> {
+        self.count = self.count.saturating_add(1);
+        if self.count > limit {
+            return Err(NetError::limit("redirects", limit.into(), self.count.into()));
+        }
+        let unusable =
+            || NetError::connection(format!("{} redirects to what is no URL", from.server()));
+        let text = std::str::from_utf8(location.as_bytes()).map_err(|_| unusable())?;
+        let mut to = from.url().join(text).map_err(|_| unusable())?;
+        if to.fragment().is_none() {
+            to.set_fragment(from.url().fragment());
+        }
+        self.rewrite(status)?;
+        if to.origin() != from.url().origin() {
+            for name in CREDENTIALS {
+                self.headers.remove(name);
+            }
+        }
+        self.secure = from.is_https();
+        self.url = to.into();
+        Ok(())
+    }
+
+    /// Makes a GET of what is not to be sent a second time.
+    fn rewrite(&mut self, status: StatusCode) -> Result<(), NetError> {
+        let becomes_get = match status.as_u16() {
+            301 | 302 => self.method == Method::POST,
+            303 => self.method != Method::GET && self.method != Method::HEAD,
+            _ => false,
+        };
+        if becomes_get {
+            self.method = Method::GET;
+            self.payload = Payload::Empty;
+            for name in ABOUT_THE_BODY {
+                self.headers.remove(name);
+            }
+            return Ok(());
+        }
+        match self.payload {
+            Payload::Spent => Err(NetError::connection(format!(
+                "the response {} redirects a request whose streamed body cannot be sent again",
+                status.as_u16()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The headers of this hop on the wire, without those that the host adds for its origin.
+    pub(super) fn wire_headers(&self, target: &CheckedTarget) -> Result<HeaderMap, NetError> {
+        let mut headers = self.headers.clone();
+        let usual = if target.is_https() { 443 } else { 80 };
+        let host = if target.port() == usual { target.host().to_string() } else { target.server() };
+        let host = HeaderValue::from_maybe_shared(Bytes::from(host))
+            .map_err(|_| NetError::invalid("the host cannot be in a header"))?;
+        headers.insert(header::HOST, host);
+        let takes_body = [Method::POST, Method::PUT, Method::PATCH].contains(&self.method);
+        match self.payload.declared() {
+            Some(0) if !takes_body => {}
+            Some(length) => {
+                headers.insert(header::CONTENT_LENGTH, length.into());
+            }
+            None => {
+                let chunked = HeaderValue::from_static("chunked");
+                headers.insert(header::TRANSFER_ENCODING, chunked);
+            }
+        }
+        Ok(headers)
+    }
+}
+
+/// What the guest sets for one origin and must not reach another.
+const CREDENTIALS: [HeaderName; 3] =
+    [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE];
+
+const ABOUT_THE_BODY: [HeaderName; 4] = [
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LOCATION,
+    header::CONTENT_TYPE,
+];

@@ -1,0 +1,189 @@
+//! What a guest asks for, and what is made of it before it is sent.
+
+use std::time::Duration;
+
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::body::{Payload, Streamed};
+use super::error::NetError;
+use super::limits::NetLimits;
+use crate::permissions::net::{Host, is_framing};
+
+/// A request, as the guest describes it.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Body,
+    pub(crate) redirect: Redirect,
+    /// Ask for a compressed body, and decompress it.
+    pub(crate) decode: bool,
+    /// Can only shorten the limit of the exchange's time.
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A request's body.
+#[derive(Debug)]
+pub(crate) enum Body {
+    None,
+    Bytes(Vec<u8>),
+    /// Comes by [`Network::send`](super::Network::send). It cannot be sent twice, so it cannot
+    /// follow a redirect that keeps the body.
+    Streamed,
+}
+
+/// What to do about a redirect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    Follow,
+    /// Answer with it.
+    Manual,
+    /// Fail.
+    Error,
+}
+
+/// A request whose headers and body are fit to be sent. The URL is not decided about yet.
+pub(super) struct Prepared {
+    pub(super) method: Method,
+    pub(super) url: String,
+    pub(super) headers: HeaderMap,
+    pub(super) payload: Payload,
+    pub(super) redirect: Redirect,
+    pub(super) decode: bool,
+}
+
+impl Prepared {
+    /// Checks a request. A streamed body is read from `streamed`, which is made for its declared
+    /// length.
+    pub(super) fn new(
+        request: Request,
+        limits: &NetLimits,
+        streamed: impl FnOnce(Option<u64>) -> Streamed,
+    ) -> Result<Self, NetError> {
+        let Request { method, url, headers, body, redirect, decode, timeout: _ } = request;
+        if url.len() > NetLimits::URL_BYTES {
+            let (limit, needed) = (NetLimits::URL_BYTES as u64, url.len() as u64);
+            return Err(NetError::limit("bytes of a URL", limit, needed));
+        }
+        let method = check_method(&method)?;
+        let (mut headers, declared) = check_headers(headers, &url, &body, limits)?;
+        let payload = match body {
+            Body::None => Payload::Empty,
+            Body::Bytes(bytes) => Payload::Whole(Bytes::from(bytes)),
+            Body::Streamed => Payload::Streamed(streamed(declared)),
+        };
+        let asks = headers.contains_key(header::ACCEPT_ENCODING);
+        // A range is one of the bytes as they are stored.
+        if decode && !asks && !headers.contains_key(header::RANGE) {
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
+        }
+        Ok(Self { method, url, headers, payload, redirect, decode })
+    }
+
+    /// About how many bytes the head of the request has.
+    pub(super) fn head_bytes(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        self.method.as_str().len() + self.url.len() + headers.sum::<usize>()
+    }
+}
+
+fn check_method(method: &str) -> Result<Method, NetError> {
+    const LONGEST: usize = 32;
+    let refuse = |why: &str| {
+        let shown: String = method.chars().take(LONGEST).collect();
+        Err(NetError::invalid(format!("the method `{}` {why}", shown.escape_debug())))
+    };
+    match Method::from_bytes(method.as_bytes()) {
+        _ if method.len() > LONGEST => refuse("is longer than 32 bytes"),
+        Err(_) => refuse("is not valid in HTTP"),
+        Ok(_) if ["CONNECT", "TRACE", "TRACK"].iter().any(|m| method.eq_ignore_ascii_case(m)) => {
+            refuse("is not allowed")
+        }
+        Ok(method) => Ok(method),
+    }
+}
+
+/// Checks the guest's headers; returns those that are sent as they are, and the length that is
+/// declared for a streamed body.
+fn check_headers(
+    headers: Vec<(String, Vec<u8>)>,
+    url: &str,
+    body: &Body,
+    limits: &NetLimits,
+) -> Result<(HeaderMap, Option<u64>), NetError> {
+    if headers.len() > limits.headers {
+        let (limit, needed) = (limits.headers as u64, headers.len() as u64);
+        return Err(NetError::limit("headers of a request", limit, needed));
+    }
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > limits.header_bytes {
+        let (limit, needed) = (limits.header_bytes as u64, bytes as u64);
+        return Err(NetError::limit("bytes of a request's headers", limit, needed));
+    }
+    let mut checked = HeaderMap::new();
+    let (mut declared, mut chunked) = (None, false);
+    for (name, value) in headers {
+        let shown = name.escape_debug();
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+            NetError::invalid(format!("the header name `{shown}` is not valid in HTTP"))
+        })?;
+        let value = HeaderValue::from_bytes(&value).map_err(|_| {
+            NetError::invalid(format!("the value of the header `{shown}` is not valid in HTTP"))
+        })?;
+        let text = value.to_str().unwrap_or_default().trim().to_owned();
+        let refused = || NetError::invalid(format!("the header `{shown}: {text}` cannot be set"));
+        if header == header::CONTENT_LENGTH && declared.is_none() {
+            declared = Some(declared_length(&text, body).ok_or_else(refused)?);
+        } else if header == header::TRANSFER_ENCODING && matches!(body, Body::Streamed) {
+            // Python's clients say it of a body of unknown length, which is sent so anyway.
+            if chunked || !text.eq_ignore_ascii_case("chunked") {
+                return Err(refused());
+            }
+            chunked = true;
+        } else if is_framing(&header) {
+            let repeats_what_is_sent = (header == header::HOST && is_authority(&text, url))
+                || (header == header::CONNECTION
+                    && ["close", "keep-alive"].iter().any(|v| text.eq_ignore_ascii_case(v)));
+            if !repeats_what_is_sent {
+                return Err(refused());
+            }
+        } else {
+            checked.try_append(header, value).map_err(|_| refused())?;
+        }
+    }
+    if chunked && declared.is_some() {
+        return Err(NetError::invalid(
+            "the headers `Content-Length` and `Transfer-Encoding` cannot be set both",
+        ));
+    }
+    Ok((checked, declared.filter(|_| matches!(body, Body::Streamed))))
+}
+
+/// Reads a declared length, which has to be that of the body.
+fn declared_length(text: &str, body: &Body) -> Option<u64> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let length = text.parse::<u64>().ok().filter(|_| digits)?;
+    let fits = match body {
+        Body::None => length == 0,
+        Body::Bytes(bytes) => length == bytes.len() as u64,
+        Body::Streamed => true,
+    };
+    fits.then_some(length)
+}
+
+/// Returns whether a `Host` header says what the URL says. One of a URL that cannot be read does
+/// not matter: the decision will deny it.
+fn is_authority(text: &str, url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return true };
+    let Some(host) = url.host() else { return true };
+    let canonical = Host::from_url(&host).map(|host| host.to_string()).unwrap_or_default();
+    [canonical, host.to_string()].iter().any(|host| {
+        let port = url.port_or_known_default().unwrap_or_default();
+        text.eq_ignore_ascii_case(&format!("{host}:{port}"))
+            || (url.port().is_none() && text.eq_ignore_ascii_case(host))
+    })
+}

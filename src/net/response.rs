@@ -1,0 +1,219 @@
+//! Responses: the head as the guest gets it, and the body as it is read.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hyper::Version;
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::ext::ReasonPhrase;
+use hyper::header::{self, HeaderMap};
+use hyper::http::response::Parts;
+
+use super::client::Client;
+use super::connection::Connection;
+use super::decode::Decoder;
+use super::error::NetError;
+use super::limits::NetLimits;
+use super::pool::Key;
+use super::target::CheckedTarget;
+
+/// The head of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResponseHead {
+    pub(crate) status: u16,
+    pub(crate) reason: String,
+    /// 10 for HTTP/1.0, 11 for HTTP/1.1.
+    pub(crate) version: u8,
+    /// The URL that answered, after redirects.
+    pub(crate) url: String,
+    pub(crate) redirected: bool,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+}
+
+impl ResponseHead {
+    pub(super) fn new(parts: &Parts, target: &CheckedTarget, redirected: bool) -> Self {
+        let reason = match parts.extensions.get::<ReasonPhrase>() {
+            Some(reason) => String::from_utf8_lossy(reason.as_bytes()).into_owned(),
+            None => parts.status.canonical_reason().unwrap_or_default().to_owned(),
+        };
+        let headers = parts.headers.iter();
+        Self {
+            status: parts.status.as_u16(),
+            reason,
+            version: if parts.version == Version::HTTP_10 { 10 } else { 11 },
+            url: target.url().to_string(),
+            redirected,
+            headers: headers
+                .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+                .collect(),
+        }
+    }
+}
+
+/// Refuses headers past their limits.
+pub(super) fn check_headers(headers: &HeaderMap, limits: &NetLimits) -> Result<(), NetError> {
+    if headers.len() > limits.headers {
+        let (limit, needed) = (limits.headers as u64, headers.len() as u64);
+        return Err(NetError::limit("headers of a response", limit, needed));
+    }
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > limits.header_bytes {
+        let (limit, needed) = (limits.header_bytes as u64, bytes as u64);
+        return Err(NetError::limit("bytes of a response's headers", limit, needed));
+    }
+    Ok(())
+}
+
+/// A connection in use, and what it may be kept alive for.
+pub(super) struct Lease {
+    pub(super) connection: Connection,
+    pub(super) key: Key,
+    /// Whether the request's body was sent as a whole.
+    pub(super) sent: Arc<AtomicBool>,
+}
+
+/// The body of a response. Dropping it closes its connection, unless it was read to its end.
+pub(super) struct ResponseBody {
+    client: Arc<Client>,
+    server: String,
+    incoming: Option<(Incoming, Lease)>,
+    decoder: Option<Decoder>,
+    /// Received and not decoded.
+    raw: Bytes,
+    /// Decoded and not read.
+    ready: Bytes,
+    received: u64,
+    decoded: u64,
+    charged: u64,
+}
+
+impl ResponseBody {
+    pub(super) fn new(
+        client: Arc<Client>,
+        server: String,
+        incoming: Incoming,
+        lease: Lease,
+    ) -> Self {
+        Self {
+            client,
+            server,
+            incoming: Some((incoming, lease)),
+            decoder: None,
+            raw: Bytes::new(),
+            ready: Bytes::new(),
+            received: 0,
+            decoded: 0,
+            charged: 0,
+        }
+    }
+
+    /// Returns whether all of the body has come from the server.
+    pub(super) fn has_come(&self) -> bool {
+        self.incoming.is_none()
+    }
+
+    /// Returns whether all of the body was read.
+    pub(super) fn is_over(&self) -> bool {
+        self.incoming.is_none()
+            && self.raw.is_empty()
+            && self.ready.is_empty()
+            && self.decoder.is_none()
+    }
+
+    /// Sees to it that the body is decoded, if it is in a coding that is known, and leaves out the
+    /// headers that are about the encoded body.
+    pub(super) fn decode(&mut self, headers: &mut HeaderMap) {
+        self.decoder = Decoder::new(headers);
+        if self.decoder.is_some() {
+            headers.remove(header::CONTENT_ENCODING);
+            headers.remove(header::CONTENT_LENGTH);
+        }
+    }
+
+    /// Gives the connection back if there is no more to come on it.
+    pub(super) async fn settle(&mut self) {
+        if self.incoming.as_ref().is_some_and(|(incoming, _)| incoming.is_end_stream()) {
+            self.give_back().await;
+        }
+    }
+
+    async fn give_back(&mut self) {
+        if let Some((_, mut lease)) = self.incoming.take() {
+            let sent = lease.sent.load(Ordering::Relaxed);
+            if sent && lease.connection.ready().await {
+                self.client.pool.put(lease.key, lease.connection);
+            }
+        }
+    }
+
+    /// Reads at most `max` bytes; none at the end.
+    pub(super) async fn read(&mut self, max: usize) -> Result<Vec<u8>, NetError> {
+        loop {
+            if !self.ready.is_empty() {
+                return Ok(self.ready.split_to(max.min(self.ready.len())).to_vec());
+            }
+            if !self.raw.is_empty() {
+                self.decode_some()?;
+                tokio::task::consume_budget().await;
+            } else if self.incoming.is_some() {
+                self.receive().await?;
+            } else if let Some(mut decoder) = self.decoder.take() {
+                // An empty body is one in any coding.
+                if self.received > 0 {
+                    self.ready = decoder.finish().map_err(|error| self.undecodable(&error))?;
+                    self.decoded += self.ready.len() as u64;
+                    self.charge()?;
+                }
+            } else {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Result<(), NetError> {
+        let Some((incoming, _)) = &mut self.incoming else { return Ok(()) };
+        match poll_fn(|context| Pin::new(&mut *incoming).poll_frame(context)).await {
+            Some(Ok(frame)) => {
+                // Trailers are left out.
+                self.raw = frame.into_data().unwrap_or_default();
+                self.received += self.raw.len() as u64;
+                self.charge()?;
+            }
+            Some(Err(error)) => {
+                self.incoming = None;
+                return Err(NetError::from_hyper(&error, &self.server));
+            }
+            // A body of unknown length does not know its end before it is there.
+            None => self.give_back().await,
+        }
+        self.settle().await;
+        Ok(())
+    }
+
+    fn decode_some(&mut self) -> Result<(), NetError> {
+        self.ready = match &mut self.decoder {
+            None => std::mem::take(&mut self.raw),
+            Some(decoder) => {
+                let bytes =
+                    decoder.step(&mut self.raw).map_err(|error| self.undecodable(&error))?;
+                self.decoded += bytes.len() as u64;
+                self.charge()?;
+                bytes
+            }
+        };
+        Ok(())
+    }
+
+    fn charge(&mut self) -> Result<(), NetError> {
+        let used = self.received.max(self.decoded);
+        self.client.budget.charge_received(used - self.charged, &self.client.limits)?;
+        self.charged = used;
+        Ok(())
+    }
+
+    fn undecodable(&self, error: &std::io::Error) -> NetError {
+        NetError::connection(format!("{} sent a body that cannot be decoded: {error}", self.server))
+    }
+}

@@ -1,0 +1,110 @@
+//! The directories of wheels that the owner gave.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pep440_rs::Version;
+
+use super::error::PackageError;
+use super::files;
+use super::metadata::Metadata;
+use super::wheel::{MAX_WHEEL_BYTES, Wheel};
+use super::wheel_name::WheelName;
+use isolet_pyodide_assets::Digest;
+
+/// The most wheels in all directories together.
+const MAX_WHEELS: usize = 10_000;
+
+/// A wheel that could be used. Its bytes are read again, and compared, when it is.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) path: PathBuf,
+    pub(crate) file_name: String,
+    pub(crate) name: String,
+    pub(crate) version: Version,
+    pub(crate) digest: Digest,
+    pub(crate) imports: BTreeSet<String>,
+    pub(crate) metadata: Metadata,
+    /// What it needs beside what its metadata says: normalised names.
+    pub(crate) depends: BTreeSet<String>,
+    rank: u32,
+}
+
+impl Candidate {
+    /// Describes a wheel that is at this path.
+    pub(crate) fn of(wheel: &Wheel, path: PathBuf, rank: u32) -> Self {
+        Self {
+            path,
+            file_name: wheel.file_name().to_owned(),
+            name: wheel.name().to_owned(),
+            version: wheel.version().clone(),
+            digest: wheel.digest(),
+            imports: wheel.imports().clone(),
+            metadata: wheel.metadata().clone(),
+            depends: BTreeSet::new(),
+            rank,
+        }
+    }
+
+    /// Reads its bytes.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or has changed.
+    pub(crate) fn bytes(&self) -> Result<Arc<[u8]>, PackageError> {
+        let bytes = read(&self.path)?;
+        let found = Digest::of(&bytes);
+        if found == self.digest {
+            return Ok(bytes);
+        }
+        let file = self.path.display().to_string();
+        Err(PackageError::Digest { file, expected: self.digest, found })
+    }
+}
+
+/// Opens every wheel of the directories that is for the guest's interpreter. The best comes first:
+/// of the highest version, closest to the interpreter, in the first directory.
+///
+/// # Errors
+///
+/// A directory cannot be read, has too many wheels, or has one that breaks a rule.
+pub(crate) fn scan(directories: &[PathBuf]) -> Result<Vec<Candidate>, PackageError> {
+    let mut candidates = Vec::new();
+    for directory in directories {
+        for path in wheel_paths(directory)? {
+            let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(rank) = file_name.parse::<WheelName>()?.rank else {
+                continue;
+            };
+            if candidates.len() == MAX_WHEELS {
+                let reason =
+                    format!("limit {MAX_WHEELS} wheels, `{}` has more", directory.display());
+                return Err(PackageError::wheel(&file_name, reason));
+            }
+            let wheel = Wheel::open(&file_name, read(&path)?)?;
+            candidates.push(Candidate::of(&wheel, path, rank));
+        }
+    }
+    // Stable: an earlier directory stays before a later one.
+    candidates.sort_by(|a, b| (&b.version, b.rank).cmp(&(&a.version, a.rank)));
+    Ok(candidates)
+}
+
+/// The paths of the wheels, absolute and in the order of their names.
+fn wheel_paths(directory: &Path) -> Result<Vec<PathBuf>, PackageError> {
+    let directory = directory.canonicalize().map_err(PackageError::io(directory))?;
+    let mut paths = Vec::new();
+    for entry in directory.read_dir().map_err(PackageError::io(&directory))? {
+        let path = entry.map_err(PackageError::io(&directory))?.path();
+        if path.extension().is_some_and(|extension| extension == "whl") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &Path) -> Result<Arc<[u8]>, PackageError> {
+    files::read(path, MAX_WHEEL_BYTES).map_err(PackageError::io(path))
+}

@@ -1,0 +1,150 @@
+//! Resolving from wheels that are at hand, without pip.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pep440_rs::{Version, VersionSpecifier, VersionSpecifiers};
+
+use super::directory::Candidate;
+use super::error::PackageError;
+use super::requirement::{Dependency, Requirement};
+
+/// How often a choice may turn out to be wrong.
+const MAX_RESTARTS: usize = 100;
+
+/// Where candidates come from.
+pub(crate) trait Source {
+    /// Returns the best candidate of this name whose version is allowed.
+    ///
+    /// # Errors
+    ///
+    /// A file that it would have to read is broken.
+    fn best(
+        &self,
+        name: &str,
+        allowed: &dyn Fn(&Version) -> bool,
+    ) -> Result<Option<Arc<Candidate>>, PackageError>;
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) enum Local {
+    /// These are all that is needed, by name.
+    Complete(Vec<Arc<Candidate>>),
+    /// There is no wheel for this requirement of this distribution, or of the caller.
+    Missing { wanted: Requirement, by: Option<String> },
+}
+
+/// Finds the best wheel for each requirement and, in turn, for what those need. What is learnt
+/// about the versions of a name after it was chosen is used from then on, and everything chosen
+/// anew; no choice is tried that is not the best.
+///
+/// # Errors
+///
+/// The metadata of a wheel cannot be read.
+pub(crate) fn resolve(
+    requirements: &[Requirement],
+    source: &dyn Source,
+) -> Result<Local, PackageError> {
+    let mut bounds = Bounds::default();
+    for _ in 0..MAX_RESTARTS {
+        let mut attempt = Attempt { source, bounds: &mut bounds, chosen: BTreeMap::new() };
+        match attempt.run(requirements)? {
+            Step::Done => {
+                let chosen = attempt.chosen.into_values().map(|(candidate, _)| candidate);
+                return Ok(Local::Complete(chosen.collect()));
+            }
+            Step::Missing(wanted, by) => return Ok(Local::Missing { wanted, by }),
+            Step::Restart => {}
+        }
+    }
+    let wanted: Vec<String> = requirements.iter().map(ToString::to_string).collect();
+    let reason = format!("limit {MAX_RESTARTS} changes of versions, needed more");
+    Err(PackageError::Unresolved { wanted: wanted.join(" "), reason })
+}
+
+/// What is known of the versions of each name.
+type Bounds = BTreeMap<String, Vec<VersionSpecifiers>>;
+
+struct Attempt<'a> {
+    source: &'a dyn Source,
+    bounds: &'a mut Bounds,
+    /// With the extras that are wanted of it.
+    chosen: BTreeMap<String, (Arc<Candidate>, BTreeSet<String>)>,
+}
+
+enum Step {
+    Done,
+    Restart,
+    Missing(Requirement, Option<String>),
+}
+
+impl Attempt<'_> {
+    fn run(&mut self, requirements: &[Requirement]) -> Result<Step, PackageError> {
+        let mut open: Vec<(Requirement, Option<String>)> =
+            requirements.iter().map(|requirement| (requirement.clone(), None)).collect();
+        // All that the caller wants is known before the first choice.
+        for (requirement, _) in &open {
+            self.bind(requirement);
+        }
+        while let Some((wanted, by)) = open.pop() {
+            self.bind(&wanted);
+            let (candidate, extras) = match self.chosen.get(wanted.name()) {
+                Some((candidate, _)) if !wanted.specifiers().contains(&candidate.version) => {
+                    return Ok(Step::Restart);
+                }
+                Some((_, extras)) if wanted.extras().is_subset(extras) => continue,
+                Some((candidate, extras)) => (Arc::clone(candidate), extras | wanted.extras()),
+                None => match self.choose(wanted.name())? {
+                    Some(candidate) => (candidate, wanted.extras().clone()),
+                    None => return Ok(Step::Missing(wanted, by)),
+                },
+            };
+            for needed in needs(&candidate, &extras)? {
+                open.push((needed, Some(candidate.name.clone())));
+            }
+            self.chosen.insert(candidate.name.clone(), (candidate, extras));
+        }
+        Ok(Step::Done)
+    }
+
+    fn bind(&mut self, requirement: &Requirement) {
+        let bounds = self.bounds.entry(requirement.name().to_owned()).or_default();
+        if !bounds.contains(requirement.specifiers()) {
+            bounds.push(requirement.specifiers().clone());
+        }
+    }
+
+    /// Pre-releases count only if a bound names one or there is nothing else.
+    fn choose(&self, name: &str) -> Result<Option<Arc<Candidate>>, PackageError> {
+        let bounds = self.bounds.get(name).map(Vec::as_slice).unwrap_or_default();
+        let fits = |version: &Version| bounds.iter().all(|bound| bound.contains(version));
+        let named =
+            bounds.iter().flat_map(|bound| bound.iter()).any(VersionSpecifier::any_prerelease);
+        if !named {
+            let stable = |version: &Version| !version.any_prerelease() && fits(version);
+            if let Some(found) = self.source.best(name, &stable)? {
+                return Ok(Some(found));
+            }
+        }
+        self.source.best(name, &fits)
+    }
+}
+
+fn needs(
+    candidate: &Candidate,
+    extras: &BTreeSet<String>,
+) -> Result<Vec<Requirement>, PackageError> {
+    let mut needs = Vec::new();
+    let about = |e: PackageError| PackageError::wheel(&candidate.file_name, e.to_string());
+    for text in &candidate.metadata.requires {
+        let dependency: Dependency = text.parse().map_err(about)?;
+        if dependency.applies(extras).map_err(about)? {
+            needs.push(dependency.requirement);
+        }
+    }
+    for name in &candidate.depends {
+        needs.push(name.parse()?);
+    }
+    Ok(needs)
+}

@@ -1,0 +1,231 @@
+//! pip as the client of the package index: it resolves and downloads wheels, and runs nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::directory::Candidate;
+use super::error::PackageError;
+use super::files;
+use super::interpreter::{ABI, MARKERS, PLATFORM, PYTHON};
+use super::process;
+use super::report::{self, Failure, Pin};
+use super::requirement::Requirement;
+use super::wheel::MAX_WHEEL_BYTES;
+use isolet_pyodide_assets::Digest;
+
+/// The longest that one run of pip may take.
+const MAX_TIME: Duration = Duration::from_mins(2);
+/// The largest report, in bytes.
+const MAX_REPORT_BYTES: u64 = 64 << 20;
+/// Sets up pip for the guest's markers.
+const DRIVER: &str = include_str!("pip.py");
+
+/// The variables that pip gets: its own, and what tells where its files, its network and its
+/// certificates are.
+const PASSED: [&str; 19] = [
+    "ALL_PROXY",
+    "APPDATA",
+    "CURL_CA_BUNDLE",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LOCALAPPDATA",
+    "NETRC",
+    "NO_PROXY",
+    "PATH",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "SYSTEMROOT",
+    "TMPDIR",
+    "USERPROFILE",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+];
+
+/// Names and bytes of files, by digest.
+pub(crate) type Downloads = BTreeMap<Digest, (String, Arc<[u8]>)>;
+
+/// pip of one Python.
+#[derive(Debug)]
+pub(crate) struct Pip {
+    python: PathBuf,
+}
+
+/// What beside the package index pip may choose from.
+pub(crate) struct Extra<'a> {
+    /// The only wheel that may be used of each of these names.
+    pub(crate) only: Vec<&'a Candidate>,
+    /// A directory of wheels to look at.
+    pub(crate) links: &'a Path,
+}
+
+impl Pip {
+    /// Uses the pip of this program, or of `python3`.
+    pub(crate) fn new(python: Option<PathBuf>) -> Self {
+        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")) }
+    }
+
+    /// Resolves requirements and all that they need, for the guest's interpreter. Works in the
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// Nothing fits, or pip cannot be used or takes too long.
+    pub(crate) fn resolve(
+        &self,
+        work: &Path,
+        requirements: &[Requirement],
+        extra: &Extra<'_>,
+    ) -> Result<Vec<Pin>, PackageError> {
+        let report = work.join("report.json");
+        let mut arguments: Vec<OsString> =
+            ["install", "--dry-run", "--ignore-installed", "--report"].map(OsString::from).into();
+        arguments.push(report.clone().into());
+        arguments.extend(["--target".into(), work.join("target").into()]);
+        if !extra.only.is_empty() {
+            let constraints = work.join("constraints.txt");
+            write_over(&constraints, &constraint_lines(&extra.only)?)?;
+            arguments.extend(["--constraint".into(), constraints.into()]);
+        }
+        arguments.extend(["--find-links".into(), extra.links.into()]);
+        arguments.push("--".into());
+        arguments.extend(requirements.iter().map(|requirement| requirement.to_string().into()));
+        self.run(work, &arguments, requirements)?;
+        let bytes = files::read(&report, MAX_REPORT_BYTES).map_err(PackageError::io(&report))?;
+        report::parse(&bytes)
+    }
+
+    /// Downloads these wheels and returns their names and bytes, by digest. What is returned has
+    /// the digest.
+    ///
+    /// # Errors
+    ///
+    /// A wheel is not to be had, or pip cannot be used or takes too long.
+    pub(crate) fn download(&self, work: &Path, pins: &[&Pin]) -> Result<Downloads, PackageError> {
+        let (list, into) = (work.join("pinned.txt"), work.join("download"));
+        let mut lines = String::new();
+        let mut requirements = Vec::new();
+        for pin in pins {
+            let exact = Requirement::exactly(&pin.name, &pin.version);
+            // Writing to a string does not fail.
+            let _ = writeln!(lines, "{exact} --hash=sha256:{}", pin.digest);
+            requirements.push(exact);
+        }
+        write_over(&list, &lines)?;
+        files::make_directory(&into).map_err(PackageError::io(&into))?;
+        let mut arguments: Vec<OsString> =
+            ["download", "--no-deps", "--require-hashes", "--dest"].map(OsString::from).into();
+        arguments.extend([into.clone().into(), "--requirement".into(), list.into()]);
+        self.run(work, &arguments, &requirements)?;
+        let mut wheels = BTreeMap::new();
+        for entry in into.read_dir().map_err(PackageError::io(&into))? {
+            let path = entry.map_err(PackageError::io(&into))?.path();
+            let bytes = files::read(&path, MAX_WHEEL_BYTES).map_err(PackageError::io(&path))?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            wheels.insert(Digest::of(&bytes), (name, bytes));
+        }
+        Ok(wheels)
+    }
+
+    fn run(
+        &self,
+        work: &Path,
+        arguments: &[OsString],
+        wanted: &[Requirement],
+    ) -> Result<(), PackageError> {
+        let (action, rest) = arguments.split_first().unwrap_or((const { &OsString::new() }, &[]));
+        let markers: BTreeMap<&str, &str> = MARKERS.into();
+        let markers = serde_json::to_string(&markers).unwrap_or_default();
+        let mut command = Command::new(&self.python);
+        command
+            .args(["-X", "utf8", "-c", DRIVER, &markers])
+            .arg(action)
+            .args(target_arguments())
+            .args(rest);
+        command.current_dir(work).env_clear().envs(passed_environment());
+        // Wishes for where to install would contradict `--target`.
+        command.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0");
+        let unusable = |reason: String| PackageError::Pip(reason);
+        let ended = process::run(&mut command, MAX_TIME).map_err(|error| {
+            unusable(format!("`{}` does not start: {error}", self.python.display()))
+        })?;
+        let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+        match ended.status {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(match report::failure(&ended.stderr) {
+                Failure::Unresolved(reason) => {
+                    PackageError::Unresolved { wanted: names.join(" "), reason }
+                }
+                Failure::Broken(reason) => unusable(reason),
+                Failure::Silent => unusable(format!("it ended with {status} and said nothing")),
+            }),
+            None => Err(unusable(format!("limit {} s, needed more", MAX_TIME.as_secs()))),
+        }
+    }
+}
+
+/// The options that choose wheels of the guest's interpreter, and only wheels.
+fn target_arguments() -> Vec<&'static str> {
+    let mut arguments = vec!["--quiet", "--no-input", "--disable-pip-version-check"];
+    arguments.extend(["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON]);
+    for abi in [ABI, "abi3", "none"] {
+        arguments.extend(["--abi", abi]);
+    }
+    for platform in [PLATFORM, "any"] {
+        arguments.extend(["--platform", platform]);
+    }
+    arguments
+}
+
+#[expect(clippy::disallowed_methods, reason = "the index and the proxies are the user's settings")]
+fn passed_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    let is_passed = |name: &OsStr| {
+        let name = name.to_string_lossy().to_ascii_uppercase();
+        name.starts_with("PIP_") || PASSED.contains(&name.as_str())
+    };
+    std::env::vars_os().filter(move |(name, _)| is_passed(name))
+}
+
+fn constraint_lines(only: &[&Candidate]) -> Result<String, PackageError> {
+    let mut lines = String::new();
+    for candidate in only {
+        let Some(path) = candidate.path.to_str() else {
+            return Err(PackageError::wheel(&candidate.file_name, "its path is not UTF-8"));
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(lines, "{} @ {}", candidate.name, file_url(path));
+    }
+    Ok(lines)
+}
+
+/// The URL of an absolute path.
+fn file_url(path: &str) -> String {
+    let mut url = String::from("file://");
+    if !path.starts_with('/') {
+        url.push('/');
+    }
+    for byte in path.bytes() {
+        match byte {
+            b'\\' if cfg!(windows) => url.push('/'),
+            b'/' | b'-' | b'_' | b'.' | b'~' => url.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => url.push(char::from(byte)),
+            b':' if cfg!(windows) => url.push(':'),
+            _ => {
+                // Writing to a string does not fail.
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+    url
+}
+
+fn write_over(path: &Path, text: &str) -> Result<(), PackageError> {
+    std::fs::write(path, text).map_err(PackageError::io(path))
+}

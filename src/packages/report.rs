@@ -1,0 +1,128 @@
+//! What pip says: its report of a resolution, and why there is none.
+
+use std::str::FromStr;
+
+use pep440_rs::Version;
+use serde::Deserialize;
+
+use super::error::{PackageError, shown};
+use super::interpreter::MARKERS;
+use super::requirement::{is_name, normalised};
+use isolet_pyodide_assets::Digest;
+
+/// A wheel that pip chose.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    /// The normalised name of the distribution.
+    pub(crate) name: String,
+    pub(crate) version: Version,
+    pub(crate) digest: Digest,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    install: Vec<Item>,
+    environment: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: ItemMetadata,
+    download_info: DownloadInfo,
+}
+
+#[derive(Deserialize)]
+struct ItemMetadata {
+    name: String,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct DownloadInfo {
+    archive_info: Option<ArchiveInfo>,
+}
+
+#[derive(Deserialize)]
+struct ArchiveInfo {
+    #[serde(default)]
+    hashes: std::collections::BTreeMap<String, String>,
+}
+
+/// Reads a report of `pip install --report`.
+///
+/// # Errors
+///
+/// It is not of that form, was not made for the guest's environment, or has a package without a
+/// sha256.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Pin>, PackageError> {
+    let unusable = |reason: String| PackageError::Pip(reason);
+    let report: Report = serde_json::from_slice(bytes)
+        .map_err(|error| unusable(format!("its report cannot be read: {error}")))?;
+    for (marker, wanted) in MARKERS {
+        let has = report.environment.get(marker).map(String::as_str).unwrap_or_default();
+        if has != wanted {
+            let reason = format!("it resolved with {marker} {}, wanted {wanted}", shown(has));
+            return Err(unusable(reason));
+        }
+    }
+    report.install.into_iter().map(pin).collect()
+}
+
+fn pin(item: Item) -> Result<Pin, PackageError> {
+    let ItemMetadata { name, version } = item.metadata;
+    let unusable = |what: &str| PackageError::Pip(format!("it gives {} {what}", shown(&name)));
+    if !is_name(&name) {
+        return Err(unusable("as a name"));
+    }
+    let version = Version::from_str(&version).map_err(|_| unusable("no version"))?;
+    let hashes = item.download_info.archive_info.map(|info| info.hashes).unwrap_or_default();
+    let digest = hashes.get("sha256").and_then(|digest| digest.parse().ok());
+    let digest = digest.ok_or_else(|| unusable("no sha256"))?;
+    Ok(Pin { name: normalised(&name), version, digest })
+}
+
+/// Why pip failed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Failure {
+    /// Nothing fits.
+    Unresolved(String),
+    /// It did not work at all.
+    Broken(String),
+    /// It wrote nothing.
+    Silent,
+}
+
+/// Finds why pip failed in what it wrote to its standard error: its last error line but for the
+/// general one, without the names of servers.
+pub(crate) fn failure(stderr: &str) -> Failure {
+    const GENERAL: &str = "ResolutionImpossible";
+    const CRASH: &str = "Exception:";
+    let errors: Vec<&str> =
+        stderr.lines().filter_map(|line| line.strip_prefix("ERROR: ")).collect();
+    let last_line = stderr.lines().rev().find(|line| !line.trim().is_empty());
+    if errors.is_empty() || errors.iter().any(|line| line.starts_with(CRASH)) {
+        return last_line.map_or(Failure::Silent, |line| Failure::Broken(without_servers(line)));
+    }
+    let special = errors.iter().rev().find(|line| !line.starts_with(GENERAL));
+    let reason = without_servers(special.copied().unwrap_or(GENERAL));
+    if stderr.lines().any(|line| line.starts_with("WARNING: Retrying")) {
+        return Failure::Broken(format!("the package index did not answer; {reason}"));
+    }
+    Failure::Unresolved(reason)
+}
+
+/// A line without URLs and host names; of a long one, its beginning and its end.
+fn without_servers(line: &str) -> String {
+    const HALF_CHARS: usize = 200;
+    let is_server = |word: &str| ["://", "host=", "@"].iter().any(|sign| word.contains(sign));
+    let words = line.split_whitespace();
+    let words: Vec<&str> =
+        words.map(|word| if is_server(word) { "(a server)" } else { word }).collect();
+    let text: Vec<char> = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    match (text.first_chunk::<HALF_CHARS>(), text.last_chunk::<HALF_CHARS>()) {
+        (Some(first), Some(last)) if text.len() > 2 * HALF_CHARS => {
+            first.iter().chain(&[' ', '…', ' ']).chain(last).collect()
+        }
+        _ => text.iter().collect(),
+    }
+}

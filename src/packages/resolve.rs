@@ -1,0 +1,220 @@
+//! Resolving what was not resolved before.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use pep440_rs::Version;
+
+use super::directory::Candidate;
+use super::error::PackageError;
+use super::files;
+use super::local::{self, Local, Source};
+use super::lock::LockedPackage;
+use super::pip::Extra;
+use super::report::Pin;
+use super::requirement::Requirement;
+use super::store::Inner;
+use super::stubs::Stubs;
+use super::wheel::{MAX_WHEEL_BYTES, Wheel};
+
+const GIVE_PYODIDE: &str = "give the files of Pyodide's distribution as `pyodide_packages`";
+const GIVE_WHEELS: &str = "resolve it once while online, or give a directory with its wheels";
+
+impl Inner {
+    /// Tries the directories alone, then everything.
+    pub(super) fn resolve_afresh(
+        &self,
+        requirements: &[Requirement],
+    ) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let source = AtHand { inner: self, directories: self.directories()? };
+        match local::resolve(requirements, &source)? {
+            Local::Complete(chosen) => chosen.iter().map(|one| self.keep_candidate(one)).collect(),
+            Local::Missing { wanted, by } if self.options.offline => {
+                let needed = by.map(|by| format!(", which {by} needs,")).unwrap_or_default();
+                Err(PackageError::Unavailable {
+                    name: wanted.name().to_owned(),
+                    reason: format!(
+                        "no wheel for `{wanted}`{needed} is at hand, and this is offline"
+                    ),
+                    hint: GIVE_WHEELS,
+                })
+            }
+            Local::Missing { .. } => self.resolve_by_pip(requirements, source.directories),
+        }
+    }
+
+    fn resolve_by_pip(
+        &self,
+        requirements: &[Requirement],
+        directories: &[Arc<Candidate>],
+    ) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let work = self.cache.work_directory()?;
+        // What the owner gave of a name shall not be replaced by somebody else's of that name.
+        let only = preferred(requirements, directories);
+        let names: BTreeSet<&str> = only.iter().map(|one| one.name.as_str()).collect();
+        let stubs = Stubs::write(&self.lock, &names, work.path().join("links"))?;
+        let extra = Extra { only, links: stubs.directory() };
+        let pins = self.pip.resolve(work.path(), requirements, &extra)?;
+        self.obtain(work.path(), &pins, &stubs)
+    }
+
+    /// Opens the wheels that pip chose, from where they are; the rest is downloaded.
+    fn obtain(
+        &self,
+        work: &Path,
+        pins: &[Pin],
+        stubs: &Stubs,
+    ) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let mut wheels = Vec::new();
+        let mut lacking = Vec::new();
+        for pin in pins {
+            let locked = stubs.name(pin.digest);
+            if let Some(package) = locked.and_then(|name| self.lock.get(name)) {
+                wheels.push(self.locked_wheel(package)?);
+            } else if let Some(wheel) = self.at_hand(pin)? {
+                wheels.push(checked(wheel, pin)?);
+            } else {
+                lacking.push(pin);
+            }
+        }
+        if lacking.is_empty() {
+            return Ok(wheels);
+        }
+        let downloaded = self.pip.download(work, &lacking)?;
+        for pin in lacking {
+            let Some((file_name, bytes)) = downloaded.get(&pin.digest) else {
+                let what = format!("{} {} with sha256 {}", pin.name, pin.version, pin.digest);
+                return Err(PackageError::Pip(format!("it did not download {what}")));
+            };
+            wheels.push(checked(self.keep(file_name, pin.digest, bytes)?, pin)?);
+        }
+        Ok(wheels)
+    }
+
+    fn at_hand(&self, pin: &Pin) -> Result<Option<Arc<Wheel>>, PackageError> {
+        if let Some(given) = self.directories()?.iter().find(|one| one.digest == pin.digest) {
+            return self.keep_candidate(given).map(Some);
+        }
+        match self.cache.file_name(pin.digest) {
+            Some(file_name) => self.open_cached(&file_name, pin.digest),
+            None => Ok(None),
+        }
+    }
+
+    fn keep_candidate(&self, candidate: &Candidate) -> Result<Arc<Wheel>, PackageError> {
+        match self.open_cached(&candidate.file_name, candidate.digest)? {
+            Some(wheel) => Ok(wheel),
+            None => self.keep(&candidate.file_name, candidate.digest, &candidate.bytes()?),
+        }
+    }
+
+    /// Opens a wheel of Pyodide's distribution: of the cache, the directory, or fetched.
+    fn locked_wheel(&self, package: &LockedPackage) -> Result<Arc<Wheel>, PackageError> {
+        let file_name = package.file_name.as_str();
+        if let Some(wheel) = self.open_cached(file_name, package.digest)? {
+            return Ok(wheel);
+        }
+        let bytes = match self.file_of_pyodide(file_name)? {
+            Some(bytes) => bytes,
+            None => match &self.options.fetch {
+                Some(fetch) if !self.options.offline => fetched(fetch(file_name), package)?,
+                _ => return Err(not_at_hand(package)),
+            },
+        };
+        self.keep(file_name, package.digest, &bytes)
+    }
+
+    fn file_of_pyodide(&self, file_name: &str) -> Result<Option<Arc<[u8]>>, PackageError> {
+        let Some(directory) = &self.options.pyodide_packages else {
+            return Ok(None);
+        };
+        let path = directory.join(file_name);
+        match files::read(&path, MAX_WHEEL_BYTES) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(PackageError::io(path)(error)),
+        }
+    }
+}
+
+/// The directories, and offline Pyodide's packages too, as nothing newer is to be had.
+struct AtHand<'a> {
+    inner: &'a Inner,
+    directories: &'a [Arc<Candidate>],
+}
+
+impl Source for AtHand<'_> {
+    fn best(
+        &self,
+        name: &str,
+        allowed: &dyn Fn(&Version) -> bool,
+    ) -> Result<Option<Arc<Candidate>>, PackageError> {
+        let fits = |one: &&Arc<Candidate>| {
+            one.name == name && allowed(&one.version) && one.metadata.fits_python()
+        };
+        if let Some(found) = self.directories.iter().find(fits) {
+            return Ok(Some(Arc::clone(found)));
+        }
+        let locked = self.inner.lock.get(name).filter(|package| allowed(&package.file.version));
+        let Some(package) = locked.filter(|_| self.inner.options.offline) else {
+            return Ok(None);
+        };
+        let wheel = self.inner.locked_wheel(package)?;
+        let path = self.inner.cache.wheel_path(&package.file_name, package.digest)?;
+        let mut candidate = Candidate::of(&wheel, path, 0);
+        candidate.depends.clone_from(&package.depends);
+        Ok(Some(Arc::new(candidate)))
+    }
+}
+
+/// The best wheel of the directories for each name, of those that the caller's own requirements
+/// allow.
+fn preferred<'a>(
+    requirements: &[Requirement],
+    directories: &'a [Arc<Candidate>],
+) -> Vec<&'a Candidate> {
+    let mut names = BTreeSet::new();
+    let allowed = |one: &Candidate| {
+        let mut own = requirements.iter().filter(|requirement| requirement.name() == one.name);
+        own.all(|requirement| requirement.specifiers().contains(&one.version))
+            && one.metadata.fits_python()
+    };
+    let stable = directories.iter().filter(|one| one.version.is_stable());
+    let all = stable.chain(directories.iter().filter(|one| !one.version.is_stable()));
+    let fitting = all.map(Arc::as_ref).filter(|one| allowed(one));
+    fitting.filter(|one| names.insert(one.name.as_str())).collect()
+}
+
+fn checked(wheel: Arc<Wheel>, pin: &Pin) -> Result<Arc<Wheel>, PackageError> {
+    if wheel.name() == pin.name && *wheel.version() == pin.version {
+        return Ok(wheel);
+    }
+    let reason = format!("wanted {} {}", pin.name, pin.version);
+    Err(PackageError::wheel(wheel.file_name(), reason))
+}
+
+fn fetched(
+    result: Result<Vec<u8>, String>,
+    package: &LockedPackage,
+) -> Result<Arc<[u8]>, PackageError> {
+    let bytes = result.map_err(|reason| PackageError::Unavailable {
+        name: package.file.name.clone(),
+        reason: format!("`{}` cannot be fetched: {reason}", package.file_name),
+        hint: GIVE_PYODIDE,
+    })?;
+    Ok(bytes.into())
+}
+
+fn not_at_hand(package: &LockedPackage) -> PackageError {
+    let version = &package.file.version;
+    PackageError::Unavailable {
+        name: package.file.name.clone(),
+        reason: format!(
+            "it would be version {version} of Pyodide's distribution, but `{}` is not at hand",
+            package.file_name
+        ),
+        hint: GIVE_PYODIDE,
+    }
+}

@@ -1,0 +1,110 @@
+//! The packages that a script asks for in its own first lines, as PEP 723 has it.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use pep440_rs::{Version, VersionSpecifiers};
+use serde::Deserialize;
+
+use super::error::{PackageError, shown};
+use super::interpreter::PYTHON;
+use super::requirement::{Dependency, Requirement};
+use crate::error::Error;
+
+/// The most packages that a script can ask for.
+const MAX_DEPENDENCIES: usize = 1000;
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    dependencies: Vec<String>,
+    #[serde(rename = "requires-python")]
+    requires_python: Option<String>,
+}
+
+/// Returns the packages that a script asks for in a `# /// script` block, as
+/// [PEP 723](https://peps.python.org/pep-0723/) has it: what
+/// [`Session::load_packages`](crate::Session::load_packages) takes. A script that is not trusted asks
+/// for what it likes; whether it gets it is for the caller to decide.
+///
+/// # Errors
+///
+/// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if the block is wrong, or needs another Python.
+pub fn script_packages(source: &str) -> Result<Vec<String>, Error> {
+    Ok(script_requirements(source)?.iter().map(ToString::to_string).collect())
+}
+
+/// Reads the `dependencies` of a script's `# /// script` block. There are none without one, and a
+/// dependency whose marker does not hold for the guest is left out.
+///
+/// # Errors
+///
+/// There are two blocks, the block is not TOML of the right form, a dependency is refused, or
+/// `requires-python` excludes the guest's Python.
+pub(crate) fn script_requirements(source: &str) -> Result<Vec<Requirement>, PackageError> {
+    let Some(block) = block(source)? else {
+        return Ok(Vec::new());
+    };
+    let metadata: Metadata =
+        toml::from_str(&block).map_err(|error| PackageError::Script(shown(error.message())))?;
+    if let Some(wanted) = &metadata.requires_python {
+        check_python(wanted)?;
+    }
+    if metadata.dependencies.len() > MAX_DEPENDENCIES {
+        let has = metadata.dependencies.len();
+        let reason = format!("limit {MAX_DEPENDENCIES} dependencies, has {has}");
+        return Err(PackageError::Script(reason));
+    }
+    let mut requirements = Vec::new();
+    for text in &metadata.dependencies {
+        let dependency: Dependency = text.parse()?;
+        if dependency.applies(&BTreeSet::new())? {
+            requirements.push(dependency.requirement);
+        }
+    }
+    Ok(requirements)
+}
+
+fn check_python(wanted: &str) -> Result<(), PackageError> {
+    let specifiers = VersionSpecifiers::from_str(wanted).map_err(|_| {
+        PackageError::Script(format!("`requires-python` is `{}`, no version", shown(wanted)))
+    })?;
+    let has = Version::from_str(PYTHON).is_ok_and(|python| specifiers.contains(&python));
+    if has {
+        return Ok(());
+    }
+    Err(PackageError::Script(format!("it requires Python {}, this is {PYTHON}", shown(wanted))))
+}
+
+/// Finds the content of the script block as the PEP's regular expression does: it goes from its
+/// first line to the last `# ///` of the same run of comment lines.
+fn block(source: &str) -> Result<Option<String>, PackageError> {
+    let lines: Vec<&str> = source.lines().collect();
+    let mut found = None;
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        at += 1;
+        let Some(kind) = line.strip_prefix("# /// ").filter(|kind| is_kind(kind)) else {
+            continue;
+        };
+        let run = lines.iter().skip(at).take_while(|line| **line == "#" || line.starts_with("# "));
+        let run: Vec<&str> = run.copied().collect();
+        // The first line is content, whatever it is.
+        let Some(end) = run.iter().rposition(|line| *line == "# ///").filter(|end| *end > 0) else {
+            continue;
+        };
+        at += end + 1;
+        if kind == "script" {
+            let content = run.iter().take(end).map(|line| line.get(2..).unwrap_or_default());
+            let content: Vec<&str> = content.collect();
+            if found.replace(content.join("\n")).is_some() {
+                return Err(PackageError::Script("there are two of them".to_owned()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_kind(kind: &str) -> bool {
+    !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}

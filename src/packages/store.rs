@@ -1,0 +1,266 @@
+//! Where packages come from: the owner's directories, the cache, the package index, Pyodide.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use super::Resolution;
+use super::cache::{Cache, FORM};
+use super::directory::{self, Candidate};
+use super::error::PackageError;
+use super::interpreter::{ABI, PLATFORM, PYTHON};
+use super::lock::Lock;
+use super::pip::Pip;
+use super::requirement::{Requirement, is_name, normalised};
+use super::wheel::Wheel;
+use isolet_pyodide_assets::Digest;
+
+/// The most requirements that are resolved together.
+const MAX_REQUIREMENTS: usize = 1000;
+
+/// Gets the bytes of a file of Pyodide's distribution by its name, or says why not. What it returns
+/// is compared with the lock.
+pub(crate) type Fetch = Arc<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// Where a store looks.
+#[derive(Clone, Default)]
+pub(crate) struct StoreOptions {
+    /// Directories of wheels. What they have of a name is used before anything else; they are read
+    /// once. Default: none.
+    pub(crate) wheels: Vec<PathBuf>,
+    /// A directory with the files of Pyodide's distribution. Default: none.
+    pub(crate) pyodide_packages: Option<PathBuf>,
+    /// What gets those files if the directory does not have them. Default: nothing.
+    pub(crate) fetch: Option<Fetch>,
+    /// The Python whose pip asks the package index. Default: `python3`.
+    pub(crate) python: Option<PathBuf>,
+    /// Neither run pip nor fetch. Default: false.
+    pub(crate) offline: bool,
+}
+
+/// Resolves requirements to verified wheels. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct PackageStore(Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) cache: Cache,
+    pub(super) lock: Lock,
+    lock_digest: Digest,
+    pub(super) options: StoreOptions,
+    pub(super) pip: Pip,
+    directories: OnceLock<Vec<Arc<Candidate>>>,
+    /// For each module, the distributions that were seen to have it. `None` until the cache is
+    /// read.
+    imports: Mutex<Option<BTreeMap<String, BTreeSet<String>>>>,
+    open: Mutex<HashMap<Digest, Weak<Wheel>>>,
+}
+
+impl PackageStore {
+    /// Makes a store with its cache in this directory, and with the bytes of `pyodide-lock.json`.
+    ///
+    /// # Errors
+    ///
+    /// The lock cannot be used.
+    pub(crate) fn new(
+        cache: PathBuf,
+        lock_json: &[u8],
+        options: StoreOptions,
+    ) -> Result<Self, PackageError> {
+        Ok(Self(Arc::new(Inner {
+            cache: Cache::new(cache),
+            lock: Lock::parse(lock_json)?,
+            lock_digest: Digest::of(lock_json),
+            pip: Pip::new(options.python.clone()),
+            options,
+            directories: OnceLock::new(),
+            imports: Mutex::default(),
+            open: Mutex::default(),
+        })))
+    }
+
+    /// Finds wheels for the requirements and all that they need, fetches them and opens them. What
+    /// was resolved once is resolved alike from then on, until the cache is cleared. Blocks, for
+    /// minutes if the package index is slow.
+    ///
+    /// # Errors
+    ///
+    /// Nothing fits, a source cannot be used, or a wheel is not what it should be.
+    pub(crate) fn resolve(&self, requirements: &[Requirement]) -> Result<Resolution, PackageError> {
+        let mut texts = BTreeMap::new();
+        for requirement in requirements {
+            texts.insert(requirement.to_string(), requirement.clone());
+        }
+        if texts.len() > MAX_REQUIREMENTS {
+            let reason = format!("limit {MAX_REQUIREMENTS} requirements, has {}", texts.len());
+            return Err(PackageError::Unresolved { wanted: "the requirements".into(), reason });
+        }
+        if texts.is_empty() {
+            return Ok(Resolution::default());
+        }
+        let key = self.0.key(texts.keys())?;
+        if let Some(wheels) = self.0.recorded(key)? {
+            return Ok(Resolution { wheels });
+        }
+        let requirements: Vec<Requirement> = texts.into_values().collect();
+        let mut wheels = self.0.resolve_afresh(&requirements)?;
+        wheels.sort_by(|a, b| a.name().cmp(b.name()));
+        self.0.cache.put_record(key, &wheels)?;
+        self.0.learn(&wheels);
+        Ok(Resolution { wheels })
+    }
+
+    /// Returns the normalised names of the distributions that may have a module: those that are
+    /// known to, and the one of the same name. Asks nobody.
+    pub(crate) fn names_for_import(&self, module: &str) -> Vec<String> {
+        let top = module.split('.').next().unwrap_or_default();
+        let mut names = BTreeSet::new();
+        for (name, package) in self.0.lock.iter() {
+            if package.imports.iter().any(|import| import.split('.').next() == Some(top)) {
+                names.insert(name.to_owned());
+            }
+        }
+        // A directory that cannot be read is an error of `resolve`.
+        for candidate in self.0.directories().unwrap_or_default() {
+            if candidate.imports.contains(top) {
+                names.insert(candidate.name.clone());
+            }
+        }
+        let mut imports = lock(&self.0.imports);
+        let imports = imports.get_or_insert_with(|| self.0.cache.imports());
+        names.extend(imports.get(top).into_iter().flatten().cloned());
+        if is_name(top) {
+            names.insert(normalised(top));
+        }
+        names.into_iter().collect()
+    }
+
+    /// Returns the first of the allowed requirements that may have a module. Asks nobody: an import
+    /// of anything else is answered here.
+    pub(crate) fn allowed_for_import(
+        &self,
+        module: &str,
+        allowed: &[Requirement],
+    ) -> Option<Requirement> {
+        let names = self.names_for_import(module);
+        allowed.iter().find(|requirement| names.iter().any(|n| n == requirement.name())).cloned()
+    }
+}
+
+impl fmt::Debug for PackageStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackageStore").field("cache", &self.0.cache).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Returns the wheels of the owner's directories, the best first.
+    pub(super) fn directories(&self) -> Result<&[Arc<Candidate>], PackageError> {
+        if let Some(candidates) = self.directories.get() {
+            return Ok(candidates);
+        }
+        let candidates = directory::scan(&self.options.wheels)?;
+        let candidates = candidates.into_iter().map(Arc::new).collect();
+        Ok(self.directories.get_or_init(|| candidates))
+    }
+
+    /// Opens a wheel, or returns it if it is open.
+    pub(super) fn open(
+        &self,
+        file_name: &str,
+        digest: Digest,
+        bytes: &Arc<[u8]>,
+    ) -> Result<Arc<Wheel>, PackageError> {
+        if let Some(wheel) = self.opened(digest) {
+            return Ok(wheel);
+        }
+        let wheel = Arc::new(Wheel::open(file_name, Arc::clone(bytes))?);
+        let mut open = lock(&self.open);
+        open.retain(|_, wheel| wheel.strong_count() > 0);
+        open.insert(wheel.digest(), Arc::downgrade(&wheel));
+        Ok(wheel)
+    }
+
+    /// Opens a wheel of the cache, if it is there.
+    pub(super) fn open_cached(
+        &self,
+        file_name: &str,
+        digest: Digest,
+    ) -> Result<Option<Arc<Wheel>>, PackageError> {
+        if let Some(wheel) = self.opened(digest) {
+            return Ok(Some(wheel));
+        }
+        match self.cache.wheel(file_name, digest)? {
+            Some(bytes) => self.open(file_name, digest, &bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens a wheel and, if it can be opened, keeps it in the cache.
+    pub(super) fn keep(
+        &self,
+        file_name: &str,
+        digest: Digest,
+        bytes: &Arc<[u8]>,
+    ) -> Result<Arc<Wheel>, PackageError> {
+        let found = Digest::of(bytes);
+        if found != digest {
+            let file = file_name.to_owned();
+            return Err(PackageError::Digest { file, expected: digest, found });
+        }
+        let wheel = self.open(file_name, digest, bytes)?;
+        self.cache.put_wheel(file_name, digest, bytes)?;
+        Ok(wheel)
+    }
+
+    fn opened(&self, digest: Digest) -> Option<Arc<Wheel>> {
+        lock(&self.open).get(&digest)?.upgrade()
+    }
+
+    /// The key of a resolution: of all that could make it another.
+    fn key<'a>(&self, texts: impl Iterator<Item = &'a String>) -> Result<Digest, PackageError> {
+        let mut text = format!("{FORM} {PYTHON} {ABI} {PLATFORM} {}\n", self.lock_digest);
+        for requirement in texts {
+            text.extend(["requirement ", requirement, "\n"]);
+        }
+        for candidate in self.directories()? {
+            text.extend(["wheel ", &candidate.file_name, " ", &candidate.digest.to_string(), "\n"]);
+        }
+        Ok(Digest::of(text.as_bytes()))
+    }
+
+    /// Opens the wheels of a recorded resolution. `None` if it is not recorded or one is gone.
+    fn recorded(&self, key: Digest) -> Result<Option<Vec<Arc<Wheel>>>, PackageError> {
+        let Some(record) = self.cache.record(key) else {
+            return Ok(None);
+        };
+        let mut wheels = Vec::new();
+        for recorded in &record.wheels {
+            let Some((digest, _)) = recorded.checked() else {
+                return Ok(None);
+            };
+            match self.open_cached(&recorded.file_name, digest)? {
+                Some(wheel) => wheels.push(wheel),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(wheels))
+    }
+
+    fn learn(&self, wheels: &[Arc<Wheel>]) {
+        // Without them, what is in the cache by now is read when it is asked for.
+        let mut imports = lock(&self.imports);
+        let Some(imports) = imports.as_mut() else {
+            return;
+        };
+        for wheel in wheels {
+            for module in wheel.imports() {
+                imports.entry(module.clone()).or_default().insert(wheel.name().to_owned());
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,82 @@
+//! Wheels without content that tell pip what Pyodide's lock has.
+//!
+//! pip resolves with them even if the real files are not at hand: it is then known what is missing,
+//! where pip alone would go back to old versions that need less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+
+use zip::result::ZipResult;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::error::PackageError;
+use super::files;
+use super::interpreter::PLATFORM;
+use super::lock::{Lock, LockedPackage};
+use isolet_pyodide_assets::Digest;
+
+/// The tag that fits the guest's interpreter worse than any other: pip takes a stub only if it
+/// finds no real wheel of that version.
+const TAG: &str = "py30-none-any";
+
+/// A directory of stubs.
+#[derive(Debug)]
+pub(crate) struct Stubs {
+    directory: PathBuf,
+    names: BTreeMap<Digest, String>,
+}
+
+impl Stubs {
+    /// Writes a stub for each native package of the lock but those of these names. The others,
+    /// which are only Python, the package index has.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written.
+    pub(crate) fn write(
+        lock: &Lock,
+        but: &BTreeSet<&str>,
+        directory: PathBuf,
+    ) -> Result<Self, PackageError> {
+        files::make_directory(&directory).map_err(PackageError::io(&directory))?;
+        let mut names = BTreeMap::new();
+        for (name, package) in lock.iter() {
+            if !package.file_name.ends_with(&format!("{PLATFORM}.whl")) || but.contains(name) {
+                continue;
+            }
+            let stem = format!("{}-{}", name.replace('-', "_"), package.file.version);
+            let path = directory.join(format!("{stem}-{TAG}.whl"));
+            let bytes =
+                stub(name, &stem, package).map_err(|e| PackageError::io(&path)(e.into()))?;
+            std::fs::write(&path, &bytes).map_err(PackageError::io(&path))?;
+            names.insert(Digest::of(&bytes), name.to_owned());
+        }
+        Ok(Self { directory, names })
+    }
+
+    /// Returns the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the name of the package whose stub has this digest.
+    pub(crate) fn name(&self, digest: Digest) -> Option<&str> {
+        self.names.get(&digest).map(String::as_str)
+    }
+}
+
+fn stub(name: &str, stem: &str, package: &LockedPackage) -> ZipResult<Vec<u8>> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    zip.start_file(format!("{stem}.dist-info/METADATA"), options)?;
+    writeln!(zip, "Metadata-Version: 2.1\nName: {name}\nVersion: {}", package.file.version)?;
+    for needed in &package.depends {
+        writeln!(zip, "Requires-Dist: {needed}")?;
+    }
+    zip.start_file(format!("{stem}.dist-info/WHEEL"), options)?;
+    writeln!(zip, "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {TAG}")?;
+    zip.start_file(format!("{stem}.dist-info/RECORD"), options)?;
+    Ok(zip.finish()?.into_inner())
+}

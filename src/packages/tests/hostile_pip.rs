@@ -1,0 +1,276 @@
+//! A pip that records its calls, lies, or does nothing: what the host asks of it and believes.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::process;
+use super::super::report::{self, Failure};
+use super::super::{PackageError, PackageStore, StoreOptions};
+use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
+use isolet_pyodide_assets::Digest;
+
+/// A Python program in the place of `python3` that writes its arguments to the file `calls`, reports
+/// the wheels of `served`, and downloads them, or others of their names from `sent`.
+const FAKE: &str = r#"#!/usr/bin/env python3
+import hashlib, json, os, shutil, sys
+here = os.path.dirname(os.path.abspath(__file__))
+markers, action, *arguments = sys.argv[sys.argv.index("-c") + 2:]
+with open(here + "/calls", "a") as calls:
+    calls.write(json.dumps([action, *arguments, dict(os.environ)]) + "\n")
+after = lambda option: arguments[arguments.index(option) + 1]
+if action == "install":
+    install = []
+    for file in sorted(os.listdir(here + "/served")):
+        digest = hashlib.sha256(open(here + "/served/" + file, "rb").read()).hexdigest()
+        name, version = file.split("-")[:2]
+        info = {"url": "", "archive_info": {"hashes": {"sha256": digest}}}
+        install.append({"metadata": {"name": name, "version": version}, "download_info": info})
+    with open(after("--report"), "w") as report:
+        json.dump({"install": install, "environment": json.loads(markers)}, report)
+else:
+    source = here + ("/sent/" if os.path.exists(here + "/sent") else "/served/")
+    for file in os.listdir(source):
+        shutil.copy(source + file, after("--dest"))
+"#;
+
+fn fake(at: &Path, program: &str) -> PathBuf {
+    let path = at.join("python");
+    fs::write(&path, program).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::create_dir_all(at.join("served")).unwrap();
+    path
+}
+
+fn store(at: &Path, lock_json: &[u8]) -> PackageStore {
+    store_with(at, lock_json, StoreOptions::default())
+}
+
+fn store_with(at: &Path, lock_json: &[u8], options: StoreOptions) -> PackageStore {
+    let options = StoreOptions { python: Some(at.join("python")), ..options };
+    PackageStore::new(at.join("cache"), lock_json, options).unwrap()
+}
+
+fn calls(at: &Path) -> Vec<Vec<serde_json::Value>> {
+    let calls = fs::read_to_string(at.join("calls")).unwrap_or_default();
+    calls.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn an_import_of_a_name_that_is_not_allowed_never_runs_pip() {
+    let work = directory();
+    fake(work.path(), FAKE);
+    let store = store(work.path(), &lock(&[]));
+    let allowed = requirements(&["requests"]);
+    for module in ["reqeusts", "request", "requests2", "os", "", ".", "--index-url=x", "a b"] {
+        assert_eq!(store.allowed_for_import(module, &allowed), None, "{module}");
+    }
+    assert!(store.allowed_for_import("requests", &allowed).is_some());
+    assert_eq!(calls(work.path()), Vec::<Vec<serde_json::Value>>::new());
+}
+
+#[test]
+fn offline_pip_is_not_run() {
+    let work = directory();
+    fake(work.path(), FAKE);
+    let options = StoreOptions { offline: true, ..StoreOptions::default() };
+    let store = store_with(work.path(), &lock(&[]), options);
+    assert!(store.resolve(&requirements(&["requests"])).is_err());
+    assert_eq!(calls(work.path()).len(), 0);
+}
+
+#[test]
+fn pip_gets_only_wheels_to_choose_from_and_only_its_own_variables() {
+    let work = directory();
+    fake(work.path(), FAKE);
+    put_wheel(&work.path().join("served"), "a", "1", "");
+    let store = store(work.path(), &lock(&[]));
+    let resolved = store.resolve(&requirements(&["a>=1", "b[x]"])).unwrap();
+    assert_eq!(names(&resolved), ["a 1"]);
+    let calls = calls(work.path());
+    assert_eq!(calls.len(), 2);
+    for call in &calls {
+        assert!(call.iter().any(|argument| argument == "--only-binary=:all:"));
+        assert!(call.iter().any(|argument| argument == "--no-input"));
+        let environment = call.last().unwrap().as_object().unwrap();
+        assert!(environment.keys().all(|name| name != "CARGO_MANIFEST_DIR"), "{environment:?}");
+        assert!(environment.contains_key("PATH"));
+    }
+    let [.., dashes, first, second, _] = calls[0].as_slice() else { panic!("{calls:?}") };
+    assert_eq!([dashes, first, second], ["--", "a>=1", "b[x]"]);
+    assert!(calls[1].iter().any(|argument| argument == "--require-hashes"));
+}
+
+#[test]
+fn a_wheel_that_is_not_the_resolved_one_is_not_kept() {
+    let work = directory();
+    fake(work.path(), FAKE);
+    put_wheel(&work.path().join("served"), "a", "1", "");
+    fs::create_dir(work.path().join("sent")).unwrap();
+    put_wheel(&work.path().join("sent"), "a", "1", "Summary: evil\n");
+    let told = store(work.path(), &lock(&[])).resolve(&requirements(&["a"])).unwrap_err();
+    assert!(matches!(told, PackageError::Pip(_)), "{told}");
+    assert!(!work.path().join("cache/wheels").exists());
+    assert!(!work.path().join("cache/resolutions").exists());
+}
+
+#[test]
+fn a_wheel_that_breaks_a_rule_is_not_kept() {
+    let work = directory();
+    fake(work.path(), FAKE);
+    let bomb = vec![0; 4 << 20];
+    let bytes = wheel_bytes("a", "1", "", &[("a.py", &bomb)]);
+    fs::write(work.path().join("served/a-1-py3-none-any.whl"), bytes).unwrap();
+    let told = store(work.path(), &lock(&[])).resolve(&requirements(&["a"])).unwrap_err();
+    assert!(told.to_string().contains("inflates too much"), "{told}");
+    assert!(!work.path().join("cache/wheels").exists());
+}
+
+#[test]
+fn what_a_directory_has_of_a_name_is_all_that_pip_may_use() {
+    let (work, wheels) = (directory(), directory());
+    fake(work.path(), FAKE);
+    put_wheel(&work.path().join("served"), "a", "1", "");
+    put_wheel(wheels.path(), "private", "1", "");
+    put_wheel(wheels.path(), "private", "2", "");
+    put_wheel(wheels.path(), "private", "3b1", "");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let store = store_with(work.path(), &lock(&[]), options);
+    // The lines are in a file that is gone after the call, so the fake keeps it.
+    let program = FAKE.replace(
+        "after = ",
+        "shutil.copy('constraints.txt', here) if action == 'install' else None\nafter = ",
+    );
+    fake(work.path(), &program);
+    store.resolve(&requirements(&["a", "private<9"])).unwrap();
+    let lines = fs::read_to_string(work.path().join("constraints.txt")).unwrap();
+    assert_eq!(lines.lines().count(), 1);
+    assert!(lines.starts_with("private @ file:///") && lines.contains("private-2-"), "{lines}");
+}
+
+#[test]
+fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
+    let work = directory();
+    // Chooses the stub of numpy from the directory of links.
+    let program = FAKE.replace(
+        "    install = []\n",
+        "    install = []\n    links = after('--find-links')\n    \
+         [shutil.copy(links + '/' + f, here + '/served') for f in os.listdir(links)]\n",
+    );
+    fake(work.path(), &program);
+    let bytes = wheel_bytes("numpy", "2.4.6", "", &[("numpy/core.so", b"\0asm")]);
+    let file = "numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+    let json = lock(&[("numpy", "numpy", file, Digest::of(&bytes), &[])]);
+
+    let error = store(work.path(), &json).resolve(&requirements(&["numpy"])).unwrap_err();
+    assert!(error.to_string().contains(file), "{error}");
+
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (log, sent) = (Arc::clone(&asked), bytes.clone());
+    let fetch = move |name: &str| {
+        log.lock().unwrap().push(name.to_owned());
+        Ok(sent.clone())
+    };
+    let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
+    let resolved =
+        store_with(work.path(), &json, options).resolve(&requirements(&["numpy"])).unwrap();
+    assert_eq!(resolved.wheels()[0].digest(), Digest::of(&bytes));
+    assert_eq!(*asked.lock().unwrap(), [file]);
+
+    let evil = directory();
+    fake(evil.path(), &program);
+    let fetch = |_: &str| Ok(b"evil".to_vec());
+    let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
+    let told = store_with(evil.path(), &json, options).resolve(&requirements(&["numpy"]));
+    assert!(matches!(told.unwrap_err(), PackageError::Digest { .. }));
+    assert!(!evil.path().join("cache/wheels").exists());
+}
+
+#[test]
+fn a_report_for_another_environment_is_refused() {
+    let work = directory();
+    fake(work.path(), &FAKE.replace("json.loads(markers)", "{'sys_platform': 'linux'}"));
+    let told = store(work.path(), &lock(&[])).resolve(&requirements(&["a"])).unwrap_err();
+    assert!(matches!(told, PackageError::Pip(_)), "{told}");
+}
+
+#[test]
+fn a_report_that_is_nonsense_is_refused() {
+    let environment: std::collections::BTreeMap<_, _> = super::super::interpreter::MARKERS.into();
+    let environment = serde_json::to_string(&environment).unwrap();
+    let item = |name: &str, version: &str, hash: &str| {
+        format!(
+            r#"{{"metadata": {{"name": "{name}", "version": "{version}"}},
+            "download_info": {{"archive_info": {{"hashes": {{"sha256": "{hash}"}}}}}}}}"#
+        )
+    };
+    let parse = |items: &str| {
+        report::parse(
+            format!(r#"{{"install": [{items}], "environment": {environment}}}"#).as_bytes(),
+        )
+    };
+    let good = "0".repeat(64);
+    assert_eq!(parse(&item("A.b", "1", &good)).unwrap()[0].name, "a-b");
+    for items in [
+        item("--index-url=x", "1", &good),
+        item("a\\n--index-url=x", "1", &good),
+        item("a", "1 --hash", &good),
+        item("a", "1", &good[1..]),
+        item("a", "1", &good.replace('0', "é")),
+        r#"{"metadata": {"name": "a", "version": "1"}, "download_info": {}}"#.to_owned(),
+    ] {
+        assert!(parse(&items).is_err(), "{items}");
+    }
+    assert!(report::parse(&b"[".repeat(100_000)).is_err());
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo begun >&2; exec sleep 1000"]);
+    let ended = process::run(&mut command, Duration::from_millis(300)).unwrap();
+    assert!(ended.status.is_none());
+}
+
+#[test]
+fn a_program_that_floods_its_output_is_cut() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "head -c 3000000 /dev/zero >&2; head -c 3000000 /dev/zero; exit 3"]);
+    let ended = process::run(&mut command, Duration::from_mins(1)).unwrap();
+    assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
+    assert_eq!(ended.stderr.len(), 256 << 10);
+}
+
+#[test]
+fn the_reason_of_a_failure_names_no_server_and_no_secret() {
+    let told = report::failure(
+        "WARNING: x\nERROR: first\nERROR: Could not install from \
+         https://user:secret@index.internal/simple (host='index.internal', port=1) for a\n\
+         ERROR: ResolutionImpossible: for help visit https://pip.example\n",
+    );
+    let Failure::Unresolved(reason) = told else { panic!("{told:?}") };
+    assert!(reason.starts_with("Could not install") && reason.ends_with("for a"), "{reason}");
+    assert!(!reason.contains("secret") && !reason.contains("internal"), "{reason}");
+    let Failure::Unresolved(long) = report::failure(&format!("ERROR: {}", "x ".repeat(5000)))
+    else {
+        panic!("no reason")
+    };
+    assert!(long.len() <= 500 && long.contains('…'));
+    let broken = report::failure("Traceback\nModuleNotFoundError: No module named 'pip'\n");
+    assert_eq!(broken, Failure::Broken("ModuleNotFoundError: No module named 'pip'".to_owned()));
+    assert_eq!(report::failure(""), Failure::Silent);
+}
+
+#[test]
+fn a_pip_that_cannot_be_started_is_told_of() {
+    let work = directory();
+    let told = store(work.path(), &lock(&[])).resolve(&requirements(&["a"])).unwrap_err();
+    assert!(told.to_string().contains("does not start"), "{told}");
+    fake(work.path(), "#!/bin/sh\nexit 7\n");
+    let told = store(work.path(), &lock(&[])).resolve(&requirements(&["a"])).unwrap_err();
+    assert!(told.to_string().contains('7'), "{told}");
+}

@@ -1,0 +1,228 @@
+//! One wheel, verified and open.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pep440_rs::Version;
+
+use super::archive::{Archive, ArchiveFile};
+use super::error::PackageError;
+use super::inflated::Inflated;
+use super::metadata::Metadata;
+use super::requirement::normalised;
+use super::wheel_name::WheelName;
+use isolet_pyodide_assets::Digest;
+
+/// The largest wheel, in bytes. Wheels are held in memory while they are in use.
+pub(crate) const MAX_WHEEL_BYTES: u64 = 256 << 20;
+
+/// A wheel that the guest's interpreter can load. Its bytes are in memory: what was hashed is what
+/// is read.
+pub(crate) struct Wheel {
+    name: String,
+    version: Version,
+    file_name: String,
+    digest: Digest,
+    imports: BTreeSet<String>,
+    metadata: Metadata,
+    files: Vec<WheelFile>,
+    archive: Archive,
+    inflated: Mutex<Inflated>,
+    modules: OnceLock<Vec<Digest>>,
+}
+
+/// A file as `site-packages` has it.
+#[derive(Debug)]
+pub(crate) struct WheelFile {
+    /// Where it is in `site-packages`.
+    pub(crate) path: String,
+    file: ArchiveFile,
+}
+
+impl WheelFile {
+    /// Returns its size, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.file.size
+    }
+}
+
+impl Wheel {
+    /// Opens a wheel of which this is the file's name.
+    ///
+    /// # Errors
+    ///
+    /// It is for another interpreter, its archive breaks a rule, or it is not what its name says.
+    pub(crate) fn open(file_name: &str, bytes: Arc<[u8]>) -> Result<Self, PackageError> {
+        let refused = |reason: String| PackageError::wheel(file_name, reason);
+        let WheelName { name, version, rank } = file_name.parse()?;
+        if rank.is_none() {
+            return Err(refused("it is for another interpreter or platform".to_owned()));
+        }
+        let digest = Digest::of(&bytes);
+        let archive = Archive::open(bytes).map_err(refused)?;
+        let metadata = metadata(&archive, &name).map_err(refused)?;
+        let is_same = Version::from_str(&metadata.version).is_ok_and(|said| said == version);
+        if normalised(&metadata.name) != name || !is_same {
+            let says = format!("{} {}", metadata.name, metadata.version);
+            return Err(refused(format!("its METADATA says `{says}`, its name {name} {version}")));
+        }
+        let files = files(&archive, &name).map_err(refused)?;
+        let imports = imports(&files);
+        Ok(Self {
+            name,
+            version,
+            file_name: file_name.to_owned(),
+            digest,
+            imports,
+            metadata,
+            files,
+            archive,
+            inflated: Mutex::default(),
+            modules: OnceLock::new(),
+        })
+    }
+
+    /// Returns the normalised name of the distribution.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the distribution's version.
+    pub(crate) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Returns the wheel's file name.
+    pub(crate) fn file_name(&self) -> &str {
+        &self.file_name
+    }
+
+    /// Returns the digest of the wheel.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns the names of its top-level modules.
+    pub(crate) fn imports(&self) -> &BTreeSet<String> {
+        &self.imports
+    }
+
+    /// Returns what it says of itself.
+    pub(crate) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Returns its files.
+    pub(crate) fn files(&self) -> &[WheelFile] {
+        &self.files
+    }
+
+    /// Returns the bytes of the file of this index in [`Self::files`].
+    ///
+    /// # Errors
+    ///
+    /// There is none, or its bytes are broken.
+    pub(crate) fn read(&self, index: usize) -> io::Result<Arc<[u8]>> {
+        let lock = || self.inflated.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = lock().get(index) {
+            return Ok(bytes);
+        }
+        let file = self.files.get(index).ok_or(io::ErrorKind::NotFound)?;
+        let bytes = self.archive.read(&file.file)?;
+        lock().put(index, &bytes);
+        Ok(bytes)
+    }
+
+    /// Returns the digests of its native modules.
+    ///
+    /// # Errors
+    ///
+    /// The bytes of one are broken.
+    pub(crate) fn modules(&self) -> io::Result<&[Digest]> {
+        if let Some(modules) = self.modules.get() {
+            return Ok(modules);
+        }
+        let natives = self.files.iter().filter(|file| is_native(&file.path));
+        let digests = natives.map(|file| Ok(Digest::of(&self.archive.read(&file.file)?)));
+        let digests = digests.collect::<io::Result<Vec<Digest>>>()?;
+        Ok(self.modules.get_or_init(|| digests))
+    }
+}
+
+impl fmt::Debug for Wheel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wheel")
+            .field("file_name", &self.file_name)
+            .field("digest", &self.digest)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads `METADATA` in the one `.dist-info` directory that the distribution's name fits.
+fn metadata(archive: &Archive, name: &str) -> Result<Metadata, String> {
+    let mut found = archive.files().iter().filter(|file| {
+        file.path.strip_suffix("/METADATA").is_some_and(|dir| belongs(dir, ".dist-info", name))
+    });
+    let (Some(file), None) = (found.next(), found.next()) else {
+        return Err(format!("it does not have one `.dist-info/METADATA` of {name}"));
+    };
+    let bytes = archive.read(file).map_err(|error| error.to_string())?;
+    Metadata::parse(&bytes)
+}
+
+/// Whether this is the directory `name-version` with the ending, spelt in any way.
+fn belongs(directory: &str, ending: &str, name: &str) -> bool {
+    let stem = directory.strip_suffix(ending).and_then(|stem| stem.rsplit_once('-'));
+    stem.is_some_and(|(stem, _)| normalised(stem) == name)
+}
+
+/// Says where the files of the wheel go: to the same place, but those in `.data` to where an
+/// installer puts them, if that is in `site-packages`.
+fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
+    let mut files = Vec::with_capacity(archive.files().len());
+    let mut seen = HashSet::new();
+    for file in archive.files() {
+        let path = match file.path.split_once('/') {
+            Some((top, rest)) if belongs(top, ".data", name) => match rest.split_once('/') {
+                Some(("purelib" | "platlib", path)) => path,
+                _ => continue,
+            },
+            _ => file.path.as_str(),
+        };
+        if !seen.insert(path.to_lowercase()) {
+            return Err(format!("two of its files go to `{path}`"));
+        }
+        files.push(WheelFile { path: path.to_owned(), file: file.clone() });
+    }
+    Ok(files)
+}
+
+fn imports(files: &[WheelFile]) -> BTreeSet<String> {
+    let mut imports = BTreeSet::new();
+    for file in files {
+        let is_module = file.path.rsplit('.').next() == Some("py") || is_native(&file.path);
+        let stem = match file.path.split_once('/') {
+            Some((top, _)) => top,
+            None => file.path.split('.').next().unwrap_or_default(),
+        };
+        if is_module && is_identifier(stem) {
+            imports.insert(stem.to_owned());
+        }
+    }
+    imports
+}
+
+fn is_identifier(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_numeric())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Whether the file is a native module or library by its name: `.so`, or `.so` and a version.
+fn is_native(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split('.').skip(1).any(|part| part == "so")
+}

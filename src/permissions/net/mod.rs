@@ -1,0 +1,194 @@
+//! What a guest may reach on the network: rules, and the questions that a decision asks of them.
+//!
+//! Nothing is allowed until a rule allows it, and a rule that denies wins over every rule that
+//! allows, in whatever order they were given. A rule about a name allows only public addresses
+//! behind it; any other address needs a rule about addresses.
+
+mod address;
+mod host;
+mod inject;
+mod ports;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use hyper::header::HeaderMap;
+
+pub(crate) use self::host::Host;
+use self::inject::InjectedHeader;
+pub(crate) use self::inject::{Origin, is_framing};
+pub(crate) use self::ports::is_bad as is_bad_port;
+use self::rule::Rule;
+pub(crate) use self::rule::RuleError;
+
+/// Parsed rules. The default denies everything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NetPolicy {
+    allow: Vec<Rule>,
+    deny: Vec<Rule>,
+    reach: Reach,
+    strict_ports: bool,
+    answers: BTreeMap<String, Vec<IpAddr>>,
+    injected: Vec<InjectedHeader>,
+}
+
+/// What is allowed besides the rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    #[default]
+    Nothing,
+    Public,
+    Everything,
+}
+
+impl NetPolicy {
+    /// Allows what a rule covers, such as `api.example.com:443`, `*.example.com` or
+    /// `10.1.0.0/16:8080`.
+    ///
+    /// A rule without a port covers every port. `*.example.com` covers names with one or more
+    /// labels before `.example.com`, and not `example.com`. At least two labels have to follow
+    /// `*.`; there is no list of public suffixes, so do not write `*.co.uk`.
+    ///
+    /// # Errors
+    ///
+    /// Says which entry is wrong, and what would be right.
+    pub(crate) fn allow(&mut self, rule: &str) -> Result<(), RuleError> {
+        self.allow.push(Rule::parse(rule)?.fit_to_allow(rule)?);
+        Ok(())
+    }
+
+    /// Denies what a rule covers, whatever else allows it. A rule about addresses also denies names
+    /// that have one of them.
+    ///
+    /// # Errors
+    ///
+    /// Says which entry is wrong, and what would be right.
+    pub(crate) fn deny(&mut self, rule: &str) -> Result<(), RuleError> {
+        self.deny.push(Rule::parse(rule)?);
+        Ok(())
+    }
+
+    /// Allows every name and port, at public addresses.
+    pub(crate) fn allow_public(&mut self) {
+        self.reach = self.reach.max(Reach::Public);
+    }
+
+    /// Allows every address, the host's own and its network's among them. Cloud metadata services
+    /// still need a rule with just their address.
+    pub(crate) fn dangerous_allow_all(&mut self) {
+        self.reach = Reach::Everything;
+    }
+
+    /// Answers for a name instead of DNS. The addresses are judged as DNS's are.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is no name, `localhost`, and no addresses.
+    pub(crate) fn resolve_to(
+        &mut self,
+        name: &str,
+        addresses: Vec<IpAddr>,
+    ) -> Result<(), RuleError> {
+        let host = rule::name(name).ok_or_else(|| {
+            RuleError::new(name, "is no host name, so it has no addresses to set")
+        })?;
+        if Host::Name(host.clone()).is_localhost() {
+            return Err(RuleError::new(name, "is loopback by definition; name another host"));
+        }
+        if addresses.is_empty() {
+            return Err(RuleError::new(name, "would have no address; give at least one"));
+        }
+        let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
+        self.answers.insert(host, addresses);
+        Ok(())
+    }
+
+    /// Adds a header to requests to an origin, such as `https://api.example.com`, in the place of
+    /// the guest's own of that name. It allows nothing by itself. The value is left out of `Debug`.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what is no origin, and headers that cannot be sent.
+    pub(crate) fn inject_header(
+        &mut self,
+        origin: &str,
+        name: &str,
+        value: &str,
+    ) -> Result<(), RuleError> {
+        self.injected.push(InjectedHeader::new(origin, name, value)?);
+        Ok(())
+    }
+
+    /// Makes what allows without naming a port cover ports 80 and 443 only. Rules that deny without
+    /// a port still cover every port.
+    pub(crate) fn strict_ports(&mut self) {
+        self.strict_ports = true;
+    }
+
+    /// Step 3 of the decision: may this host be asked for at this port, as it is named? If not,
+    /// why.
+    pub(crate) fn check_host(&self, host: &Host, port: u16) -> Result<(), &'static str> {
+        let denied = |rule: &Rule| match host {
+            Host::Name(_) => rule.names(host),
+            Host::Address(address) => rule.contains_embedded(*address),
+        };
+        if self.deny.iter().any(|rule| rule.has_port(port, true) && denied(rule)) {
+            return Err("a rule denies it");
+        }
+        let reached = self.reach > Reach::Nothing && self.covers_unsaid(port);
+        if reached || self.allowing(port).any(|rule| rule.names(host)) {
+            return Ok(());
+        }
+        Err("no rule allows it")
+    }
+
+    /// Step 5 of the decision: may this address of a host that passed step 3 be connected to? If
+    /// not, why. The address is folded.
+    pub(crate) fn check_address(
+        &self,
+        host: &Host,
+        port: u16,
+        address: IpAddr,
+    ) -> Result<(), &'static str> {
+        if self.deny.iter().any(|rule| rule.has_port(port, true) && rule.contains_embedded(address))
+        {
+            return Err("a rule denies its address");
+        }
+        if address::is_metadata(address) {
+            let named = self.allowing(port).any(|rule| rule.is_only(address));
+            return if named { Ok(()) } else { Err("its address is a cloud's metadata service") };
+        }
+        let everything = self.reach == Reach::Everything && self.covers_unsaid(port);
+        if everything || self.allowing(port).any(|rule| rule.contains(address)) {
+            return Ok(());
+        }
+        if host.is_localhost() && self.allowing(port).any(|rule| rule.names(host)) {
+            return if address.is_loopback() { Ok(()) } else { Err("its address is not loopback") };
+        }
+        address::special(address).map_or(Ok(()), Err)
+    }
+
+    /// Returns what [`resolve_to`](Self::resolve_to) set for a name.
+    pub(crate) fn answer(&self, name: &str) -> Option<&[IpAddr]> {
+        self.answers.get(name).map(Vec::as_slice)
+    }
+
+    /// Sets the headers of a request to an origin that the host adds.
+    pub(crate) fn inject(&self, origin: &Origin, headers: &mut HeaderMap) {
+        self.injected.iter().for_each(|header| header.displace(origin, headers));
+        self.injected.iter().for_each(|header| header.add(origin, headers));
+    }
+
+    fn allowing(&self, port: u16) -> impl Iterator<Item = &Rule> {
+        let unsaid = self.covers_unsaid(port);
+        self.allow.iter().filter(move |rule| rule.has_port(port, unsaid))
+    }
+
+    /// Whether what allows without naming a port covers this one.
+    fn covers_unsaid(&self, port: u16) -> bool {
+        !self.strict_ports || matches!(port, 80 | 443)
+    }
+}

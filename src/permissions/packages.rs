@@ -1,0 +1,69 @@
+//! Which packages may be imported, and where they may come from.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, ErrorKind};
+use crate::packages::{PackageStore, Requirement, StoreOptions};
+
+/// Packages that a guest may import, and their sources.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PackagePolicy {
+    pub(crate) allowed: Vec<Requirement>,
+    pub(crate) wheels: Vec<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
+    pub(crate) offline: bool,
+}
+
+impl PackagePolicy {
+    pub(crate) fn allow(&mut self, requirement: &str) -> Result<(), Error> {
+        let refused = |error: <Requirement as std::str::FromStr>::Err| {
+            Error::new(ErrorKind::Config, error.to_string())
+        };
+        self.allowed.push(requirement.parse().map_err(refused)?);
+        Ok(())
+    }
+}
+
+/// The store of a sandbox's packages, made when it is first needed.
+pub(crate) struct LazyStore {
+    policy: PackagePolicy,
+    lock_json: Arc<[u8]>,
+    store: OnceLock<PackageStore>,
+}
+
+impl LazyStore {
+    pub(crate) fn new(policy: PackagePolicy, lock_json: Arc<[u8]>) -> Self {
+        Self { policy, lock_json, store: OnceLock::new() }
+    }
+
+    /// The packages that may be imported.
+    pub(crate) fn allowed(&self) -> &[Requirement] {
+        &self.policy.allowed
+    }
+
+    /// Where packages come from.
+    pub(crate) fn store(&self) -> Result<&PackageStore, Error> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let cache = match &self.policy.cache {
+            Some(directory) => directory.clone(),
+            None => crate::assets::cache_dir("packages")?,
+        };
+        let options = StoreOptions {
+            wheels: self.policy.wheels.clone(),
+            offline: self.policy.offline,
+            ..StoreOptions::default()
+        };
+        let store = PackageStore::new(cache, &self.lock_json, options)?;
+        Ok(self.store.get_or_init(|| store))
+    }
+}
+
+impl fmt::Debug for LazyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyStore").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! Files: mounts as Python's own libraries use them, and files that the owner puts and gets.
+
+use std::fs;
+
+use isolet::profile::copied_files::CopiedFiles;
+use isolet::{ErrorKind, Limits, Mount, Permissions, Value};
+
+use crate::util::{Scratch, builder, command, eval, exec, sandbox, session};
+
+/// What programs do with files, as the host's Python does it in the same directory.
+const PROGRAM: &str = include_str!("programs/files.py");
+
+#[tokio::test]
+async fn a_writable_mount_is_a_directory_as_any_other() {
+    let scratch = Scratch::new("mount-rw");
+    let mount = Mount::read_write(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    let here = exec(&mut session, format!("ROOT = '/data'\n{PROGRAM}")).await;
+
+    let other = Scratch::new("mount-python");
+    let root = other.path().to_str().unwrap();
+    let python = std::process::Command::new("python3")
+        .args(["-c", &format!("ROOT = {root:?}\n{PROGRAM}")])
+        .output()
+        .unwrap();
+    assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
+    let there = String::from_utf8(python.stdout).unwrap().replace(root, "/data");
+    assert_eq!(here.stdout(), there);
+    assert_eq!(fs::read(scratch.path().join("kept.txt")).unwrap(), "hé\n".as_bytes());
+}
+
+#[tokio::test]
+async fn an_overlay_behaves_as_a_writable_mount_does() {
+    let scratch = Scratch::new("mount-overlay");
+    let mount = Mount::overlay(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    exec(&mut session, format!("ROOT = '/data'\n{PROGRAM}")).await;
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_the_host_changes_is_seen_at_once() {
+    let scratch = Scratch::new("mount-live");
+    scratch.file("a.txt", "one");
+    let mount = Mount::read_only(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    assert_eq!(eval(&mut session, "open('/data/a.txt').read()").await, Value::from("one"));
+    scratch.file("a.txt", "two, longer");
+    scratch.file("b.txt", "new");
+    let code = "import os\nopen('/data/a.txt').read(), sorted(os.listdir('/data'))";
+    assert_eq!(eval(&mut session, code).await.to_string(), "['two, longer', ['a.txt', 'b.txt']]");
+    fs::remove_file(scratch.path().join("a.txt")).unwrap();
+    fs::create_dir(scratch.path().join("a.txt")).unwrap();
+    assert_eq!(eval(&mut session, "os.path.isdir('/data/a.txt')").await, Value::Bool(true));
+}
+
+#[tokio::test]
+async fn a_large_file_is_read_where_it_is() {
+    let scratch = Scratch::new("mount-large");
+    let file = fs::File::create(scratch.path().join("sparse")).unwrap();
+    file.set_len(20 << 30).unwrap();
+    let mount = Mount::read_only(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    let code = "import os\nf = open('/data/sparse', 'rb')\nf.seek(15 << 30)\nlen(f.read(1000)), f.tell(), os.path.getsize('/data/sparse')";
+    let seen = eval(&mut session, code).await;
+    assert_eq!(seen.to_string(), format!("[1000, {}, {}]", (15_u64 << 30) + 1000, 20_u64 << 30));
+}
+
+#[tokio::test]
+async fn files_can_be_put_and_got_without_a_mount() {
+    let mut session = session().await;
+    session.files().put("/home/user/deep/in.bin", vec![0, 1, 255]).await.unwrap();
+    let code = "data = open('deep/in.bin', 'rb').read()\nopen('out.txt', 'w').write('é' * 3)\ndata";
+    assert_eq!(eval(&mut session, code).await, Value::Bytes(vec![0, 1, 255]));
+    let files = session.files();
+    assert_eq!(files.get("out.txt").await.unwrap(), Some("ééé".into()));
+    assert_eq!(files.get("absent").await.unwrap(), None);
+    let listed = files.list("/home/user").await.unwrap();
+    let listed: Vec<_> =
+        listed.iter().map(|entry| (entry.name.as_str(), entry.is_directory, entry.size)).collect();
+    assert_eq!(listed[1], ("out.txt", false, 6));
+    assert_eq!((listed[0].0, listed[0].1, listed.len()), ("deep", true, 2));
+    assert!(files.remove("out.txt").await.unwrap());
+    assert!(!files.remove("out.txt").await.unwrap());
+    for failure in [
+        files.get("/home/user").await.map(drop),
+        files.put("/home/user", "x").await,
+        files.list("/nowhere").await.map(drop),
+        files.remove("/home").await.map(drop),
+    ] {
+        let error = failure.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Value, "{error}");
+        assert!(error.session_survives());
+    }
+}
+
+#[tokio::test]
+async fn files_that_are_too_large_do_not_cross() {
+    let limits = Limits::default().max_value_bytes(1000);
+    let mut session = sandbox(limits).session().await.unwrap();
+    let error = session.files().put("x", vec![0; 1001]).await.unwrap_err();
+    assert!(error.to_string().contains("1001 bytes, the limit is 1000"), "{error}");
+    exec(&mut session, "open('big', 'wb').write(bytes(2000))").await;
+    let error = session.files().get("big").await.unwrap_err();
+    assert!(error.to_string().contains("2000 bytes"), "{error}");
+    assert!(error.session_survives());
+}
+
+#[tokio::test]
+async fn copied_files_are_written_back_if_they_may_be() {
+    let scratch = Scratch::new("copied");
+    let read = scratch.file("read.txt", "r");
+    let write = scratch.file("write.txt", "w");
+    let new = scratch.path().join("new.txt");
+    let mut files =
+        CopiedFiles::new([read.clone().into()], [write.clone().into(), new.clone()]).unwrap();
+    let mut session = session().await;
+    files.copy_in(&mut session).await.unwrap();
+    exec(
+        &mut session,
+        "for n in ('read', 'write', 'new'): open(f'/sandbox/{n}.txt', 'a').write('!')",
+    )
+    .await;
+    files.copy_out(&mut session).await.unwrap();
+    let contents = [read.as_ref(), write.as_ref(), new.as_path()]
+        .map(|path: &std::path::Path| fs::read_to_string(path).unwrap());
+    assert_eq!(contents, ["r", "w!", "!"]);
+    let twice = CopiedFiles::new(["/a/x".into(), "/b/x".into()], []).unwrap_err();
+    assert_eq!(twice.kind(), ErrorKind::Config);
+}
+
+#[test]
+fn the_command_mounts_and_copies() {
+    let scratch = Scratch::new("command-mount");
+    let dir = scratch.path().join("data");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("a.txt"), "hello").unwrap();
+    let mount = format!("{}:/data", dir.display());
+    let code = "import os; print(os.listdir('/data')); open('/data/x', 'w')";
+    let output = command(["run", "--mount", &mount, "-c", code]).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "['a.txt']\n");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("PermissionError: ") && stderr.contains("'/data/x'"), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!dir.join("x").exists());
+
+    let written = scratch.file("out.txt", "before");
+    let directory = dir.to_str().unwrap();
+    let code =
+        "open('/sandbox/out.txt', 'w').write('after'); print(open('/sandbox/data/a.txt').read())";
+    let output = command(["run", "--allow-write", &written, "--allow-read", directory, "-c", code])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "hello\n");
+    assert_eq!(fs::read_to_string(&written).unwrap(), "after");
+    let code = "open('/sandbox/out.txt', 'w').write('again')";
+    command(["run", "--allow-read", &written, "-c", code]).output().unwrap();
+    assert_eq!(fs::read_to_string(&written).unwrap(), "after");
+}

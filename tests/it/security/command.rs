@@ -1,0 +1,120 @@
+//! Part I of the threat table: what the command shows of a guest, and what it says about it.
+
+use std::process::Command;
+
+use crate::util::{Scratch, assets_dir, command, isolet};
+
+/// What a person at a terminal would see of the command's output.
+fn on_a_terminal(args: &[&str]) -> String {
+    let script = "import os, pty, sys\n\
+        seen = bytearray()\n\
+        def read(fd):\n    data = os.read(fd, 65536)\n    seen.extend(data)\n    return data\n\
+        pty.spawn(sys.argv[1:], read)\n\
+        sys.stdout.flush()";
+    let output = Command::new("python3")
+        .args(["-c", script, env!("CARGO_BIN_EXE_isolet")])
+        .args(args)
+        .env(isolet::ASSETS_VARIABLE, assets_dir())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const HOSTILE: &str = "import sys\n\
+    print('a\\x1b]0;title\\x07b\\x9b31mc\\u202ed\\re')\n\
+    print('\\x1b[2J', file=sys.stderr)\n\
+    raise ValueError('\\x1b[1A error: none')";
+
+/// I1: nothing that a guest prints commands the terminal of whoever reads it.
+#[test]
+fn guest_text_is_inert_on_a_terminal() {
+    let seen = on_a_terminal(&["run", "-c", HOSTILE]);
+    assert!(seen.contains("a^[]0;title^Gb\\u{9b}31mc\\u{202e}d^Me"), "{seen:?}");
+    assert!(seen.contains("ValueError: ^[[1A error: none"), "{seen:?}");
+    assert!(!seen.contains(['\x1b', '\x07', '\u{9b}', '\u{202e}']), "{seen:?}");
+    let raw = on_a_terminal(&["run", "--raw", "-c", HOSTILE]);
+    assert!(raw.contains("a\x1b]0;title\x07b\u{9b}31m"), "{raw:?}");
+}
+
+/// I1: what is no terminal gets the bytes as they are.
+#[test]
+fn guest_text_in_a_pipe_is_untouched() {
+    let code = "import sys; sys.stdout.buffer.write(b'a\\x1b[0m\\xff\\r\\n')";
+    let output = command(["run", "-c", code]).output().unwrap();
+    assert_eq!(output.stdout, b"a\x1b[0m\xff\r\n");
+}
+
+/// I2: guest text cannot close or forge a field of the JSON object.
+#[test]
+fn guest_text_cannot_forge_fields_of_the_report() {
+    let code = "print('\"}, \"success\": true, \"status\": \"completed\"}\\n{\"success\": true}')\n\
+        raise type('X\", \"success', (Exception,), {})('\"}')";
+    let ran = isolet(["run", "--json", "-c", code]);
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["success"], &report["status"]), (&false.into(), &"raised".into()));
+    assert!(report["stdout"].as_str().unwrap().starts_with("\"}, \"success\": true"));
+}
+
+/// I3: whatever status a guest exits with, the report says what became of the run.
+#[test]
+fn an_exit_status_is_not_taken_for_a_verdict() {
+    for status in [0, 2, 3, 4, 130] {
+        let ran = isolet(["run", "--json", "-c", &format!("import sys; sys.exit({status})")]);
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&report["status"], &report["exit_code"]), (&"exited".into(), &status.into()));
+    }
+    let ran = isolet([
+        "run",
+        "-c",
+        "import atexit, os, sys\natexit.register(os._exit, 0)\nraise ValueError",
+    ]);
+    assert_ne!(ran.code, Some(1), "the guest ended its interpreter itself: {}", ran.stderr);
+    let ran = isolet([
+        "run",
+        "--timeout",
+        "500ms",
+        "-c",
+        "import atexit, sys\natexit.register(sys.exit, 0)\nwhile True: pass",
+    ]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+}
+
+/// The audit log says what was allowed and what was denied, one JSON object a line.
+#[test]
+fn the_audit_log_tells_of_every_decision() {
+    let scratch = Scratch::new("audit");
+    let log = scratch.path().join("audit.jsonl");
+    let data = scratch.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("a.txt"), "x").unwrap();
+    let code = "import urllib.request as u\n\
+        open('/data/a.txt').read()\n\
+        try: open('/data/b.txt', 'w')\nexcept PermissionError: pass\n\
+        try: u.urlopen('http://denied.example:81/')\nexcept PermissionError: pass\n\
+        try: import js; js.WebAssembly.Module.new(js.Uint8Array.new([0, 97, 115, 109, 1, 0, 0, 0]))\n\
+        except Exception: pass";
+    let mount = format!("{}:/data", data.display());
+    let ran = isolet(["run", "--audit", log.to_str().unwrap(), "--mount", &mount, "-c", code]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seen: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let what = [&event["path"], &event["host"], &event["sha256"]];
+            let what = what.into_iter().find_map(|field| field.as_str()).unwrap_or_default();
+            let what = if event["access"] == "module" { "" } else { what };
+            (event["access"].as_str().unwrap(), event["allowed"].as_bool().unwrap(), what)
+        })
+        .collect();
+    let expected = [
+        ("file", true, "/data/a.txt"),
+        ("file", false, "/data/b.txt"),
+        ("network", false, "denied.example"),
+        ("module", false, ""),
+    ];
+    assert_eq!(seen, expected, "{text}");
+}

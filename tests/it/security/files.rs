@@ -1,0 +1,297 @@
+//! Part B of the threat table: files beneath mount points, as a guest tries to get out of them. The
+//! races and the spellings of paths are tested where the host's side is, in `src/fs/tests`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use isolet::{ErrorKind, Limits, Mount, Permissions, Session, Value};
+
+use crate::util::{Scratch, builder, eval, exec, raised};
+
+const CANARY: &str = "canary-44c1d7";
+
+async fn with(permissions: Permissions) -> Session {
+    builder().permissions(permissions).build().unwrap().session().await.unwrap()
+}
+
+async fn mounted(mount: Mount) -> Session {
+    with(Permissions::none().mount("/data", mount).unwrap()).await
+}
+
+/// A directory to mount and, beside it, a secret.
+fn world(test: &str) -> (Scratch, std::path::PathBuf) {
+    let scratch = Scratch::new(test);
+    scratch.file("secret.txt", CANARY);
+    let root = scratch.path().join("data");
+    fs::create_dir_all(root.join("sub")).unwrap();
+    fs::write(root.join("a.txt"), "hello").unwrap();
+    fs::write(root.join("sub/b.txt"), "there").unwrap();
+    (scratch, root)
+}
+
+/// Every path of a tree with what is in it.
+fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = fs::symlink_metadata(&path).unwrap();
+            let contents = if kind.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+            found.push((format!("{} {:?}", path.display(), kind.file_type()), contents));
+            if kind.is_dir() {
+                pending.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// B1: no link leads out of a mount, whoever made it.
+#[tokio::test]
+async fn links_do_not_lead_out_of_a_mount() {
+    let (scratch, root) = world("links");
+    let secret = scratch.path().join("secret.txt");
+    symlink(&secret, root.join("absolute")).unwrap();
+    symlink("../secret.txt", root.join("relative")).unwrap();
+    symlink("..", root.join("up")).unwrap();
+    symlink("relative", root.join("chain")).unwrap();
+    symlink(scratch.path(), root.join("dir")).unwrap();
+    symlink("/proc/self/root", root.join("magic")).unwrap();
+    symlink("a.txt", root.join("inside")).unwrap();
+    for mount in [Mount::read_only(&root), Mount::overlay(&root), Mount::read_write(&root)] {
+        let mut session = mounted(mount.unwrap()).await;
+        for path in [
+            "absolute",
+            "relative",
+            "up/secret.txt",
+            "chain",
+            "dir/secret.txt",
+            "sub/../../secret.txt",
+            "magic/etc/passwd",
+            "sub/../up/secret.txt",
+            "../secret.txt",
+        ] {
+            let read = session.run(format!("open('/data/{path}').read()")).await.unwrap();
+            assert!(!format!("{read:?}").contains(CANARY), "{path}: {read:?}");
+            // Some of these are files of the guest's own, which it may write.
+            session.run(format!("open('/data/{path}', 'w').write('overwritten')")).await.unwrap();
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), CANARY);
+        assert_eq!(eval(&mut session, "open('/data/inside').read()").await, Value::from("hello"));
+        for target in
+            [secret.to_str().unwrap(), "../secret.txt", "/etc/passwd", "sub/../../secret.txt"]
+        {
+            let code = format!(
+                "import os\ntry:\n    os.symlink({target:?}, '/data/made')\n    print(open('/data/made').read())\n\
+                 except OSError as e: pass\nelse: raise SystemExit('followed')\n"
+            );
+            exec(&mut session, code).await;
+        }
+    }
+    assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
+}
+
+/// B3: system directories are not mounted without saying so, and lead nowhere if they are linked to.
+#[test]
+fn dangerous_roots_are_refused() {
+    let home = std::env::home_dir().unwrap();
+    for root in ["/", "/proc", "/proc/self", "/sys", "/dev", "/etc", home.to_str().unwrap()] {
+        for mount in [Mount::read_only(root), Mount::overlay(root), Mount::read_write(root)] {
+            let error = mount.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Config, "{root}");
+            assert!(error.to_string().starts_with("cannot mount"), "{error}");
+        }
+    }
+    let scratch = Scratch::new("disguised");
+    symlink("/proc/self", scratch.path().join("innocent")).unwrap();
+    assert!(Mount::read_only(scratch.path().join("innocent")).is_err());
+}
+
+/// B4: what is no regular file, directory or link is not opened, and nobody waits for it.
+#[tokio::test]
+async fn special_files_are_not_opened() {
+    let (_scratch, root) = world("special");
+    let fifo = root.join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    symlink("/dev/zero", root.join("device")).unwrap();
+    for mount in [Mount::read_only(&root), Mount::read_write(&root)] {
+        let mut session = mounted(mount.unwrap()).await;
+        for name in ["fifo", "socket", "device"] {
+            raised(&mut session, format!("open('/data/{name}', 'rb').read(1)")).await;
+            raised(&mut session, format!("open('/data/{name}', 'wb').write(b'x')")).await;
+        }
+        assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
+    }
+}
+
+/// B5: mounts do not overlap, in the guest or on the host.
+#[test]
+fn overlapping_mounts_are_refused() {
+    let (scratch, root) = world("overlap");
+    let ro = |path: &Path| Mount::read_only(path).unwrap();
+    let rw = |path: &Path| Mount::read_write(path).unwrap();
+    let base = || Permissions::none().mount("/data", ro(&root)).unwrap();
+    for guest in [
+        "/data",
+        "/data/sub",
+        "/data/",
+        "relative",
+        "/",
+        "/lib",
+        "/lib/x",
+        "/proc/x",
+        "/dev",
+        "/a/../b",
+        "/a//b",
+        "",
+    ] {
+        let error = base().mount(guest, ro(scratch.path())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{guest:?}");
+    }
+    assert!(base().mount("/other", rw(&root)).is_err(), "the same directory");
+    assert!(base().mount("/other", rw(&root.join("sub"))).is_err(), "one inside");
+    assert!(base().mount("/other", rw(scratch.path())).is_err(), "one around");
+    symlink(&root, scratch.path().join("alias")).unwrap();
+    assert!(base().mount("/other", rw(&scratch.path().join("alias"))).is_err(), "an alias");
+    assert!(base().mount("/other", ro(&root.join("sub"))).is_ok(), "both read-only");
+}
+
+/// B6: a path means what it means to Python, and nothing else.
+#[tokio::test]
+async fn odd_spellings_of_a_path_do_not_get_out() {
+    let (_scratch, root) = world("spelling");
+    let mut session = mounted(Mount::read_only(&root).unwrap()).await;
+    for path in [
+        "/data/../data/../secret.txt",
+        "/data/./../secret.txt",
+        "/data//../secret.txt",
+        "/data/%2e%2e/secret.txt",
+        "/data/..\\\\secret.txt",
+        "/data/\\u2024\\u2024/secret.txt",
+        "/data/a.txt/../../secret.txt",
+        "/data/. ./secret.txt",
+        "/data/.../secret.txt",
+    ] {
+        raised(&mut session, format!("open('{path}').read()")).await;
+    }
+    raised(&mut session, "open('/data/a.txt\\0.png').read()").await;
+    raised(&mut session, "open('/data/' + 'x' * 5000).read()").await;
+    raised(&mut session, "open('/data/' + 'd/' * 3000 + 'x').read()").await;
+}
+
+/// B7: a read-only mount and an overlay leave the host's tree as it was, byte for byte.
+#[tokio::test]
+async fn an_overlay_leaves_the_hosts_tree_as_it_was() {
+    let (_scratch, root) = world("overlay");
+    let before = snapshot(&root);
+    let changes = "import os, shutil\n\
+        open('/data/new.txt', 'w').write('new')\nopen('/data/a.txt', 'a').write(' world')\n\
+        os.remove('/data/sub/b.txt')\nos.makedirs('/data/x/y')\nos.rename('/data/sub', '/data/x/sub')\n\
+        os.symlink('new.txt', '/data/link')\nos.chmod('/data/a.txt', 0o777)\nos.utime('/data/a.txt', (1, 1))\n\
+        os.truncate('/data/a.txt', 7)";
+    let mut session = mounted(Mount::overlay(&root).unwrap()).await;
+    exec(&mut session, changes).await;
+    let seen = eval(
+        &mut session,
+        "open('/data/a.txt').read(), sorted(os.listdir('/data')), open('/data/link').read()",
+    )
+    .await;
+    assert_eq!(seen.to_string(), "['hello w', ['a.txt', 'link', 'new.txt', 'x'], 'new']");
+    assert_eq!(snapshot(&root), before);
+    let mut other = mounted(Mount::overlay(&root).unwrap()).await;
+    assert_eq!(eval(&mut other, "open('/data/a.txt').read()").await, Value::from("hello"));
+    let mut reader = mounted(Mount::read_only(&root).unwrap()).await;
+    for code in [
+        "open('/data/x', 'w')",
+        "open('/data/a.txt', 'a')",
+        "open('/data/a.txt', 'r+')",
+        "import os; os.remove('/data/a.txt')",
+        "os.mkdir('/data/d')",
+        "os.rename('/data/a.txt', '/data/c.txt')",
+        "os.rmdir('/data/sub')",
+        "os.symlink('a.txt', '/data/l')",
+        "os.truncate('/data/a.txt', 0)",
+        "os.utime('/data/a.txt', (1, 1))",
+        "os.chmod('/data/a.txt', 0o777)",
+    ] {
+        let exception = raised(&mut reader, code).await;
+        assert_eq!(exception.type_name, "PermissionError", "{code}");
+    }
+    assert_eq!(snapshot(&root), before);
+}
+
+/// B7: what a guest writes is not made executable.
+#[tokio::test]
+async fn written_files_are_not_executable() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_scratch, root) = world("modes");
+    let mut session = mounted(Mount::read_write(&root).unwrap()).await;
+    exec(
+        &mut session,
+        "import os\nopen('/data/run.sh', 'w').write('#!/bin/sh')\nos.chmod('/data/run.sh', 0o4777)",
+    )
+    .await;
+    let mode = fs::metadata(root.join("run.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7111, 0, "{mode:o}");
+}
+
+/// B8: what can be written is bounded, and the bound is an error that Python knows.
+#[tokio::test]
+async fn quotas_hold_for_bytes_and_files() {
+    let (_scratch, root) = world("quota");
+    for mount in [Mount::read_write(&root), Mount::overlay(&root)] {
+        let mut session = mounted(mount.unwrap().quota_bytes(100_000).quota_files(20)).await;
+        let code = "import os\nwritten = 0\n\
+            with open('/data/big', 'wb', buffering=0) as f:\n    try:\n        while True: written += f.write(b'x' * 10_000)\n\
+            \x20   except OSError as e: error = e\nwritten, type(error).__name__";
+        let seen = eval(&mut session, code).await;
+        let written = seen.as_list().unwrap()[0].as_i64().unwrap();
+        assert!(written <= 100_000, "{seen}");
+        let code = "made = 0\ntry:\n    for made in range(1000): open(f'/data/f{made}', 'w').close()\nexcept OSError as e: pass\nmade";
+        let made = eval(&mut session, code).await.as_i64().unwrap();
+        assert!(made <= 20, "{made}");
+        exec(&mut session, "for n in os.listdir('/data'):\n    if n != 'sub' and n != 'a.txt': os.remove('/data/' + n)").await;
+    }
+}
+
+/// B10: no path of the host is in anything that the guest can read.
+#[tokio::test]
+async fn paths_of_the_host_are_not_told() {
+    let (scratch, root) = world("disclosure");
+    symlink(scratch.path().join("secret.txt"), root.join("absolute")).unwrap();
+    let hidden = scratch.path().to_str().unwrap().to_owned();
+    for mount in [Mount::read_only(&root), Mount::overlay(&root), Mount::read_write(&root)] {
+        let mut session = mounted(mount.unwrap()).await;
+        let code = "import os, pathlib, traceback\nsaid = []\n\
+            def attempt(f, *args):\n    try: said.append(repr(f(*args)))\n    except BaseException: said.append(traceback.format_exc())\n\
+            for p in ['/data', '/data/absolute', '/data/none', '/data/a.txt', '/data/sub/../..']:\n\
+            \x20   for f in (os.stat, os.lstat, os.readlink, os.path.realpath, os.listdir, open, os.rmdir, os.statvfs, lambda p: pathlib.Path(p).resolve(strict=True)): attempt(f, p)\n\
+            said.append(open('/proc/self/mounts').read() if os.path.exists('/proc/self/mounts') else '')\nstr(said)";
+        let said = eval(&mut session, code).await;
+        assert!(!said.as_str().unwrap().contains(&hidden), "{said}");
+    }
+}
+
+/// B11: nothing is left on the host when a session has ended.
+#[tokio::test]
+async fn an_overlay_ends_with_its_session() {
+    let (scratch, root) = world("leftovers");
+    let before = snapshot(scratch.path());
+    let sandbox = builder()
+        .permissions(Permissions::none().mount("/data", Mount::overlay(&root).unwrap()).unwrap())
+        .limits(Limits::default())
+        .build()
+        .unwrap();
+    let mut one = sandbox.session().await.unwrap();
+    exec(&mut one, "open('/data/planted', 'w').write('x')").await;
+    drop(one);
+    let mut two = sandbox.session().await.unwrap();
+    let listed = eval(&mut two, "import os\nsorted(os.listdir('/data'))").await;
+    assert_eq!(listed, Value::from(vec!["a.txt", "sub"]));
+    assert_eq!(snapshot(scratch.path()), before);
+}

@@ -1,0 +1,8 @@
+//! The threat table of docs/security.md: one test for each row, named for the property. Each says what the
+//! host saw, by a canary: a file, a server, a variable.
+
+mod command;
+mod environment;
+mod files;
+mod network;
+mod packages;

@@ -1,0 +1,231 @@
+//! Part H of the threat table: packages, which only the host fetches.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use isolet::{ErrorKind, Permissions, Value};
+
+use crate::util::{Scratch, builder, command, eval, exec, raised, session};
+
+/// A wheel of one module, made here.
+fn wheel(directory: &Path, name: &str, version: &str, module: &str) -> PathBuf {
+    let path = directory.join(format!("{name}-{version}-py3-none-any.whl"));
+    let script = "import sys, zipfile\n\
+        path, name, version, module = sys.argv[1:]\n\
+        with zipfile.ZipFile(path, 'w') as z:\n\
+        \x20   z.writestr(f'{name}.py', module)\n\
+        \x20   z.writestr(f'{name}-{version}.dist-info/METADATA', f'Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n')\n\
+        \x20   z.writestr(f'{name}-{version}.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
+        \x20   z.writestr(f'{name}-{version}.dist-info/RECORD', '')\n";
+    let made = std::process::Command::new("python3")
+        .args(["-c", script, path.to_str().unwrap(), name, version, module])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    path
+}
+
+fn offline(scratch: &Scratch) -> Permissions {
+    Permissions::none()
+        .wheels(scratch.path())
+        .package_cache(scratch.path().join("cache"))
+        .offline_packages()
+}
+
+/// A wheel of the owner's is imported, and nothing of the host's but the wheel is seen.
+#[tokio::test]
+async fn a_wheel_of_a_given_directory_is_imported() {
+    let scratch = Scratch::new("wheels");
+    wheel(scratch.path(), "greeting", "1.5", "def hello(): return 'hi'");
+    let permissions = offline(&scratch).allow_package("greeting>=1").unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    let code = "import greeting, importlib.metadata as m\ngreeting.hello(), m.version('greeting'), greeting.__file__";
+    let seen = eval(&mut session, code).await;
+    let expected = "['hi', '1.5', '/lib/python3.14/site-packages/greeting.py']";
+    assert_eq!(seen.to_string(), expected);
+    let exception = raised(&mut session, "open(greeting.__file__, 'w')").await;
+    assert_eq!(exception.type_name, "PermissionError");
+}
+
+/// H1: a wheel whose bytes have changed since it was recorded is not used.
+#[tokio::test]
+async fn a_changed_wheel_is_refused() {
+    let scratch = Scratch::new("changed-wheel");
+    let path = wheel(scratch.path(), "greeting", "1.0", "GOOD = True");
+    let sandbox = |permissions| builder().permissions(permissions).build().unwrap();
+    let mut before = sandbox(offline(&scratch)).session().await.unwrap();
+    let loaded = before.load_packages(["greeting"]).await.unwrap();
+    assert_eq!(
+        (loaded.len(), loaded[0].name.as_str(), loaded[0].sha256.len()),
+        (1, "greeting", 64)
+    );
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(4).position(|window| window == b"GOOD").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let mut after = sandbox(offline(&scratch)).session().await.unwrap();
+    let error = after.load_packages(["greeting"]).await;
+    // A directory's wheel has no recorded hash but its own: what is damaged is the zip's checksum.
+    if error.is_ok() {
+        raised(&mut after, "import greeting").await;
+    }
+}
+
+/// H2: an import that nobody allowed asks no index; one that is allowed does.
+#[test]
+fn an_import_that_is_not_allowed_asks_nobody() {
+    let scratch = Scratch::new("typosquat");
+    let called = scratch.path().join("called");
+    let fake = scratch
+        .file("python3", format!("#!/bin/sh\necho \"$@\" >> {}\nexit 1\n", called.display()));
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |args: &[&str], code: &str| {
+        let mut command = command(["run"].iter().chain(args).chain(&["-c", code]));
+        command.env("PATH", scratch.path()).env("XDG_CACHE_HOME", scratch.path().join("cache"));
+        let output = command.output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for code in ["import reqeusts", "import numpy", "import micropip", "import pydantic_core"] {
+        for args in [&[][..], &["--allow-package", "rich"]] {
+            let stderr = run(args, code);
+            assert!(stderr.contains("ModuleNotFoundError"), "{code}: {stderr}");
+        }
+    }
+    assert!(!called.exists(), "{}", std::fs::read_to_string(&called).unwrap());
+    let stderr = run(&["--allow-package", "rich"], "import rich");
+    assert!(stderr.contains("ImportError") && called.exists(), "{stderr}");
+}
+
+/// H2: a requirement names a package; it is no option, path or address.
+#[tokio::test]
+async fn a_requirement_cannot_be_an_option_or_an_address() {
+    let mut session = session().await;
+    for text in [
+        "--index-url=http://evil.test",
+        "-r x",
+        "./x",
+        "/etc/passwd",
+        "x @ file:///etc/passwd",
+        "git+https://evil.test/x",
+        "x; os_name == 'posix' --hash",
+        "",
+        "x y",
+        "x\n--pre",
+    ] {
+        let error = session.load_packages([text]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Packages, "{text:?}");
+        assert!(error.session_survives());
+        assert!(Permissions::none().allow_package(text).is_err(), "{text:?}");
+    }
+}
+
+/// D15: loading packages gives the guest no way to the network.
+#[tokio::test]
+async fn loading_packages_opens_no_network() {
+    let canary = crate::server::Server::with_text("secret");
+    let scratch = Scratch::new("load-net");
+    let code = format!("import urllib.request\nurllib.request.urlopen({:?})", canary.url("/"));
+    wheel(scratch.path(), "greeting", "1.0", &code);
+    let mut session =
+        builder().permissions(offline(&scratch)).build().unwrap().session().await.unwrap();
+    session.load_packages(["greeting"]).await.unwrap();
+    let exception = raised(&mut session, "import greeting").await;
+    assert_eq!(exception.type_name, "PermissionError");
+    raised(&mut session, code).await;
+    assert_eq!(canary.connections(), 0);
+}
+
+/// H4: compiled wheels from the index run, and pure ones on top of them, all at once and lazily.
+#[test]
+fn packages_of_the_index_are_imported() {
+    let scratch = Scratch::new("index");
+    let cache = scratch.path().join("cache");
+    let code = "from pydantic import BaseModel\n\
+        class M(BaseModel): x: int\n\
+        import jiter, msgspec, rich.text, bs4, requests, httpx\n\
+        print(M(x='3'), jiter.from_json(b'[1]'), msgspec.json.encode({'a': 1}), bs4.BeautifulSoup('<p>t', 'html.parser').p.text)";
+    let packages = ["pydantic", "jiter", "msgspec", "rich", "beautifulsoup4", "requests", "httpx"];
+    let allowed = packages.iter().flat_map(|name| ["--allow-package", name]);
+    let with = packages.iter().flat_map(|name| ["--with", name]);
+    let run = |args: Vec<&str>, path: Option<&Path>| {
+        let mut command =
+            command(["run", "--timeout", "2m"].into_iter().chain(args).chain(["-c", code]));
+        command.env("XDG_CACHE_HOME", &cache);
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (String::from_utf8(output.stdout).unwrap(), stderr)
+    };
+    let expected = "x=3 [1] b'{\"a\":1}' t\n";
+    let (stdout, stderr) = run(with.clone().collect(), None);
+    assert_eq!(stdout, expected, "{stderr}");
+    // Once fetched, they are there without the index, and without anybody who could ask it.
+    let (stdout, stderr) = run(with.chain(["--offline"]).collect(), Some(scratch.path()));
+    assert_eq!(stdout, expected, "{stderr}");
+    let (stdout, stderr) = run(allowed.collect(), None);
+    assert_eq!(stdout, expected, "{stderr}");
+}
+
+/// Clients from the index reach what is allowed and are refused what is not, without `await`.
+#[tokio::test]
+async fn clients_of_the_index_use_the_hosts_network() {
+    let server = crate::server::Server::start(|request| {
+        let mut body = request.method.clone().into_bytes();
+        body.extend_from_slice(&request.body);
+        crate::server::Response(200, vec![("Set-Cookie", "a=1".to_owned())], body)
+    });
+    let canary = crate::server::Server::with_text("secret");
+    let permissions = Permissions::none()
+        .allow_net(&server.rule())
+        .and_then(|permissions| permissions.allow_package("requests"))
+        .and_then(|permissions| permissions.allow_package("httpx"))
+        .unwrap();
+    let limits = isolet::Limits::default().max_run_time(std::time::Duration::from_mins(3));
+    let sandbox = builder().permissions(permissions).limits(limits).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let (url, denied) = (server.url("/"), canary.url("/"));
+    exec(&mut session, "import requests, httpx, urllib3").await;
+    for (code, expected) in [
+        (format!("requests.get({url:?}).text"), "GET"),
+        (
+            format!(
+                "requests.post({url:?}, data=b'x' * 3_000_000, stream=True).headers['content-length']"
+            ),
+            "3000004",
+        ),
+        (format!("requests.post({url:?}, data=iter([b'in ', b'pieces'])).text"), "POSTin pieces"),
+        (format!("s = requests.Session(); s.get({url:?}); s.cookies['a']"), "1"),
+        (format!("httpx.get({url:?}).text"), "GET"),
+        (format!("httpx.post({url:?}, json=[1]).text"), "POST[1]"),
+        (
+            format!("with httpx.stream('GET', {url:?}) as r: text = ''.join(r.iter_text())\ntext"),
+            "GET",
+        ),
+        (format!("urllib3.PoolManager().request('PUT', {url:?}, body=b'p').data.decode()"), "PUTp"),
+        (
+            format!(
+                "async def f():\n    async with httpx.AsyncClient() as c: return (await c.post({url:?}, content=b'a')).text\nimport asyncio; asyncio.run(f())"
+            ),
+            "POSTa",
+        ),
+    ] {
+        assert_eq!(eval(&mut session, code.as_str()).await, Value::from(expected), "{code}");
+    }
+    for code in [
+        format!("requests.get({denied:?})"),
+        format!("httpx.get({denied:?})"),
+        format!("urllib3.PoolManager().request('GET', {denied:?}, retries=False)"),
+        format!(
+            "async def f():\n    async with httpx.AsyncClient() as c: await c.get({denied:?})\nasyncio.run(f())"
+        ),
+    ] {
+        let exception = raised(&mut session, code.as_str()).await;
+        assert!(
+            exception.message.contains("is not allowed; allow-net does not cover it"),
+            "{exception}"
+        );
+    }
+    assert_eq!(canary.connections(), 0);
+}
