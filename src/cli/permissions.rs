@@ -59,6 +59,9 @@ pub(super) struct PermissionArgs {
     /// Directory of wheels to look in first
     #[arg(long, value_name = "DIR")]
     wheels: Vec<PathBuf>,
+    /// Directory of the packages that Pyodide has built, or address with {file} in it
+    #[arg(long, value_name = "SOURCE")]
+    pyodide_packages: Option<String>,
     /// Take packages from the cache and the directories of wheels only
     #[arg(long)]
     offline: bool,
@@ -174,6 +177,9 @@ impl PermissionArgs {
         }
         for directory in &self.wheels {
             permissions = permissions.wheels(directory);
+        }
+        if let Some(source) = &self.pyodide_packages {
+            permissions = permissions.pyodide_packages(source);
         }
         if self.offline {
             permissions = permissions.offline_packages();

@@ -36,9 +36,9 @@ use std::sync::Arc;
 pub(crate) use error::PackageError;
 pub(crate) use requirement::Requirement;
 pub use script::script_packages;
-pub(crate) use store::{PackageStore, StoreOptions};
+pub(crate) use store::{Fetch, PackageStore, StoreOptions};
 pub(crate) use tree::PackageTree;
-pub(crate) use wheel::Wheel;
+pub(crate) use wheel::{MAX_WHEEL_BYTES, Wheel};
 
 /// The wheels that meet requirements, with all that they need.
 #[derive(Clone, Debug, Default)]

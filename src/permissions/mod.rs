@@ -174,6 +174,16 @@ impl Permissions {
         self
     }
 
+    /// Says where the packages that Pyodide itself has built are: a directory, or an address with
+    /// `{file}` in it. Each is compared with the digest in Pyodide's lock.
+    ///
+    /// They are used where the index has no wheel, as for numpy. By default they are fetched from
+    /// where Pyodide publishes them.
+    pub fn pyodide_packages(mut self, source: impl Into<String>) -> Self {
+        self.packages.pyodide_packages = Some(source.into());
+        self
+    }
+
     /// Keeps fetched packages in this directory. By default they are in the user's cache directory.
     pub fn package_cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.packages.cache = Some(directory.into());

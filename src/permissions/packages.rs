@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind};
-use crate::packages::{PackageStore, Requirement, StoreOptions};
+use crate::net::download;
+use crate::packages::{Fetch, MAX_WHEEL_BYTES, PackageStore, Requirement, StoreOptions};
+
+/// What stands for the name of a file in the address of a source.
+const FILE: &str = "{file}";
 
 /// Packages that a guest may import, and their sources.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +18,7 @@ pub(crate) struct PackagePolicy {
     pub(crate) wheels: Vec<PathBuf>,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) offline: bool,
+    pub(crate) pyodide_packages: Option<String>,
 }
 
 impl PackagePolicy {
@@ -52,14 +57,30 @@ impl LazyStore {
             Some(directory) => directory.clone(),
             None => crate::assets::cache_dir("packages")?,
         };
-        let options = StoreOptions {
+        let mut options = StoreOptions {
             wheels: self.policy.wheels.clone(),
             offline: self.policy.offline,
             ..StoreOptions::default()
         };
+        match self.policy.pyodide_packages.clone().or_else(pyodides_own) {
+            Some(source) if source.contains(FILE) => options.fetch = Some(fetch_from(source)),
+            directory => options.pyodide_packages = directory.map(PathBuf::from),
+        }
         let store = PackageStore::new(cache, &self.lock_json, options)?;
         Ok(self.store.get_or_init(|| store))
     }
+}
+
+/// Where Pyodide publishes its packages, which is where it publishes itself.
+fn pyodides_own() -> Option<String> {
+    isolet_pyodide_assets::lock().ok()?.sources().last().cloned()
+}
+
+fn fetch_from(source: String) -> Fetch {
+    Arc::new(move |file| {
+        let url = source.replace(FILE, file);
+        download(&url, MAX_WHEEL_BYTES).map_err(|error| error.to_string())
+    })
 }
 
 impl fmt::Debug for LazyStore {

@@ -229,3 +229,21 @@ async fn clients_of_the_index_use_the_hosts_network() {
     }
     assert_eq!(canary.connections(), 0);
 }
+
+/// H1: what Pyodide's own server gives is compared with Pyodide's lock, and not kept if it differs.
+#[tokio::test]
+async fn pyodides_packages_are_compared_with_its_lock() {
+    let server = crate::server::Server::with_text("not a wheel");
+    let scratch = Scratch::new("pyodides-packages");
+    let permissions = Permissions::none()
+        .package_cache(scratch.path().join("cache"))
+        .pyodide_packages(server.url("/full/{file}"));
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    let error = session.load_packages(["numpy==2.4.6"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Packages);
+    assert!(error.to_string().contains("sha256") || error.to_string().contains("digest"), "{error}");
+    let asked = &server.requests()[0].path;
+    let file = "/full/numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+    assert_eq!((server.requests().len(), asked.as_str()), (1, file));
+    raised(&mut session, "import numpy").await;
+}
