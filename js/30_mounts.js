@@ -79,10 +79,11 @@ function makeDriver(FS) {
 
   /**
    * A node that Emscripten's table of names does not know, so that each lookup asks the host anew and
-   * nothing stays behind that the host has changed meanwhile.
+   * nothing stays behind that the host has changed meanwhile. It permits everything: that is for the
+   * host to decide, and to tell of.
    */
-  const makeNode = (parent, name, mode) => {
-    const node = new FS.FSNode(parent, name, mode, 0);
+  const makeNode = (parent, name, type) => {
+    const node = new FS.FSNode(parent, name, type | 0o777, 0);
     node.node_ops = node_ops;
     node.stream_ops = stream_ops;
     return node;
@@ -97,11 +98,10 @@ function makeDriver(FS) {
 
   const attributes = (node) => {
     const [type, mode, size, modified, accessed, changed, inode] = stat;
-    node.mode = TYPES[type] | mode;
     return {
       dev: 100 + indexOf(node),
       ino: inode,
-      mode: node.mode,
+      mode: TYPES[type] | mode,
       nlink: 1,
       uid: 0,
       gid: 0,
@@ -122,7 +122,6 @@ function makeDriver(FS) {
     if (mode !== undefined && mode !== null) {
       if (dontFollow) throw new FS.ErrnoError(ENOSYS);
       check(op_isolet_file_mode(indexOf(node), path, mode & 0o7777));
-      node.mode = mode;
     }
     if (typeof (atime ?? mtime) === "number") {
       statAt(node, path);
@@ -144,7 +143,7 @@ function makeDriver(FS) {
     lookup(parent, name) {
       forgetRenamed();
       statAt(parent, join(parent, name));
-      return makeNode(parent, name, TYPES[stat[0]] | stat[1]);
+      return makeNode(parent, name, TYPES[stat[0]]);
     },
     mknod(parent, name, mode) {
       const index = indexOf(parent);
@@ -156,7 +155,7 @@ function makeDriver(FS) {
       } else {
         throw new FS.ErrnoError(EINVAL);
       }
-      return makeNode(parent, name, mode);
+      return makeNode(parent, name, FS.isDir(mode) ? DIRECTORY : REGULAR);
     },
     rename(node, directory, name) {
       forgetRenamed();
@@ -177,7 +176,7 @@ function makeDriver(FS) {
     },
     symlink(parent, name, target) {
       check(op_isolet_file_link(indexOf(parent), join(parent, name), target));
-      return makeNode(parent, name, LINK | 0o777);
+      return makeNode(parent, name, LINK);
     },
     readlink(node) {
       const read = op_isolet_file_read_link(indexOf(node), pathOf(node));
@@ -259,7 +258,7 @@ function makeDriver(FS) {
   return {
     mount(mount) {
       // Its parent is itself, which makes it a root; its mount is set by the caller, too late for us.
-      const root = makeNode(null, "/", DIRECTORY | 0o777);
+      const root = makeNode(null, "/", DIRECTORY);
       root.mount = mount;
       return root;
     },

@@ -8,13 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use isolet_pyodide_assets::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::error::PackageError;
 use super::files::{self, WorkDirectory};
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
-use isolet_pyodide_assets::Digest;
 
 /// The version of the form of the records; part of their keys.
 pub(crate) const FORM: u32 = 1;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 
 use super::error::PackageError;
@@ -11,7 +12,6 @@ use super::files;
 use super::metadata::Metadata;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
-use isolet_pyodide_assets::Digest;
 
 /// The most wheels in all directories together.
 const MAX_WHEELS: usize = 10_000;

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::{Error, ErrorKind};
 use isolet_pyodide_assets::Digest;
+
+use crate::error::{Error, ErrorKind};
 
 /// A package could not be resolved, fetched or loaded.
 #[derive(Debug, thiserror::Error)]

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use isolet_pyodide_assets::Digest;
 use serde::Deserialize;
 
 use super::error::PackageError;
 use super::interpreter::{ABI_VERSION, PYTHON};
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
-use isolet_pyodide_assets::Digest;
 
 /// The packages of a Pyodide distribution, by normalised name. Only wheels are in it: tests and
 /// shared libraries are left out, and so is what needs a shared library.

@@ -8,6 +8,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use isolet_pyodide_assets::Digest;
+
 use super::directory::Candidate;
 use super::error::PackageError;
 use super::files;
@@ -16,7 +18,6 @@ use super::process;
 use super::report::{self, Failure, Pin};
 use super::requirement::Requirement;
 use super::wheel::MAX_WHEEL_BYTES;
-use isolet_pyodide_assets::Digest;
 
 /// The longest that one run of pip may take.
 const MAX_TIME: Duration = Duration::from_mins(2);

@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
+use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 use serde::Deserialize;
 
 use super::error::{PackageError, shown};
 use super::interpreter::MARKERS;
 use super::requirement::{is_name, normalised};
-use isolet_pyodide_assets::Digest;
 
 /// A wheel that pip chose.
 #[derive(Debug)]

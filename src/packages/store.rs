@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use isolet_pyodide_assets::Digest;
+
 use super::Resolution;
 use super::cache::{Cache, FORM};
 use super::directory::{self, Candidate};
@@ -14,7 +16,6 @@ use super::lock::Lock;
 use super::pip::Pip;
 use super::requirement::{Requirement, is_name, normalised};
 use super::wheel::Wheel;
-use isolet_pyodide_assets::Digest;
 
 /// The most requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
+use isolet_pyodide_assets::Digest;
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -15,7 +16,6 @@ use super::error::PackageError;
 use super::files;
 use super::interpreter::PLATFORM;
 use super::lock::{Lock, LockedPackage};
-use isolet_pyodide_assets::Digest;
 
 /// The tag that fits the guest's interpreter worse than any other: pip takes a stub only if it
 /// finds no real wheel of that version.

@@ -6,6 +6,7 @@ use std::io;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 
 use super::archive::{Archive, ArchiveFile};
@@ -14,7 +15,6 @@ use super::inflated::Inflated;
 use super::metadata::Metadata;
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
-use isolet_pyodide_assets::Digest;
 
 /// The largest wheel, in bytes. Wheels are held in memory while they are in use.
 pub(crate) const MAX_WHEEL_BYTES: u64 = 256 << 20;

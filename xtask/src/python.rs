@@ -53,9 +53,14 @@ pub(crate) fn program() -> Result<PathBuf> {
     }
 }
 
-/// Lets the tests find it.
+/// Lets the tests find it, also as the `python3` whose pip fetches packages: Debian's has none.
 pub(crate) fn with_python(command: &mut Command) -> Result<&mut Command> {
-    Ok(command.env(VARIABLE, program()?))
+    let program = program()?;
+    let own = program.parent().map(Path::to_owned);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(own.into_iter().chain(env::split_paths(&path)))
+        .context("the directory of the tests' Python cannot be on PATH")?;
+    Ok(command.env(VARIABLE, program).env("PATH", path))
 }
 
 struct Environment {

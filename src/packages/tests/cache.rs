@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use isolet_pyodide_assets::Digest;
+
 use super::super::cache::Cache;
 use super::super::{PackageError, StoreOptions};
 use super::{directory, names, put_wheel, requirements, store_without_pip};
-use isolet_pyodide_assets::Digest;
 
 fn all_files(root: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use isolet_pyodide_assets::Digest;
+
 use super::super::{PackageError, PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, store_without_pip, wheel_bytes};
 use crate::{Error, ErrorKind};
-use isolet_pyodide_assets::Digest;
 
 fn resolve(wheels: &Path, texts: &[&str]) -> Result<Vec<String>, PackageError> {
     let work = directory();

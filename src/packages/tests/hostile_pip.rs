@@ -8,11 +8,12 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use isolet_pyodide_assets::Digest;
+
 use super::super::process;
 use super::super::report::{self, Failure};
 use super::super::{PackageError, PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
-use isolet_pyodide_assets::Digest;
 
 /// A Python program in the place of `python3` that writes its arguments to the file `calls`, reports
 /// the wheels of `served`, and downloads them, or others of their names from `sent`.

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use isolet_pyodide_assets::Digest;
+
 use super::super::{PackageStore, PackageTree, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 use crate::fs::Tree;
-use isolet_pyodide_assets::Digest;
 
 fn store(cache: &Path, options: StoreOptions) -> PackageStore {
     PackageStore::new(cache.join("cache"), &lock(&[]), options).unwrap()

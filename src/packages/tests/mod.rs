@@ -14,12 +14,12 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use isolet_pyodide_assets::Digest;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::files::WorkDirectory;
 use super::{PackageStore, Requirement, StoreOptions, Wheel};
-use isolet_pyodide_assets::Digest;
 
 pub(super) fn directory() -> WorkDirectory {
     WorkDirectory::new(&std::env::temp_dir().join("isolet-tests")).unwrap()

@@ -2,10 +2,11 @@
 
 use std::io::ErrorKind;
 
+use isolet_pyodide_assets::Digest;
+
 use super::super::PackageTree;
 use super::open;
 use crate::fs::{Tree, TreeEntry};
-use isolet_pyodide_assets::Digest;
 
 #[test]
 fn the_files_of_all_wheels_are_there() {

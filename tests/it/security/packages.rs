@@ -241,7 +241,10 @@ async fn pyodides_packages_are_compared_with_its_lock() {
     let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
     let error = session.load_packages(["numpy==2.4.6"]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Packages);
-    assert!(error.to_string().contains("sha256") || error.to_string().contains("digest"), "{error}");
+    assert!(
+        error.to_string().contains("sha256") || error.to_string().contains("digest"),
+        "{error}"
+    );
     let asked = &server.requests()[0].path;
     let file = "/full/numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
     assert_eq!((server.requests().len(), asked.as_str()), (1, file));
