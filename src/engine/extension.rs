@@ -74,13 +74,14 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 11] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
     ("variables", include_str!("../../js/py/variables.py")),
     ("tools", include_str!("../../js/py/tools.py")),
     ("exchange", include_str!("../../js/py/exchange.py")),
+    ("framing", include_str!("../../js/py/framing.py")),
     ("sockets", include_str!("../../js/py/sockets.py")),
     ("clients", include_str!("../../js/py/clients.py")),
     ("packages", include_str!("../../js/py/packages.py")),
