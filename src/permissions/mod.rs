@@ -4,6 +4,7 @@ pub(crate) mod env;
 pub(crate) mod net;
 mod packages;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -37,7 +38,7 @@ use crate::fs::{Mount, MountTable};
 /// # let _ = permissions;
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[must_use]
 pub struct Permissions {
     pub(crate) net: net::NetPolicy,
@@ -194,6 +195,19 @@ impl Permissions {
     pub fn offline_packages(mut self) -> Self {
         self.packages.offline = true;
         self
+    }
+}
+
+/// Values of variables and of injected headers are left out.
+impl fmt::Debug for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let env: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Permissions")
+            .field("net", &self.net)
+            .field("mounts", &self.mounts)
+            .field("env", &env)
+            .field("packages", &self.packages)
+            .finish()
     }
 }
 

@@ -45,3 +45,10 @@ async fn the_hosts_environment_cannot_be_changed() {
         assert_eq!(value, None, "{name}");
     }
 }
+
+/// C3: what is given to a guest is not told to whoever prints the permissions.
+#[test]
+fn values_of_variables_are_not_shown() {
+    let shown = format!("{:?}", Permissions::none().env("TOKEN", CANARY));
+    assert!(shown.contains("TOKEN") && !shown.contains(CANARY), "{shown}");
+}
