@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
+use super::guarded::Guarded;
 use super::image::{Image, SavedMemory};
 use super::loader::{self, NoModules};
 use super::ops::wasm::refuse_compilation;
@@ -153,7 +154,7 @@ impl Isolate {
         let make_image = image.is_none();
         let asm = Arc::clone(parts.assets.asm_mjs());
         let state = State {
-            host: parts.host,
+            host: Arc::new(Guarded(parts.host)),
             control: Arc::clone(&control),
             assets: parts.assets,
             wasm: parts.wasm,

@@ -7,6 +7,7 @@
 mod builtin_ops;
 mod control;
 mod extension;
+mod guarded;
 mod image;
 mod isolate;
 mod loader;

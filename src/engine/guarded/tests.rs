@@ -1,0 +1,30 @@
+//! A host that panics, and what the isolate gets.
+
+use std::sync::Arc;
+
+use super::Guarded;
+use crate::waist::{Host, HostReply, HostRequest};
+
+struct Fragile;
+
+impl Host for Fragile {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        match request {
+            HostRequest::Now => HostReply::Time(1.0),
+            request => panic!("cannot answer {request:?}"),
+        }
+    }
+}
+
+/// A21: a panic on the host's side of an op is an error of that op.
+#[test]
+fn a_panic_of_the_host_is_a_failed_request() {
+    let host = Guarded(Arc::new(Fragile));
+    let mut bytes = [0; 4];
+    for request in
+        [HostRequest::WallClock, HostRequest::Entropy(&mut bytes), HostRequest::Submit(b"")]
+    {
+        assert!(matches!(host.call(request), HostReply::Failed(_)));
+    }
+    assert!(matches!(host.call(HostRequest::Now), HostReply::Time(_)));
+}
