@@ -154,6 +154,9 @@ impl Shared {
         self.check_ready()?;
         let started = Instant::now();
         self.host.begin(&self.limits, stdin, sink);
+        if !matches!(command, Command::Run(_)) {
+            self.host.tools().pause();
+        }
         self.control.clear_interrupt();
         let verdict = Arc::new(Verdict::default());
         // Until the reply is here a drop of this future leaves the session abandoned, and the guest

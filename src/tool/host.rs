@@ -1,7 +1,7 @@
 //! The host's side of tool calls in one session: which may start, with what arguments.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
@@ -18,6 +18,8 @@ pub(crate) struct ToolHost {
     submit: Mutex<Option<Arc<ToolSpec>>>,
     submission: Mutex<Option<Value>>,
     events: mpsc::UnboundedSender<CallEvent>,
+    /// Whether a run is under way.
+    running: AtomicBool,
     calls_of_run: AtomicU64,
     max_value_bytes: u64,
     audit: AuditLog,
@@ -39,6 +41,7 @@ impl ToolHost {
             submit: Mutex::default(),
             submission: Mutex::default(),
             events,
+            running: AtomicBool::new(false),
             calls_of_run: AtomicU64::new(0),
             max_value_bytes,
             audit,
@@ -58,12 +61,19 @@ impl ToolHost {
 
     /// Starts a run: nothing was called or submitted in it.
     pub(crate) fn begin(&self) {
+        self.running.store(true, Ordering::Release);
         self.calls_of_run.store(0, Ordering::Relaxed);
         lock(&self.submission).take();
     }
 
+    /// Allows no calls until the next run.
+    pub(crate) fn pause(&self) {
+        self.running.store(false, Ordering::Release);
+    }
+
     /// Ends a run: how many calls it made, and what it submitted.
     pub(crate) fn finish(&self) -> (u64, Option<Value>) {
+        self.pause();
         (self.calls_of_run.swap(0, Ordering::Relaxed), lock(&self.submission).take())
     }
 
@@ -77,6 +87,7 @@ impl ToolHost {
     }
 
     fn start(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
+        self.check_running()?;
         let unknown = || ToolError::new("NameError", format!("there is no host function '{name}'"));
         let spec = Arc::clone(&lock(&self.tools).get(name).ok_or_else(unknown)?.tool.spec);
         let arguments = bind(&spec, self.decode(name, arguments)?)?;
@@ -103,11 +114,20 @@ impl ToolHost {
 
     /// Takes a submission. The first one of a run counts.
     pub(crate) fn submit(&self, fields: &[u8]) -> Result<(), ToolError> {
+        self.check_running()?;
         let spec = lock(&self.submit).clone();
         let spec = spec.ok_or_else(|| ToolError::new("NameError", "there is nothing to submit"))?;
         let fields = bind(&spec, self.decode(&spec.name, fields)?)?;
         lock(&self.submission).get_or_insert(fields);
         Ok(())
+    }
+
+    /// Work that a run has left behind goes on whenever the guest has a turn, as when its variables are
+    /// looked at; what it does to the host it may do in a run only.
+    fn check_running(&self) -> Result<(), ToolError> {
+        let refused =
+            || ToolError::new("RuntimeError", "host functions can only be called in a run");
+        self.running.load(Ordering::Acquire).then_some(()).ok_or_else(refused)
     }
 
     fn decode(&self, name: &str, arguments: &[u8]) -> Result<Value, ToolError> {
