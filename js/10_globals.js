@@ -14,6 +14,7 @@ import {
 
 const {
   ArrayBufferIsView,
+  ArrayBufferPrototypeGetByteLength,
   ArrayPrototypeIndexOf,
   Error,
   MathCeil,
@@ -125,7 +126,7 @@ class TextDecoder {
   decode(data = new Uint8Array()) {
     const bytes = ArrayBufferIsView(data)
       ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-      : new Uint8Array(data);
+      : new Uint8Array(data, 0, ArrayBufferPrototypeGetByteLength(data));
     return op_isolet_decode(bytes, this.#encoding, this.#fatal);
   }
 }

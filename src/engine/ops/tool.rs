@@ -11,6 +11,9 @@ use crate::frame;
 use crate::value::Value;
 use crate::waist::{HostReply, HostRequest};
 
+/// The longest name that is looked up, in bytes; the refusal repeats it.
+const MAX_NAME_BYTES: usize = 4096;
+
 /// Calls a host function and returns the number of the call.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_call(
@@ -18,6 +21,9 @@ pub(crate) fn op_isolet_tool_call(
     #[buffer] tool: &[u8],
     #[buffer] arguments: &[u8],
 ) -> Result<u32, OpError> {
+    if tool.len() > MAX_NAME_BYTES {
+        return Err(OpError::TooLarge { got: tool.len(), limit: MAX_NAME_BYTES });
+    }
     // No function has a name that is not UTF-8, so that none is called by one.
     let tool = &*String::from_utf8_lossy(tool);
     let state = state.borrow_mut::<State>();
