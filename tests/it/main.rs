@@ -16,6 +16,8 @@ mod dspy;
 mod exceptions;
 mod exits;
 mod files;
+#[path = "../golden/mod.rs"]
+mod golden;
 mod hostile;
 mod interrupt;
 mod json;

@@ -1,8 +1,16 @@
 //! The threat table of docs/security.md: one test for each row, named for the property. Each says what the
 //! host saw, by a canary: a file, a server, a variable.
 
+mod census;
 mod command;
 mod environment;
 mod files;
+mod hooks;
 mod network;
 mod packages;
+mod patches;
+mod realm;
+mod sessions;
+mod tampering;
+mod util;
+mod wasm;
