@@ -1,6 +1,8 @@
 //! A guest that may read one directory and nothing else, and the log of what it tried.
 //!
-//!     cargo run --release --example permissions
+//! Run it with `cargo run --release --example permissions`.
+
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::sync::{Arc, Mutex};
 
