@@ -161,3 +161,51 @@ fn the_command_mounts_and_copies() {
     command(["run", "--allow-read", &written, "-c", code]).output().unwrap();
     assert_eq!(fs::read_to_string(&written).unwrap(), "after");
 }
+
+#[tokio::test]
+async fn the_changes_in_an_overlay_are_listed_and_exported() {
+    let scratch = Scratch::new("overlay-export");
+    let dir = scratch.path().join("data");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("a.txt"), "a").unwrap();
+    fs::write(dir.join("b.txt"), "b").unwrap();
+    let permissions = Permissions::none().mount("/data", Mount::overlay(&dir).unwrap()).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    let code = "import os\nopen('/data/a.txt', 'a').write('!')\nos.remove('/data/b.txt')\n\
+        os.mkdir('/data/d')\nopen('/data/d/new.txt', 'w').write('new')";
+    exec(&mut session, code).await;
+    let files = session.files();
+    let changes = files.changes("/data").unwrap();
+    let shown: Vec<_> =
+        changes.iter().map(|change| format!("{:?} {}", change.kind, change.path)).collect();
+    let expected = [
+        "Modified /data/a.txt",
+        "Removed /data/b.txt",
+        "Created /data/d",
+        "Created /data/d/new.txt",
+    ];
+    assert_eq!(shown, expected);
+    let out = scratch.path().join("out");
+    assert_eq!(files.export("/data", &out).unwrap(), 2);
+    assert_eq!(fs::read_to_string(out.join("a.txt")).unwrap(), "a!");
+    assert_eq!(fs::read_to_string(out.join("d/new.txt")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(dir.join("a.txt")).unwrap(), "a");
+    for refused in [files.export("/data", &out), files.export("/other", scratch.path().join("x"))] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Config);
+    }
+}
+
+#[test]
+fn the_command_exports_an_overlay() {
+    let scratch = Scratch::new("command-export");
+    let dir = scratch.path().join("data");
+    fs::create_dir(&dir).unwrap();
+    let out = scratch.path().join("out");
+    let mount = format!("{}:/data:overlay", dir.display());
+    let export = format!("/data={}", out.display());
+    let code = "open('/data/x.txt', 'w').write('x')";
+    let output = command(["run", "--mount", &mount, "--export", &export, "-c", code]).output();
+    assert_eq!(output.unwrap().status.code(), Some(0));
+    assert_eq!(fs::read_to_string(out.join("x.txt")).unwrap(), "x");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}

@@ -260,3 +260,27 @@ async fn pyodides_packages_are_compared_with_its_lock() {
     assert_eq!((server.requests().len(), asked.as_str()), (1, file));
     raised(&mut session, "import numpy").await;
 }
+
+/// H2: what a script asks for is a wish, which the command grants only if it is told to.
+#[test]
+fn a_script_does_not_allow_itself_packages() {
+    let scratch = Scratch::new("script-packages");
+    wheel(scratch.path(), "greeting", "1.0", "def hello(): return 'hi'");
+    let block = "# /// script\n# dependencies = [\"greeting>=1\"]\n# ///\n";
+    let script =
+        scratch.file("script.py", format!("{block}import greeting\nprint(greeting.hello())"));
+    let wheels = scratch.path().to_str().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = command(["run", "--offline", "--wheels", wheels].iter().chain(args));
+        let output = command.env("XDG_CACHE_HOME", scratch.path().join("cache")).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), stderr)
+    };
+    let (code, stdout, stderr) = run(&[&script]);
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    assert!(stderr.contains("`greeting>=1`") && stderr.contains("--script-packages"), "{stderr}");
+    assert_eq!(run(&["--script-packages", &script]).1, "hi\n");
+    assert_eq!(run(&["--with", "greeting", &script]).1, "hi\n");
+    assert_eq!(run(&["--allow-package", "greeting", &script]).1, "hi\n");
+    assert!(run(&["--allow-package", "other", &script]).2.contains("ModuleNotFoundError"));
+}
