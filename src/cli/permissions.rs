@@ -11,7 +11,7 @@ use isolet::blocking::Session;
 use isolet::profile::copied_files::{CopiedFiles, SANDBOX};
 use isolet::{Mount, Permissions, SandboxBuilder, SessionState};
 
-use super::{audit, units};
+use super::{audit, exit, units};
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
@@ -85,8 +85,11 @@ impl PermissionArgs {
                 .and_then(|()| file.write_all(b"\n"))
                 .and_then(|()| file.flush());
             if let Err(error) = written {
-                // What cannot be told of is not to happen.
-                panic!("the audit log cannot be written: {error}");
+                // What cannot be told of is not to happen, nor anything after it.
+                let _ =
+                    writeln!(std::io::stderr(), "error: the audit log cannot be written: {error}");
+                #[expect(clippy::exit, reason = "the guest runs on another thread")]
+                std::process::exit(exit::FAILED.into());
             }
         }))
     }

@@ -118,3 +118,16 @@ fn the_audit_log_tells_of_every_decision() {
     ];
     assert_eq!(seen, expected, "{text}");
 }
+
+/// What cannot be told of does not happen.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_cannot_be_written_ends_the_command() {
+    let server = crate::server::Server::with_text("secret");
+    let code =
+        format!("import urllib.request as u; u.urlopen({:?}); print('reached')", server.url("/"));
+    let ran = isolet(["run", "--audit", "/dev/full", "--allow-net", &server.rule(), "-c", &code]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.starts_with("error: the audit log cannot be written: "), "{}", ran.stderr);
+    assert_eq!(server.connections(), 0);
+}
