@@ -88,7 +88,6 @@ impl PermissionArgs {
                 // What cannot be told of is not to happen, nor anything after it.
                 let _ =
                     writeln!(std::io::stderr(), "error: the audit log cannot be written: {error}");
-                #[expect(clippy::exit, reason = "the guest runs on another thread")]
                 std::process::exit(exit::FAILED.into());
             }
         }))
