@@ -1,6 +1,6 @@
 //! The packages of one session: which may be imported, loading them, what they have in them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolet_pyodide_assets::Digest;
 
@@ -23,7 +23,22 @@ struct Inner {
     answers: Answers,
     /// Everything that was asked for, which has to go together.
     wanted: Mutex<Vec<Requirement>>,
+    attempt: Mutex<Attempt>,
 }
+
+/// What became of loading the allowed packages for an import. A session does it once: a guest that
+/// imports again and again keeps the host busy no longer.
+#[derive(Default)]
+enum Attempt {
+    #[default]
+    None,
+    UnderWay,
+    /// With the reason if it failed.
+    Ended(Option<String>),
+}
+
+/// The longest name of a module that is looked for, in bytes.
+const MODULE_NAME_BYTES: usize = 255;
 
 impl SessionPackages {
     pub(super) fn new(
@@ -32,14 +47,14 @@ impl SessionPackages {
         audit: AuditLog,
         answers: Answers,
     ) -> Self {
-        let wanted = Mutex::default();
-        Self(Arc::new(Inner { store, tree, audit, answers, wanted }))
+        let (wanted, attempt) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt }))
     }
 
     /// Loads packages that the owner asks for. Blocks while they are resolved and fetched.
     pub(crate) fn load(&self, requirements: &[Requirement]) -> Result<Vec<LoadedPackage>, Error> {
         let inner = &self.0;
-        let mut wanted = inner.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = lock(&inner.wanted);
         let mut together = wanted.clone();
         together.extend(requirements.iter().filter(|new| !wanted.contains(new)).cloned());
         let resolution = inner.store.store()?.resolve(&together).map_err(refused)?;
@@ -58,35 +73,55 @@ impl SessionPackages {
             .collect())
     }
 
-    /// Loads the package that has a module, if one is allowed, on a thread of its own; the answer to
-    /// the call says whether something was loaded.
+    /// Loads the allowed packages, if one of them has this module and they are not loaded yet, on a
+    /// thread of its own; the answer to the call says whether something was loaded.
     pub(super) fn import(&self, call: u32, module: &str) {
-        let name = module.split('.').next().unwrap_or_default().to_owned();
-        let inner = &self.0;
-        let store = match inner.store.store() {
-            Ok(store) => store,
-            Err(error) => {
-                let error = ToolError::new("ImportError", error.to_string());
-                return send(&inner.answers, call, Err(error));
-            }
-        };
-        if store.allowed_for_import(&name, inner.store.allowed()).is_none() {
-            let reason = "no allowed package has this module".to_owned();
-            inner.audit.tell(false, reason, || Access::Package { name });
-            return send(&inner.answers, call, Ok(Value::Bool(false)));
+        if let Some(answer) = self.answer_at_once(module) {
+            return send(&self.0.answers, call, answer);
         }
         let packages = self.clone();
         let load = move || {
             // Resolved together they fit; one by one they might not.
-            let loaded = packages.load(packages.0.store.allowed());
+            let loaded = packages.load(packages.0.store.allowed()).map_err(|e| e.to_string());
+            *lock(&packages.0.attempt) = Attempt::Ended(loaded.as_ref().err().cloned());
             let answer = loaded.map(|loaded| Value::Bool(!loaded.is_empty()));
-            let answer = answer.map_err(|error| ToolError::new("ImportError", error.to_string()));
-            send(&packages.0.answers, call, answer);
+            send(&packages.0.answers, call, answer.map_err(import_error));
         };
         let started = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(load);
         if let Err(error) = started {
-            let message = format!("the thread that loads packages cannot start: {error}");
-            send(&inner.answers, call, Err(ToolError::new("ImportError", message)));
+            let reason = format!("the thread that loads packages cannot start: {error}");
+            *lock(&self.0.attempt) = Attempt::Ended(Some(reason.clone()));
+            send(&self.0.answers, call, Err(import_error(reason)));
+        }
+    }
+
+    /// The answer to an import for which nothing has to be loaded; `None` begins the attempt.
+    fn answer_at_once(&self, module: &str) -> Option<Result<Value, ToolError>> {
+        let inner = &self.0;
+        let name = module.split('.').next().unwrap_or_default();
+        if name.len() > MODULE_NAME_BYTES {
+            return Some(Ok(Value::Bool(false)));
+        }
+        let store = match inner.store.store() {
+            Ok(store) => store,
+            Err(error) => return Some(Err(import_error(error.to_string()))),
+        };
+        if store.allowed_for_import(name, inner.store.allowed()).is_none() {
+            let reason = "no allowed package has this module".to_owned();
+            inner.audit.tell(false, reason, || Access::Package { name: name.to_owned() });
+            return Some(Ok(Value::Bool(false)));
+        }
+        let mut attempt = lock(&inner.attempt);
+        match &*attempt {
+            Attempt::None => {
+                *attempt = Attempt::UnderWay;
+                None
+            }
+            Attempt::UnderWay => {
+                Some(Err(import_error("the packages are being loaded already".to_owned())))
+            }
+            Attempt::Ended(None) => Some(Ok(Value::Bool(false))),
+            Attempt::Ended(Some(reason)) => Some(Err(import_error(reason.clone()))),
         }
     }
 
@@ -107,6 +142,14 @@ impl SessionPackages {
     pub(crate) fn any_allowed(&self) -> bool {
         !self.0.store.allowed().is_empty()
     }
+}
+
+fn import_error(reason: String) -> ToolError {
+    ToolError::new("ImportError", reason)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(error: PackageError) -> Error {

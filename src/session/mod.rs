@@ -166,8 +166,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if one cannot be had; none is loaded
-    /// then, and the session lives on. Otherwise as [`run`](Self::run).
+    /// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if one cannot be had, or does not go
+    /// with what is loaded; the session lives on. Otherwise as [`run`](Self::run).
     pub async fn load_packages<S: AsRef<str>>(
         &mut self,
         requirements: impl IntoIterator<Item = S>,
