@@ -8,6 +8,7 @@ import {
   op_isolet_entropy,
   op_isolet_now,
   op_isolet_tick,
+  op_isolet_timer,
   op_isolet_utf8_encode,
   op_isolet_utf8_encode_into,
 } from "ext:core/ops";
@@ -149,6 +150,7 @@ const timers = new SafeMap();
 let lastTimer = 0;
 
 export function setTimeout(callback, delay = 0, ...args) {
+  op_isolet_timer(timers.size);
   const id = ++lastTimer;
   const run = guarded(callback, args);
   timers.set(

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use crate::execution::LimitKind;
+use crate::host::tally::Tally;
+
 /// One decision of the host about the guest.
 ///
 /// Events come in the order of the decisions, before what was allowed is done.
@@ -78,24 +81,33 @@ pub enum Access {
 /// Where events go.
 pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 
-/// One session's way to the sink, which a guest cannot flood.
+/// One session's way to the sink, which a guest cannot flood. Refusals are counted here, since every one
+/// of them comes by.
 #[derive(Clone)]
-pub(crate) struct AuditLog(Option<Arc<Inner>>);
+pub(crate) struct AuditLog {
+    listener: Option<Arc<Listener>>,
+    tally: Arc<Tally>,
+}
 
-struct Inner {
+struct Listener {
     sink: AuditSink,
     session: u64,
     told: AtomicU64,
 }
 
 impl AuditLog {
-    pub(crate) fn new(sink: Option<AuditSink>, session: u64) -> Self {
-        Self(sink.map(|sink| Arc::new(Inner { sink, session, told: AtomicU64::new(0) })))
+    pub(crate) fn new(sink: Option<AuditSink>, session: u64, tally: Arc<Tally>) -> Self {
+        let listener =
+            sink.map(|sink| Arc::new(Listener { sink, session, told: AtomicU64::new(0) }));
+        Self { listener, tally }
     }
 
     /// Tells of a decision, if anybody listens.
     pub(crate) fn tell(&self, allowed: bool, reason: String, access: impl FnOnce() -> Access) {
-        let Some(inner) = &self.0 else { return };
+        if !allowed {
+            self.tally.add(LimitKind::Refusals);
+        }
+        let Some(inner) = &self.listener else { return };
         if inner.told.fetch_add(1, Ordering::Relaxed) < crate::Limits::AUDIT_EVENTS {
             inner.tell(allowed, reason, access());
         }
@@ -103,7 +115,7 @@ impl AuditLog {
 
     /// A run ends, and with it the count of its events.
     pub(crate) fn end_run(&self) {
-        let Some(inner) = &self.0 else { return };
+        let Some(inner) = &self.listener else { return };
         let events =
             inner.told.swap(0, Ordering::Relaxed).saturating_sub(crate::Limits::AUDIT_EVENTS);
         if events > 0 {
@@ -113,7 +125,7 @@ impl AuditLog {
     }
 }
 
-impl Inner {
+impl Listener {
     fn tell(&self, allowed: bool, reason: String, access: Access) {
         let time = SystemTime::now();
         (self.sink)(&AuditEvent { session: self.session, time, allowed, access, reason });
@@ -122,6 +134,8 @@ impl Inner {
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuditLog").field("listened_to", &self.0.is_some()).finish()
+        f.debug_struct("AuditLog")
+            .field("listened_to", &self.listener.is_some())
+            .finish_non_exhaustive()
     }
 }

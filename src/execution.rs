@@ -44,13 +44,23 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Termination {
-    /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session is
-    /// closed.
+    /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session lives on
+    /// if the guest ended within the [grace](crate::Limits::max_grace).
     Deadline {
         /// The limit.
         limit: Duration,
         /// The time from the call to the verdict.
         observed: Duration,
+    },
+    /// It had more of something than its limits allow. The session lives on if the guest ended within
+    /// the [grace](crate::Limits::max_grace).
+    Limit {
+        /// What it had too many of.
+        kind: LimitKind,
+        /// The limit.
+        limit: u64,
+        /// How many it had.
+        observed: u64,
     },
     /// It was interrupted, see [`Session::interrupt_handle`](crate::Session::interrupt_handle). The
     /// session lives on.
@@ -63,6 +73,26 @@ pub enum Termination {
     },
 }
 
+/// What a run can have too many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// Calls of host functions that were allowed, see
+    /// [`Limits::max_tool_calls`](crate::Limits::max_tool_calls).
+    ToolCalls,
+    /// Requests that were refused, see [`Limits::max_refusals`](crate::Limits::max_refusals).
+    Refusals,
+}
+
+impl fmt::Display for LimitKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ToolCalls => "calls of host functions",
+            Self::Refusals => "refused requests",
+        })
+    }
+}
+
 impl fmt::Display for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,6 +102,9 @@ impl fmt::Display for Termination {
                 observed.as_secs_f64(),
                 limit.as_secs_f64()
             ),
+            Self::Limit { kind, limit, observed } => {
+                write!(f, "the run was terminated at {observed} {kind}, the limit is {limit}")
+            }
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Died { reason } => write!(f, "the interpreter died: {reason}"),
         }

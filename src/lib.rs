@@ -84,7 +84,9 @@ pub use audit::{Access, AuditEvent};
 pub use cell::Cell;
 pub use engine::{Engine, v8_version};
 pub use error::{Error, ErrorKind};
-pub use execution::{Execution, Outcome, PyException, Termination, Truncation, Usage, Variable};
+pub use execution::{
+    Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
+};
 pub use fs::{ChangeKind, FileChange, Mount, MountMode};
 pub use limits::Limits;
 pub use output::Stream;

@@ -19,15 +19,21 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     run_time: Duration,
+    grace: Duration,
     stdout_bytes: u64,
     stderr_bytes: u64,
     value_bytes: u64,
     concurrent_tools: usize,
+    tool_calls: u64,
+    refusals: u64,
+    source_bytes: u64,
 }
 
 impl Limits {
     /// Default of [`max_run_time`](Self::max_run_time).
     pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30);
+    /// Default of [`max_grace`](Self::max_grace).
+    pub const DEFAULT_GRACE: Duration = Duration::from_millis(500);
     /// Default of [`max_stdout_bytes`](Self::max_stdout_bytes): 1 MiB.
     pub const DEFAULT_STDOUT_BYTES: u64 = 1 << 20;
     /// Default of [`max_stderr_bytes`](Self::max_stderr_bytes): 1 MiB.
@@ -36,6 +42,15 @@ impl Limits {
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
     /// Default of [`max_concurrent_tools`](Self::max_concurrent_tools).
     pub const DEFAULT_CONCURRENT_TOOLS: usize = 16;
+    /// Default of [`max_tool_calls`](Self::max_tool_calls).
+    pub const DEFAULT_TOOL_CALLS: u64 = 10_000;
+    /// Default of [`max_refusals`](Self::max_refusals).
+    pub const DEFAULT_REFUSALS: u64 = 10_000;
+    /// Default of [`max_source_bytes`](Self::max_source_bytes): 16 MiB.
+    pub const DEFAULT_SOURCE_BYTES: u64 = 16 << 20;
+    /// Timers of a session that may be pending, `time.sleep` and `asyncio.sleep` included; a further one
+    /// raises an exception in the guest.
+    pub const PENDING_TIMERS: u32 = 100_000;
     /// Calls of host functions that may wait for others of the run to end; a further one raises
     /// `RuntimeError` in the guest.
     pub const WAITING_TOOL_CALLS: usize = 10_000;
@@ -46,15 +61,29 @@ impl Limits {
 
     /// Sets the wall-clock budget of one run.
     ///
-    /// The host measures it from the call to the verdict. Past it the guest is terminated, what it
-    /// has written is kept, the outcome is
-    /// [`Terminated`](crate::Outcome::Terminated), and the session is closed.
+    /// The host measures it from the call to the verdict. Past it `KeyboardInterrupt` is raised in the
+    /// guest, which is killed if it has not ended within the [grace](Self::max_grace). What it has
+    /// written is kept, and the outcome is [`Terminated`](crate::Outcome::Terminated) in any case; the
+    /// session lives on, with its variables, unless the guest was killed.
     ///
     /// By default this is 30 seconds. [`SandboxBuilder::build`](crate::SandboxBuilder::build)
     /// refuses zero.
     #[must_use]
     pub fn max_run_time(mut self, time: Duration) -> Self {
         self.run_time = time;
+        self
+    }
+
+    /// Sets how long a guest may take to end once it was interrupted because of a limit.
+    ///
+    /// Past it the guest is killed, and the session is closed. Long calls into C that never look for
+    /// signals, such as `sum(range(10**9))`, and guests that catch the `KeyboardInterrupt` end so. With
+    /// zero the guest is killed at once.
+    ///
+    /// By default this is half a second.
+    #[must_use]
+    pub fn max_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
         self
     }
 
@@ -103,10 +132,54 @@ impl Limits {
         self
     }
 
+    /// Sets how many calls of host functions a run may make, those that are refused aside.
+    ///
+    /// One more stops the run as its deadline does; the outcome is
+    /// [`Termination::Limit`](crate::Termination::Limit). Budgets of single functions, which raise an
+    /// exception in the guest, are [`Tool::max_calls`](crate::Tool::max_calls).
+    ///
+    /// By default this is 10,000.
+    #[must_use]
+    pub fn max_tool_calls(mut self, calls: u64) -> Self {
+        self.tool_calls = calls;
+        self
+    }
+
+    /// Sets how many requests of a run may be refused: calls of host functions that there are none
+    /// of, files and servers that are not allowed, packages, WebAssembly.
+    ///
+    /// One more stops the run as its deadline does; the outcome is
+    /// [`Termination::Limit`](crate::Termination::Limit). A guest that probes its walls gets no further.
+    ///
+    /// By default this is 10,000.
+    #[must_use]
+    pub fn max_refusals(mut self, refusals: u64) -> Self {
+        self.refusals = refusals;
+        self
+    }
+
+    /// Sets how long a cell's code may be, in bytes of UTF-8.
+    ///
+    /// A longer one is not run: the call fails with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and
+    /// the session lives on. What the guest compiles itself counts as its memory and its time.
+    ///
+    /// By default this is 16 MiB.
+    #[must_use]
+    pub fn max_source_bytes(mut self, bytes: u64) -> Self {
+        self.source_bytes = bytes;
+        self
+    }
+
     /// Returns the wall-clock budget of one run.
     #[must_use]
     pub fn run_time(&self) -> Duration {
         self.run_time
+    }
+
+    /// Returns how long a guest may take to end once it was interrupted.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        self.grace
     }
 
     /// Returns how many bytes of standard output are kept.
@@ -133,6 +206,24 @@ impl Limits {
         self.concurrent_tools
     }
 
+    /// Returns how many calls of host functions a run may make.
+    #[must_use]
+    pub fn tool_calls(&self) -> u64 {
+        self.tool_calls
+    }
+
+    /// Returns how many requests of a run may be refused.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
+        self.refusals
+    }
+
+    /// Returns how long a cell's code may be.
+    #[must_use]
+    pub fn source_bytes(&self) -> u64 {
+        self.source_bytes
+    }
+
     /// The longest budget the watchdog's clock can add to now without overflow: a century.
     const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
 
@@ -149,15 +240,17 @@ impl Limits {
                 "the limit of concurrent tool calls is 0, it must be more than that",
             ));
         }
-        if self.run_time > Self::LONGEST_RUN_TIME {
-            return Err(Error::new(
-                ErrorKind::Config,
-                format!(
-                    "the run time limit is {} s, it can be at most {} s",
-                    self.run_time.as_secs(),
-                    Self::LONGEST_RUN_TIME.as_secs()
-                ),
-            ));
+        for (what, time) in [("run time", self.run_time), ("grace", self.grace)] {
+            if time > Self::LONGEST_RUN_TIME {
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    format!(
+                        "the {what} limit is {} s, it can be at most {} s",
+                        time.as_secs(),
+                        Self::LONGEST_RUN_TIME.as_secs()
+                    ),
+                ));
+            }
         }
         Ok(())
     }
@@ -167,10 +260,14 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             run_time: Self::DEFAULT_RUN_TIME,
+            grace: Self::DEFAULT_GRACE,
             stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
             stderr_bytes: Self::DEFAULT_STDERR_BYTES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
             concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
+            tool_calls: Self::DEFAULT_TOOL_CALLS,
+            refusals: Self::DEFAULT_REFUSALS,
+            source_bytes: Self::DEFAULT_SOURCE_BYTES,
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
+use crate::host::tally::Tally;
 use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
 use crate::session::Session;
@@ -168,8 +169,8 @@ impl Sandbox {
     }
 
     /// The audit log of a session.
-    pub(crate) fn audit(&self, session: u64) -> AuditLog {
-        AuditLog::new(self.policy.audit.clone(), session)
+    pub(crate) fn audit(&self, session: u64, tally: Arc<Tally>) -> AuditLog {
+        AuditLog::new(self.policy.audit.clone(), session, tally)
     }
 
     /// Which packages sessions may have, and where they get them from.

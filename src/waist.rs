@@ -2,29 +2,32 @@
 //!
 //! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and [`HostReply`]
 //! between the isolate and the [`Host`] that holds all policy. An isolate on another thread gets them
-//! through channels and a direct call; one in another process would get the same as frames.
+//! through channels and a direct call; one in another process gets the same as frames (`crate::worker`).
+//! What is meant for the guest crosses as the bytes that the guest gets, so that no isolate has to
+//! look into them.
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::execution::{PyException, Variable};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::net;
 use crate::output::Stream;
-use crate::tool::{ToolError, ToolSpec};
+use crate::tool::ToolSpec;
 use crate::value::Value;
 
 /// What a session sends to its isolate.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
-    /// Carry this out and reply, one at a time.
-    Command(Command),
-    /// Carry this out now, even if a run is waiting for something; it runs no cell. The reply names
-    /// the number.
-    Peek(u64, Command),
-    /// The tool call of this number has ended so.
-    Answer(u32, Result<Value, ToolError>),
+    /// Carry this [`Command`]'s frame out and reply, one at a time.
+    Command(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// Carry this command's frame out now, even if a run is waiting for something; it runs no cell.
+    /// The reply names the number.
+    Peek(u64, #[serde(with = "serde_bytes")] Vec<u8>),
+    /// The call of this number has ended; this is the answer as the guest gets it.
+    Answer(u32, #[serde(with = "serde_bytes")] Vec<u8>),
 }
 
 /// What a session asks of its isolate.
@@ -112,17 +115,17 @@ pub(crate) enum Role {
 }
 
 /// What an isolate answers to a command.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The guest carried the command out and reported this.
+    /// The interpreter is there.
+    Booted,
+    /// The guest carried the command out; its account of it went to the host before.
     Done {
-        /// What it says became of it. Not to be believed about anything but the guest itself.
-        report: Report,
         /// The size of its memory.
         memory_bytes: u64,
     },
-    /// The answer to the peek of this number.
-    Peeked(u64, Result<Report, String>),
+    /// The guest carried out the peek of this number.
+    Peeked(u64),
     /// The isolate was terminated; it takes no more commands.
     Terminated,
     /// The guest ended its interpreter with this status, as `os._exit` does; the isolate takes no
@@ -158,14 +161,14 @@ pub(crate) enum Status {
 }
 
 /// What an isolate asks of its host.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostRequest<'a> {
     /// Take output.
-    Write(Stream, &'a [u8]),
+    Write(Stream, #[serde(with = "serde_bytes")] &'a [u8]),
+    /// Take the guest's account of a command, or of the peek of this number.
+    Report(Option<u64>, #[serde(with = "serde_bytes")] &'a [u8]),
     /// Give at most so many bytes of standard input, waiting for them if need be.
-    ReadStdin(usize),
-    /// Fill this with random bytes.
-    Entropy(&'a mut [u8]),
+    ReadStdin(u32),
     /// Give the time of the monotonic clock, in milliseconds since the session started.
     Now,
     /// Give the wall-clock time, in milliseconds since 1970.
@@ -177,6 +180,7 @@ pub(crate) enum HostRequest<'a> {
         /// The function's name.
         tool: &'a str,
         /// The arguments by name, in the value format.
+        #[serde(with = "serde_bytes")]
         arguments: &'a [u8],
     },
     /// Nobody waits for the answer to this call any more.
@@ -184,6 +188,7 @@ pub(crate) enum HostRequest<'a> {
     /// Name the guest paths that something is mounted at, in the order of the mounts' numbers.
     MountPoints,
     /// Do something beneath a mount point.
+    #[serde(borrow)]
     File(FileRequest<'a>),
     /// Say whether requests to a server may be allowed, as far as that is known without looking its
     /// name up.
@@ -208,6 +213,7 @@ pub(crate) enum HostRequest<'a> {
         /// The number of the exchange.
         exchange: u32,
         /// The piece.
+        #[serde(with = "serde_bytes")]
         chunk: &'a [u8],
     },
     /// Read the body of a response; the answer to the call has no bytes at the end.
@@ -230,18 +236,44 @@ pub(crate) enum HostRequest<'a> {
         module: &'a str,
     },
     /// Say whether this is WebAssembly that the guest may have compiled.
-    VerifyModule(&'a [u8]),
+    VerifyModule(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Take this as the session's submission: the output fields by name, in the value format.
-    Submit(&'a [u8]),
+    Submit(#[serde(with = "serde_bytes")] &'a [u8]),
+}
+
+impl HostRequest<'_> {
+    /// Whether nothing is to be learnt from the reply: what there is to say comes as an answer to the
+    /// call, if at all.
+    pub(crate) fn is_one_way(&self) -> bool {
+        match self {
+            Self::Write(..)
+            | Self::Report(..)
+            | Self::CancelCall(_)
+            | Self::NetStart { .. }
+            | Self::NetSend { .. }
+            | Self::NetRead { .. }
+            | Self::NetClose(_)
+            | Self::Import { .. } => true,
+            Self::ReadStdin(_)
+            | Self::Now
+            | Self::WallClock
+            | Self::CallTool { .. }
+            | Self::MountPoints
+            | Self::File(_)
+            | Self::NetCheck { .. }
+            | Self::VerifyModule(_)
+            | Self::Submit(_) => false,
+        }
+    }
 }
 
 /// What a host answers.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostReply {
     /// It is done.
     Done,
     /// These bytes.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// This time.
     Time(f64),
     /// These guest paths.
@@ -252,14 +284,20 @@ pub(crate) enum HostReply {
     Interrupted,
     /// The host cannot do it, for this reason.
     Failed(String),
-    /// The host will not do it; the guest gets this as an exception.
-    Refused(ToolError),
+    /// The host will not do it; the guest gets an exception of this class with this message.
+    Refused(String, String),
 }
 
-/// The host's side of one session.
+/// The host's side of one session. Called on the isolate's thread, which waits.
 pub(crate) trait Host: Send + Sync {
-    /// Answers a request. Called on the isolate's thread, which waits.
+    /// Answers a request.
     fn call(&self, request: HostRequest<'_>) -> HostReply;
+    /// Reads from an open file straight into the guest's memory; returns how many bytes.
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
+    /// Fills this with random bytes; the error says why it cannot be.
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        getrandom::fill(into).map_err(|error| format!("the system gave no entropy: {error}"))
+    }
 }
 
 /// The means to stop an isolate from outside, at any time, from any thread.
@@ -273,6 +311,9 @@ pub(crate) trait Control: Send + Sync {
     /// Kills the guest. May have to be repeated until the isolate's last reply.
     fn terminate(&self);
 }
+
+/// Where an isolate's replies go. `false`: nobody is there any more to get them.
+pub(crate) type ReplySink = Box<dyn Fn(Reply) -> bool + Send>;
 
 /// A session's connection to its isolate. Dropping it ends an idle isolate.
 pub(crate) struct Link {

@@ -17,6 +17,7 @@ deno_core::extension!(
         ops::time::op_isolet_now,
         ops::time::op_isolet_wall_clock,
         ops::time::op_isolet_tick,
+        ops::time::op_isolet_timer,
         ops::entropy::op_isolet_entropy,
         ops::text::op_isolet_utf8_encode,
         ops::text::op_isolet_utf8_encode_into,

@@ -18,6 +18,7 @@ use super::extension::glue_sources;
 use super::isolate::{self, Parts, SharedWasm};
 use super::platform::v8_version;
 use crate::error::{Error, ErrorKind};
+use crate::fs::FileError;
 use crate::waist::{Host, HostReply, HostRequest};
 
 const MAGIC: &[u8; 16] = b"isolet image 001";
@@ -36,12 +37,12 @@ impl Host for ImageHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match request {
             HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
-            HostRequest::Entropy(bytes) => match getrandom::fill(bytes) {
-                Ok(()) => HostReply::Done,
-                Err(error) => HostReply::Failed(format!("the system gave no entropy: {error}")),
-            },
             _ => HostReply::Done,
         }
+    }
+
+    fn read_file(&self, _: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
+        Err(FileError::BadHandle)
     }
 }
 
@@ -119,12 +120,8 @@ impl Image {
             (Some(Err(error)), Damaged::Refuse) => return Err(error),
             (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
-        let parts = Parts {
-            assets: assets.clone(),
-            wasm: Arc::clone(wasm),
-            host: Arc::new(ImageHost),
-            max_value_bytes: 0,
-        };
+        let parts =
+            Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host: Arc::new(ImageHost) };
         let saved = isolate::capture_memory(parts)?;
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(key.as_bytes());

@@ -18,8 +18,7 @@ use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
 use crate::error::{Error, ErrorKind};
-use crate::frame;
-use crate::waist::{Command, Control, Link, Message, Reply, Report};
+use crate::waist::{Control, Message, Reply, ReplySink};
 
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(pub(crate) v8::CompiledWasmModule);
@@ -52,11 +51,14 @@ pub(crate) struct State {
     pub(crate) saved: Option<SavedMemory>,
     pub(crate) booted: bool,
     pub(crate) entry_points: Option<EntryPoints>,
+    /// The command that the guest has not taken yet.
     pub(crate) frame: Option<Vec<u8>>,
-    pub(crate) reply: Option<(Result<Report, String>, u64)>,
+    /// The number of the peek that the guest carries out.
+    pub(crate) peek: Option<u64>,
+    /// The guest has reported on the command, when its memory had this size.
+    pub(crate) reported: Option<u64>,
     pub(crate) exited: Option<i32>,
     pub(crate) calls: PendingCalls,
-    pub(crate) max_value_bytes: u64,
 }
 
 /// What an isolate is made of.
@@ -64,38 +66,45 @@ pub(crate) struct Parts {
     pub(crate) assets: Assets,
     pub(crate) wasm: SharedWasm,
     pub(crate) host: HostHandle,
-    pub(crate) max_value_bytes: u64,
+}
+
+/// A running isolate as those on other threads have it. When the last sender of messages is gone, an
+/// idle isolate ends.
+pub(crate) struct Running {
+    pub(crate) messages: mpsc::UnboundedSender<Message>,
+    pub(crate) control: Arc<dyn Control>,
 }
 
 /// Starts an isolate that restores `image` and then takes commands.
-pub(crate) fn spawn(parts: Parts, image: Image) -> Result<Link, Error> {
+pub(crate) fn spawn(parts: Parts, image: Image, replies: ReplySink) -> Result<Running, Error> {
     let (messages, mut inbox) = mpsc::unbounded_channel();
-    let (answers, replies) = mpsc::unbounded_channel();
     let control = Arc::new(IsolateControl::default());
-    let link = Link { messages, replies, control: Arc::clone(&control) as Arc<dyn Control> };
+    let running = Running { messages, control: Arc::clone(&control) as Arc<dyn Control> };
     on_isolate_thread(async move || {
         let mut isolate = match Isolate::boot(parts, Some(image), control).await {
             Ok(isolate) => isolate,
             Err(reason) => {
-                let _ = answers.send(Reply::Failed(reason));
+                // It fails only when the session is gone, here and below.
+                let _ = replies(Reply::Failed(reason));
                 return;
             }
         };
+        let _ = replies(Reply::Booted);
         while let Some(message) = isolate.next_message(&mut inbox).await {
             let reply = match message {
-                Message::Command(command) => isolate.carry_out(command, &mut inbox, &answers).await,
+                Message::Command(frame) => isolate.carry_out(frame, &mut inbox, &replies).await,
                 message => {
-                    isolate.serve(message, &answers);
+                    isolate.serve(message, &replies);
                     continue;
                 }
             };
             let last = !matches!(reply, Reply::Done { .. });
-            if answers.send(reply).is_err() || last {
+            if !replies(reply) || last {
                 break;
             }
         }
     })?;
-    Ok(link)
+    Ok(running)
 }
 
 /// Boots an interpreter from nothing and returns its memory, from which the image is made.
@@ -163,10 +172,10 @@ impl Isolate {
             booted: false,
             entry_points: None,
             frame: None,
-            reply: None,
+            peek: None,
+            reported: None,
             exited: None,
             calls: PendingCalls::default(),
-            max_value_bytes: parts.max_value_bytes,
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![extension(state)],
@@ -193,9 +202,9 @@ impl Isolate {
         };
         let start = isolate.entry_points.start.clone();
         let (_, mut nobody) = mpsc::unbounded_channel();
-        let (replies, _) = mpsc::unbounded_channel();
+        let nowhere: ReplySink = Box::new(|_| true);
         let arguments = [create_module, make_image];
-        match isolate.call(&start, &arguments, &mut nobody, &replies).await {
+        match isolate.call(&start, &arguments, &mut nobody, &nowhere).await {
             Called::Returned => {
                 isolate.state(|state| state.booted = true);
                 Ok(isolate)
@@ -223,30 +232,26 @@ impl Isolate {
 
     async fn carry_out(
         &mut self,
-        command: Command,
+        frame: Vec<u8>,
         inbox: &mut mpsc::UnboundedReceiver<Message>,
-        replies: &mpsc::UnboundedSender<Reply>,
+        replies: &ReplySink,
     ) -> Reply {
-        let length = self.offer(command);
-        self.state(|state| state.reply = None);
+        let length = self.offer(frame);
+        self.state(|state| state.reported = None);
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length], inbox, replies).await {
             Called::Stopped => Reply::Terminated,
             Called::Threw(error) => Reply::Failed(first_line(&error)),
-            Called::Returned => match self.state(|state| (state.reply.take(), state.exited)) {
+            Called::Returned => match self.state(|state| (state.reported.take(), state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (Some((Ok(report), memory_bytes)), None) => Reply::Done { report, memory_bytes },
-                (Some((Err(reason), _)), None) => {
-                    Reply::Failed(format!("its report cannot be read: {reason}"))
-                }
+                (Some(memory_bytes), None) => Reply::Done { memory_bytes },
                 (None, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
     }
 
     /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.
-    fn offer(&mut self, command: Command) -> v8::Global<v8::Value> {
-        let frame = frame::encode(command);
+    fn offer(&mut self, frame: Vec<u8>) -> v8::Global<v8::Value> {
         let length = {
             deno_core::scope!(scope, self.runtime);
             // The guest's memory holds less than 4 GiB, and so does a frame that fits into it.
@@ -259,15 +264,13 @@ impl Isolate {
     }
 
     /// Deals with what may come at any time.
-    fn serve(&mut self, message: Message, replies: &mpsc::UnboundedSender<Reply>) {
+    fn serve(&mut self, message: Message, replies: &ReplySink) {
         match message {
-            Message::Answer(call, answer) => self.state(|state| {
-                state.calls.answer(call, frame::encode_answer(answer, state.max_value_bytes));
-            }),
-            Message::Peek(number, command) => {
-                let report = self.peek(command);
+            Message::Answer(call, answer) => self.state(|state| state.calls.answer(call, answer)),
+            Message::Peek(number, frame) => {
+                self.peek(number, frame);
                 // It fails only when the session is gone, and then nobody waits.
-                let _ = replies.send(Reply::Peeked(number, report));
+                let _ = replies(Reply::Peeked(number));
             }
             // A session sends one command at a time; this one is between two of them.
             Message::Command(_) => {}
@@ -275,17 +278,20 @@ impl Isolate {
     }
 
     /// Has the guest carry out a command while it waits for something else.
-    fn peek(&mut self, command: Command) -> Result<Report, String> {
-        let length = self.offer(command);
-        let outer = self.state(|state| state.reply.take());
+    fn peek(&mut self, number: u64, frame: Vec<u8>) {
+        let length = self.offer(frame);
+        let outer = self.state(|state| {
+            state.peek = Some(number);
+            state.reported.take()
+        });
         let peek = self.entry_points.peek.clone();
         // What the guest reports counts, not what the call returns.
         drop(self.runtime.call_with_args(&peek, &[length]));
-        let report = self.state(|state| {
+        self.state(|state| {
             state.frame = None;
-            std::mem::replace(&mut state.reply, outer)
+            state.peek = None;
+            state.reported = outer;
         });
-        report.map_or_else(|| Err("there is none".to_owned()), |(report, _)| report)
     }
 
     /// Calls an async function of ours and serves the event loop until it is done or the isolate is
@@ -295,7 +301,7 @@ impl Isolate {
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
         inbox: &mut mpsc::UnboundedReceiver<Message>,
-        replies: &mpsc::UnboundedSender<Reply>,
+        replies: &ReplySink,
     ) -> Called {
         let mut call = Box::pin(self.runtime.call_with_args(function, arguments));
         loop {

@@ -21,11 +21,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use isolet_pyodide_assets::Assets;
+use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind};
 use crate::waist::{Host, Link};
 use image::{Damaged, Image};
-use isolate::{Parts, SharedWasm};
+use isolate::{Parts, Running, SharedWasm};
 pub use platform::v8_version;
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
@@ -98,10 +99,13 @@ impl Engine {
     }
 
     /// Starts an isolate on a thread of its own.
-    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_value_bytes: u64) -> Result<Link, Error> {
+    pub(crate) fn spawn(&self, host: Arc<dyn Host>) -> Result<Link, Error> {
         let Inner { assets, wasm, image, .. } = &*self.0;
-        let parts = Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host, max_value_bytes };
-        isolate::spawn(parts, image.clone())
+        let parts = Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host };
+        let (sink, replies) = mpsc::unbounded_channel();
+        let sink = Box::new(move |reply| sink.send(reply).is_ok());
+        let Running { messages, control } = isolate::spawn(parts, image.clone(), sink)?;
+        Ok(Link { messages, replies, control })
     }
 }
 

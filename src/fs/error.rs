@@ -3,10 +3,11 @@
 use std::io;
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why a file request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub(crate) enum FileError {
     #[error("{0}")]
     Access(Denial),
@@ -59,7 +60,7 @@ pub(crate) enum FileError {
 }
 
 /// Why access is denied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub(crate) enum Denial {
     #[error("the mount is read-only")]
     ReadOnly,

@@ -1,9 +1,12 @@
 //! What the guest asks of its file system, and the answers.
 
+use serde::{Deserialize, Serialize};
+
 /// Something to be done with files. `mount` is the number of the mount, in the order in which they
 /// were added; `path` is relative to its root, with `/` between names and empty for the root. No link
-/// is followed. All of it is hostile.
-#[derive(Debug)]
+/// is followed. All of it is hostile. Reading has a function of its own,
+/// [`FileSystem::read`](super::FileSystem::read).
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FileRequest<'a> {
     /// Describe what is at a path.
     Stat { mount: u32, path: &'a str },
@@ -11,10 +14,13 @@ pub(crate) enum FileRequest<'a> {
     Open { mount: u32, path: &'a str, flags: OpenFlags },
     /// Describe an open file.
     StatFile { file: u32 },
-    /// Read at an offset, at most what fits.
-    Read { file: u32, offset: u64, into: &'a mut [u8] },
     /// Write at an offset; a file opened to append ignores it.
-    Write { file: u32, offset: u64, bytes: &'a [u8] },
+    Write {
+        file: u32,
+        offset: u64,
+        #[serde(with = "serde_bytes")]
+        bytes: &'a [u8],
+    },
     /// Cut or extend an open file.
     SetFileSize { file: u32, size: u64 },
     /// Cut or extend the file at a path.
@@ -45,7 +51,7 @@ pub(crate) enum FileRequest<'a> {
 }
 
 /// How a file is opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "these are the flags of POSIX")]
 pub(crate) struct OpenFlags {
     pub(crate) read: bool,
@@ -61,14 +67,14 @@ pub(crate) struct OpenFlags {
 }
 
 /// The answer to a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum FileReply {
     /// It is done.
     Done,
     /// The open file has this number.
     File(u32),
-    /// So many bytes were read or written.
-    Count(usize),
+    /// So many bytes were written.
+    Count(u32),
     /// This is there.
     Stat(FileStat),
     /// These are in the directory.
@@ -79,7 +85,7 @@ pub(crate) enum FileReply {
 
 /// What is known about a file. Times are in whole milliseconds since 1970, so that they are no finer
 /// clock than the guest has.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileStat {
     pub(crate) kind: FileKind,
     /// The size in bytes.
@@ -94,7 +100,7 @@ pub(crate) struct FileStat {
 }
 
 /// What kind of file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FileKind {
     File,
     Directory,

@@ -70,24 +70,27 @@ impl FileSystem {
         Self { mounts, handles: Handles::new(limits.open_files), limits, events }
     }
 
+    /// Reads from an open file at an offset, at most what fits; returns how many bytes.
+    pub(crate) fn read(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        let handle = self.handles.get(file)?;
+        if !handle.read {
+            return Err(FileError::BadHandle);
+        }
+        Ok(u32::try_from(handle.file.read(offset, into)?).unwrap_or(u32::MAX))
+    }
+
     /// Carries out a request.
     pub(crate) fn call(&self, request: FileRequest<'_>) -> Result<FileReply, FileError> {
         match request {
             FileRequest::StatFile { file } => {
                 Ok(FileReply::Stat(self.handles.get(file)?.file.stat()?))
             }
-            FileRequest::Read { file, offset, into } => {
-                let handle = self.handles.get(file)?;
-                if !handle.read {
-                    return Err(FileError::BadHandle);
-                }
-                Ok(FileReply::Count(handle.file.read(offset, into)?))
-            }
             FileRequest::Write { file, offset, bytes } => {
                 let handle = self.writable(file)?;
                 let offset = (!handle.append).then_some(offset);
                 let written = handle.file.write(offset, bytes);
-                Ok(FileReply::Count(self.told("write", &handle.path, false, written)?))
+                let written = self.told("write", &handle.path, false, written)?;
+                Ok(FileReply::Count(u32::try_from(written).unwrap_or(u32::MAX)))
             }
             FileRequest::SetFileSize { file, size } => {
                 let handle = self.writable(file)?;

@@ -82,6 +82,7 @@ fn tool_error(error: &NetError) -> ToolError {
 /// Answers a call, if the isolate is still there.
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
     if let Some(messages) = answers.get().and_then(WeakUnboundedSender::upgrade) {
-        let _ = messages.send(Message::Answer(call, result));
+        let answer = frame::encode_answer(result, u64::MAX);
+        let _ = messages.send(Message::Answer(call, answer));
     }
 }

@@ -1,33 +1,39 @@
 //! The host of one session: where its output goes, where its input, entropy and time come from, and
 //! what it may reach.
 
+pub(crate) mod clock;
 mod exchanges;
 mod packages;
+pub(crate) mod tally;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
+use self::tally::Tally;
 use crate::audit::{Access, AuditLog};
-use crate::fs::{FileEvent, FileLimits, FileSystem};
+use crate::frame;
+use crate::fs::{FileError, FileEvent, FileLimits, FileSystem};
 use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
 use crate::packages::PackageTree;
 use crate::sandbox::Sandbox;
+use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
 use crate::tool::{CallEvent, ToolError, ToolHost};
 use crate::value::Value;
-use crate::waist::{Host, HostReply, HostRequest, Message};
+use crate::waist::{Host, HostReply, HostRequest, Message, Report};
 
 /// Where the guest's Python looks for packages.
 const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 
-/// The finest step of the clocks that a guest sees, which is that of JavaScript's `Date`. A finer one
-/// measures what the guest must not know, such as what lies in the processor's caches.
-const CLOCK_STEP: Duration = Duration::from_millis(1);
+/// Reports that the session has not taken yet: one for the command, and those of peeks. An isolate says
+/// of each that it is there, so that more are only sent by one that is not ours any more.
+const WAITING_REPORTS: usize = 1024;
 
 /// Where a run's output goes as it comes.
 pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
@@ -36,6 +42,8 @@ pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
 pub(crate) struct SessionHost {
     started: Instant,
     run: Mutex<RunStreams>,
+    reports: Mutex<HashMap<Option<u64>, Result<Report, String>>>,
+    max_report_bytes: u64,
     input: Mutex<Arc<InputPump>>,
     tools: ToolHost,
     mount_points: Vec<String>,
@@ -44,6 +52,7 @@ pub(crate) struct SessionHost {
     packages: SessionPackages,
     audit: AuditLog,
     answers: Answers,
+    tally: Arc<Tally>,
 }
 
 /// What the host has of a run that is over.
@@ -70,7 +79,8 @@ impl SessionHost {
         events: mpsc::UnboundedSender<CallEvent>,
     ) -> Self {
         let permissions = sandbox.permissions();
-        let audit = sandbox.audit(session);
+        let tally = Arc::new(Tally::new(sandbox.limits()));
+        let audit = sandbox.audit(session, Arc::clone(&tally));
         let answers: Answers = Arc::new(OnceLock::new());
         let tree = Arc::new(PackageTree::new());
         let mut mounts = permissions.mounts.clone();
@@ -84,14 +94,22 @@ impl SessionHost {
         Self {
             started: Instant::now(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
+            reports: Mutex::default(),
+            max_report_bytes: frame::max_report_bytes(sandbox.limits().value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: ToolHost::new(events, sandbox.limits().value_bytes(), audit.clone()),
+            tools: ToolHost::new(
+                events,
+                sandbox.limits().value_bytes(),
+                audit.clone(),
+                Arc::clone(&tally),
+            ),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(&permissions.net, &audit, Arc::clone(&answers)),
             packages,
             audit,
             answers,
+            tally,
         }
     }
 
@@ -99,6 +117,11 @@ impl SessionHost {
     pub(crate) fn connect(&self, messages: &mpsc::UnboundedSender<Message>) {
         // A host serves one isolate; there is no second one to connect.
         let _ = self.answers.set(messages.downgrade());
+    }
+
+    /// Lets the host stop the command that is under way.
+    pub(crate) fn brake_with(&self, brake: &Arc<Brake>) {
+        self.tally.connect(brake);
     }
 
     /// The session's packages.
@@ -125,7 +148,9 @@ impl SessionHost {
     /// Opens the streams of a run; what was left of the last run's is gone.
     pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, sink: Option<Sink>) {
         *lock(&self.run) = RunStreams::new(limits, sink);
+        lock(&self.reports).clear();
         *lock(&self.input) = InputPump::new(stdin).into();
+        self.tally.begin();
         self.tools.begin();
         self.exchanges.begin_run();
     }
@@ -140,6 +165,25 @@ impl SessionHost {
         self.audit.end_run();
         let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
         FinishedRun { stdout, stderr, tool_calls, submission }
+    }
+
+    /// Takes the guest's account of the command, or of the peek of this number.
+    pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Report, String> {
+        let report = lock(&self.reports).remove(&peek);
+        report.unwrap_or_else(|| Err("there is none".to_owned()))
+    }
+
+    fn report(&self, peek: Option<u64>, report: &[u8]) {
+        let limit = self.max_report_bytes;
+        let report = if report.len() as u64 > limit {
+            Err(format!("it has {} bytes, the limit is {limit}", report.len()))
+        } else {
+            frame::decode(report)
+        };
+        let mut reports = lock(&self.reports);
+        if reports.len() < WAITING_REPORTS {
+            reports.insert(peek, report);
+        }
     }
 
     /// Ends a wait for input.
@@ -173,22 +217,19 @@ impl Host for SessionHost {
                 }
                 HostReply::Done
             }
+            HostRequest::Report(peek, report) => {
+                self.report(peek, report);
+                HostReply::Done
+            }
             HostRequest::ReadStdin(max) => {
                 let input = Arc::clone(&lock(&self.input));
-                match input.read(max) {
+                match input.read(usize::try_from(max).unwrap_or(usize::MAX)) {
                     Input::Bytes(bytes) => HostReply::Bytes(bytes),
                     Input::Interrupted => HostReply::Interrupted,
                 }
             }
-            HostRequest::Entropy(bytes) => match getrandom::fill(bytes) {
-                Ok(()) => HostReply::Done,
-                Err(error) => HostReply::Failed(format!("the system gave no entropy: {error}")),
-            },
-            HostRequest::Now => HostReply::Time(coarse(self.started.elapsed())),
-            HostRequest::WallClock => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                HostReply::Time(coarse(now.unwrap_or_default()))
-            }
+            HostRequest::Now => HostReply::Time(clock::since(self.started)),
+            HostRequest::WallClock => HostReply::Time(clock::wall()),
             HostRequest::CallTool { call, tool, arguments } => {
                 done_or_refused(self.tools.call(call, tool, arguments))
             }
@@ -225,6 +266,10 @@ impl Host for SessionHost {
             HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
         }
     }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        self.files.read(file, offset, into)
+    }
 }
 
 /// Has the audit log told of what happens to files.
@@ -238,14 +283,11 @@ fn file_events(audit: &AuditLog) -> Arc<dyn Fn(FileEvent) + Send + Sync> {
     })
 }
 
-/// A time in milliseconds, in whole steps of the guest's clocks.
-fn coarse(time: Duration) -> f64 {
-    let steps = (time.as_secs_f64() / CLOCK_STEP.as_secs_f64()).floor();
-    steps * CLOCK_STEP.as_secs_f64() * 1e3
-}
-
 fn done_or_refused(result: Result<(), ToolError>) -> HostReply {
-    result.map_or_else(HostReply::Refused, |()| HostReply::Done)
+    match result {
+        Ok(()) => HostReply::Done,
+        Err(error) => HostReply::Refused(error.type_name().to_owned(), error.message().to_owned()),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

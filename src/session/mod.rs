@@ -1,5 +1,6 @@
 //! A session: one interpreter, and the runs in it.
 
+pub(crate) mod brake;
 mod files;
 mod handle;
 mod packages;
@@ -47,7 +48,7 @@ impl Session {
         let limits = sandbox.limits().clone();
         let (events, calls) = mpsc::unbounded_channel();
         let host = Arc::new(SessionHost::new(&sandbox, id, events));
-        let link = sandbox.engine().spawn(Arc::clone(&host) as _, limits.value_bytes())?;
+        let link = sandbox.engine().spawn(Arc::clone(&host) as _)?;
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, limits));
         let session = Self { shared, sandbox };
@@ -245,7 +246,9 @@ impl Session {
     ///
     /// As [`get`](Self::get).
     pub async fn is_incomplete(&mut self, code: impl Into<String>) -> Result<bool, Error> {
-        Ok(self.shared.quick(Command::Check { code: code.into() }).await?.flag)
+        let code = code.into();
+        self.shared.check_source(&code)?;
+        Ok(self.shared.quick(Command::Check { code }).await?.flag)
     }
 }
 

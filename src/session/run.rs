@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::shared::{Ending, Finished, Shared};
 use super::state::SessionState;
 use crate::cell::Cell;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::execution::{Execution, Outcome, Termination, Usage};
 use crate::host::Sink;
 use crate::limits::Limits;
@@ -18,6 +18,7 @@ impl Shared {
         cell: Cell,
         sink: Option<Sink>,
     ) -> Result<Execution, Error> {
+        self.check_source(&cell.code)?;
         let run_time =
             cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
         let command = Command::Run(RunCommand {
@@ -32,6 +33,17 @@ impl Shared {
         });
         let finished = self.command(command, run_time, cell.stdin, sink).await?;
         Ok(self.execution(finished))
+    }
+
+    /// Refuses code that is too long to be compiled.
+    pub(super) fn check_source(&self, code: &str) -> Result<(), Error> {
+        let (limit, needed) = (self.limits.source_bytes(), code.len() as u64);
+        if needed <= limit {
+            return Ok(());
+        }
+        let message = format!("the code has {needed} bytes, the limit is {limit} bytes");
+        let error = Error::new(ErrorKind::Limit, message);
+        Err(if self.state() == SessionState::Ready { error.with_session_alive() } else { error })
     }
 
     fn execution(&self, finished: Finished) -> Execution {
@@ -51,8 +63,11 @@ impl Shared {
                 (self.outcome(&mut report, finished.submission), report)
             }
             Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
-            Ending::Terminated(termination) => {
-                (Outcome::Terminated(termination), Report::default())
+            Ending::Stopped(termination, mut report) => {
+                // Of what was stopped there is no value; variables are there all the same.
+                report.repr = None;
+                report.value_error = None;
+                (Outcome::Terminated(termination), report)
             }
         };
         Execution {

@@ -8,26 +8,25 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::SessionHandle;
-use super::state::{SessionState, Verdict};
+use super::brake::{Brake, Cause, Decided};
+use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Termination;
+use crate::frame;
 use crate::host::{SessionHost, Sink};
 use crate::limits::Limits;
 use crate::output::{Captured, Stream};
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
-use crate::waist::{Command, Control, Host, HostRequest, Link, Message, Reply, Report};
-use crate::watchdog;
-
-/// How often a kill is repeated until the isolate has stopped.
-const REARM: Duration = Duration::from_millis(5);
+use crate::value::Value;
+use crate::waist::{Command, Host, HostRequest, Link, Message, Reply, Report};
 
 /// One interpreter, as its owner and its handles see it.
 pub(crate) struct Shared {
     id: u64,
     pub(super) host: Arc<SessionHost>,
     pub(super) limits: Limits,
-    control: Arc<dyn Control>,
+    brake: Arc<Brake>,
     messages: mpsc::UnboundedSender<Message>,
     state: Mutex<SessionState>,
     /// Held by whoever has the guest do something.
@@ -56,7 +55,7 @@ pub(super) struct Finished {
     pub(super) stdout: Captured,
     pub(super) stderr: Captured,
     pub(super) tool_calls: u64,
-    pub(super) submission: Option<crate::value::Value>,
+    pub(super) submission: Option<Value>,
     pub(super) wall_time: Duration,
 }
 
@@ -64,7 +63,8 @@ pub(super) enum Ending {
     /// The guest gave an account of it.
     Reported(Report),
     Exited(i32),
-    Terminated(Termination),
+    /// The host stopped it; the guest's account, if it still gave one.
+    Stopped(Termination, Report),
 }
 
 impl Shared {
@@ -76,11 +76,13 @@ impl Shared {
         limits: Limits,
     ) -> Self {
         let Link { messages, replies, control } = link;
+        let brake = Arc::new(Brake::new(control, Arc::clone(&host), limits.grace()));
+        host.brake_with(&brake);
         Self {
             id,
             host,
             limits,
-            control,
+            brake,
             messages,
             state: Mutex::new(SessionState::Ready),
             driver: tokio::sync::Mutex::new(Driver { replies, calls }),
@@ -105,23 +107,17 @@ impl Shared {
     }
 
     pub(super) fn interrupt(&self) {
-        self.control.interrupt();
-        self.host.interrupt_input();
+        self.brake.interrupt();
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
-        self.control.interrupted()
+        self.brake.control().interrupted()
     }
 
     /// Ends the interpreter, for good.
     pub(super) fn close(&self) {
         self.set_state(SessionState::Closed);
-        self.kill();
-    }
-
-    fn kill(&self) {
-        self.control.terminate();
-        self.host.interrupt_input();
+        self.brake.kill();
     }
 
     pub(super) fn log(&self, line: &str) {
@@ -132,11 +128,18 @@ impl Shared {
     pub(super) async fn start(&self, env: Vec<(String, String)>) -> Result<(), Error> {
         let mut driver = self.driver.lock().await;
         let has_packages = self.host.packages().any_allowed();
-        self.send(Message::Command(Command::Start { env, has_packages }));
-        match driver.replies.recv().await {
-            Some(Reply::Done { .. }) => Ok(()),
-            Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
-            _ => Err(Error::new(ErrorKind::Start, "the interpreter ended while it started")),
+        self.send_command(Command::Start { env, has_packages });
+        loop {
+            let reason = match driver.replies.recv().await {
+                Some(Reply::Booted) => continue,
+                Some(Reply::Done { .. }) => match self.host.take_report(None) {
+                    Ok(_) => return Ok(()),
+                    Err(reason) => unreadable(&reason),
+                },
+                Some(Reply::Failed(reason)) => reason,
+                _ => "the interpreter ended while it started".to_owned(),
+            };
+            return Err(Error::new(ErrorKind::Start, reason));
         }
     }
 
@@ -157,19 +160,18 @@ impl Shared {
         if !matches!(command, Command::Run(_)) {
             self.host.tools().pause();
         }
-        self.control.clear_interrupt();
-        let verdict = Arc::new(Verdict::default());
+        let braked = self.brake.begin(started + run_time).map_err(|error| {
+            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
+        })?;
         // Until the reply is here a drop of this future leaves the session abandoned, and the guest
         // is killed by the guard.
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
-        let armed = self.arm(started + run_time, &verdict)?;
-        self.send(Message::Command(command));
+        self.send_command(command);
         let reply = self.serve(&mut driver).await;
-        verdict.decide(Verdict::FINISHED);
-        drop(armed);
+        let decided = braked.end();
         std::mem::forget(guard);
-        Ok(self.finish(reply, &verdict, started, run_time))
+        Ok(self.finish(reply, decided, started, run_time))
     }
 
     /// Serves the guest's tool calls until the command's reply is here.
@@ -181,15 +183,15 @@ impl Shared {
             tokio::select! {
                 biased;
                 reply = driver.replies.recv() => match reply {
-                    Some(Reply::Peeked(number, report)) => self.peeked(number, report),
+                    Some(Reply::Peeked(number)) => self.peeked(number),
                     last => break last,
                 },
                 Some(event) = driver.calls.recv() => {
                     if let Some((call, outcome)) = calls.handle(event) {
-                        self.send(Message::Answer(call, outcome));
+                        self.answer(call, outcome);
                     }
                 }
-                (call, outcome) = calls.next() => self.send(Message::Answer(call, outcome)),
+                (call, outcome) = calls.next() => self.answer(call, outcome),
             }
         };
         let over = "the run that made this call has ended";
@@ -200,7 +202,7 @@ impl Shared {
             }
         }
         for call in unanswered {
-            self.send(Message::Answer(call, Err(ToolError::new("RuntimeError", over))));
+            self.answer(call, Err(ToolError::new("RuntimeError", over)));
         }
         reply
     }
@@ -208,30 +210,50 @@ impl Shared {
     fn finish(
         &self,
         reply: Option<Reply>,
-        verdict: &Verdict,
+        decided: Decided,
         started: Instant,
         limit: Duration,
     ) -> Finished {
         let finished = self.host.finish();
         let wall_time = started.elapsed();
-        let (state, ending, memory_bytes) = match reply {
-            // The deadline came first, whatever the guest says.
-            _ if verdict.is_deadline() => {
-                // An isolate that had just finished waits for commands; it gets no more.
-                self.control.terminate();
-                let termination = Termination::Deadline { limit, observed: wall_time };
-                (SessionState::Terminated, Ending::Terminated(termination), 0)
+        let stopped = match decided.cause {
+            Cause::Finished => None,
+            Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
+            Cause::Limit { kind, limit, observed } => {
+                Some(Termination::Limit { kind, limit, observed })
             }
-            Some(Reply::Done { report, memory_bytes }) => {
+        };
+        let died = |reason: String| {
+            let ending = Ending::Stopped(Termination::Died { reason }, Report::default());
+            (SessionState::Died, ending, 0)
+        };
+        let report = self.host.take_report(None);
+        // What the host has decided counts, whatever the guest says.
+        let (state, ending, memory_bytes) = match (stopped, reply, report) {
+            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report))
+                if !decided.killed =>
+            {
+                (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
+            }
+            (Some(termination), ..) => {
+                self.brake.kill();
+                let ending = Ending::Stopped(termination, Report::default());
+                (SessionState::Terminated, ending, 0)
+            }
+            (None, Some(Reply::Done { memory_bytes }), Ok(report)) => {
                 (SessionState::Ready, Ending::Reported(report), memory_bytes)
             }
-            Some(Reply::Exited(status)) => (SessionState::Exited, Ending::Exited(status), 0),
-            Some(Reply::Failed(reason)) => {
-                (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)
+            (None, Some(Reply::Done { .. }), Err(reason)) => {
+                self.brake.kill();
+                died(unreadable(&reason))
             }
-            Some(Reply::Terminated | Reply::Peeked(..)) | None => {
-                let reason = "its thread ended during the run".to_owned();
-                (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)
+            (None, Some(Reply::Exited(status)), _) => {
+                (SessionState::Exited, Ending::Exited(status), 0)
+            }
+            (None, Some(Reply::Failed(reason)), _) => died(reason),
+            (None, Some(Reply::Terminated | Reply::Peeked(_) | Reply::Booted) | None, _) => {
+                self.brake.kill();
+                died("it ended during the run".to_owned())
             }
         };
         self.set_state(state);
@@ -284,7 +306,7 @@ impl Shared {
         let number = peeks.last;
         let (sender, answer) = oneshot::channel();
         peeks.waiting.insert(number, sender);
-        self.send(Message::Peek(number, command()));
+        self.send(Message::Peek(number, frame::encode(command())));
         Some(answer)
     }
 
@@ -295,16 +317,32 @@ impl Shared {
         match finished.ending {
             Ending::Reported(report) => Ok(report),
             Ending::Exited(_) => Err(self.closed()),
-            Ending::Terminated(termination) => {
-                Err(Error::new(ErrorKind::Limit, termination.to_string()))
+            Ending::Stopped(termination, _) => {
+                let kind = match termination {
+                    Termination::Died { .. } => ErrorKind::WorkerDied,
+                    _ => ErrorKind::Limit,
+                };
+                let error = Error::new(kind, termination.to_string());
+                let alive = self.state() == SessionState::Ready;
+                Err(if alive { error.with_session_alive() } else { error })
             }
         }
     }
 
-    fn peeked(&self, number: u64, report: Result<Report, String>) {
+    fn peeked(&self, number: u64) {
+        let report = self.host.take_report(Some(number));
         if let Some(sender) = lock(&self.peeks).waiting.remove(&number) {
             let _ = sender.send(report);
         }
+    }
+
+    fn send_command(&self, command: Command) {
+        self.send(Message::Command(frame::encode(command)));
+    }
+
+    fn answer(&self, call: u32, outcome: Result<Value, ToolError>) {
+        let answer = frame::encode_answer(outcome, self.limits.value_bytes());
+        self.send(Message::Answer(call, answer));
     }
 
     fn send(&self, message: Message) {
@@ -325,24 +363,10 @@ impl Shared {
         let message = format!("session {} is busy, something runs in it already", self.id);
         Error::new(ErrorKind::Busy, message).with_session_alive()
     }
+}
 
-    /// Has the guest killed at `deadline`, again and again until it has stopped.
-    fn arm(&self, deadline: Instant, verdict: &Arc<Verdict>) -> Result<watchdog::Armed, Error> {
-        let control = Arc::clone(&self.control);
-        let host = Arc::clone(&self.host);
-        let verdict = Arc::clone(verdict);
-        let kill = move || {
-            if !verdict.decide(Verdict::DEADLINE) && !verdict.is_deadline() {
-                return None;
-            }
-            control.terminate();
-            host.interrupt_input();
-            Some(Instant::now() + REARM)
-        };
-        watchdog::arm(deadline, Box::new(kill)).map_err(|error| {
-            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
-        })
-    }
+fn unreadable(reason: &str) -> String {
+    format!("its report cannot be read: {reason}")
 }
 
 /// Kills the guest of a run whose future is dropped before its reply came.
@@ -350,7 +374,7 @@ struct KillOnDrop<'a>(&'a Shared);
 
 impl Drop for KillOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.kill();
+        self.0.brake.kill();
     }
 }
 

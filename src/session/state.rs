@@ -1,7 +1,6 @@
-//! Whether a session can run code, and who ended a run.
+//! Whether a session can run code.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Whether a session can run code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,23 +30,5 @@ impl fmt::Display for SessionState {
             Self::Died => "lost, its interpreter died",
             Self::Closed => "closed by its owner",
         })
-    }
-}
-
-/// Who ended a run. Set once, by whoever is first; the guest has no say in it.
-#[derive(Default)]
-pub(super) struct Verdict(AtomicU8);
-
-impl Verdict {
-    const RUNNING: u8 = 0;
-    pub(super) const FINISHED: u8 = 1;
-    pub(super) const DEADLINE: u8 = 2;
-
-    pub(super) fn decide(&self, verdict: u8) -> bool {
-        self.0.compare_exchange(Self::RUNNING, verdict, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
-
-    pub(super) fn is_deadline(&self) -> bool {
-        self.0.load(Ordering::Acquire) == Self::DEADLINE
     }
 }

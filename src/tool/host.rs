@@ -1,7 +1,7 @@
 //! The host's side of tool calls in one session: which may start, with what arguments.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
@@ -10,6 +10,8 @@ use super::calls::{Call, CallEvent};
 use super::spec::{Check, Default, ToolSpec};
 use super::{Tool, ToolError};
 use crate::audit::{Access, AuditLog};
+use crate::execution::LimitKind;
+use crate::host::tally::Tally;
 use crate::value::{Value, marshal};
 
 /// What a session's guest may call, and what it has called.
@@ -20,9 +22,9 @@ pub(crate) struct ToolHost {
     events: mpsc::UnboundedSender<CallEvent>,
     /// Whether a run is under way.
     running: AtomicBool,
-    calls_of_run: AtomicU64,
     max_value_bytes: u64,
     audit: AuditLog,
+    tally: Arc<Tally>,
 }
 
 struct Entry {
@@ -35,6 +37,7 @@ impl ToolHost {
         events: mpsc::UnboundedSender<CallEvent>,
         max_value_bytes: u64,
         audit: AuditLog,
+        tally: Arc<Tally>,
     ) -> Self {
         Self {
             tools: Mutex::default(),
@@ -42,9 +45,9 @@ impl ToolHost {
             submission: Mutex::default(),
             events,
             running: AtomicBool::new(false),
-            calls_of_run: AtomicU64::new(0),
             max_value_bytes,
             audit,
+            tally,
         }
     }
 
@@ -62,7 +65,6 @@ impl ToolHost {
     /// Starts a run: nothing was called or submitted in it.
     pub(crate) fn begin(&self) {
         self.running.store(true, Ordering::Release);
-        self.calls_of_run.store(0, Ordering::Relaxed);
         lock(&self.submission).take();
     }
 
@@ -74,7 +76,7 @@ impl ToolHost {
     /// Ends a run: how many calls it made, and what it submitted.
     pub(crate) fn finish(&self) -> (u64, Option<Value>) {
         self.pause();
-        (self.calls_of_run.swap(0, Ordering::Relaxed), lock(&self.submission).take())
+        (self.tally.observed(LimitKind::ToolCalls), lock(&self.submission).take())
     }
 
     /// Has a call started whose arguments are acceptable.
@@ -99,8 +101,10 @@ impl ToolHost {
                 format!("{name}() was called {} times, the limit is {limit}", entry.calls),
             ));
         }
+        if !self.tally.add(LimitKind::ToolCalls) {
+            return Err(ToolError::new("RuntimeError", "the run has made too many calls"));
+        }
         entry.calls += 1;
-        self.calls_of_run.fetch_add(1, Ordering::Relaxed);
         let call = Call { id, tool: entry.tool.clone(), arguments };
         // It fails only when the session is being dropped, and then nobody waits.
         let _ = self.events.send(CallEvent::Start(call));

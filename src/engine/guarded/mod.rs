@@ -9,6 +9,7 @@ mod tests;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::fs::FileError;
 use crate::waist::{Host, HostReply, HostRequest};
 
 /// Passes requests on to a host and catches its panics.
@@ -16,8 +17,19 @@ pub(crate) struct Guarded(pub(crate) Arc<dyn Host>);
 
 impl Host for Guarded {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
-        // The host's locks survive a panic in whoever holds them.
-        let answer = catch_unwind(AssertUnwindSafe(|| self.0.call(request)));
-        answer.unwrap_or_else(|_| HostReply::Failed("the host failed at this request".to_owned()))
+        caught(|| self.0.call(request)).unwrap_or_else(HostReply::Failed)
     }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        caught(|| self.0.read_file(file, offset, into)).unwrap_or(Err(FileError::Io))
+    }
+
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        caught(|| self.0.fill_entropy(into)).flatten()
+    }
+}
+
+/// Makes an error of a panic. The host's locks survive one in whoever holds them.
+fn caught<T>(ask: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(ask)).map_err(|_| "the host failed at this request".to_owned())
 }

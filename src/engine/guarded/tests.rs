@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Guarded;
+use crate::fs::FileError;
 use crate::waist::{Host, HostReply, HostRequest};
 
 struct Fragile;
@@ -14,6 +15,14 @@ impl Host for Fragile {
             request => panic!("cannot answer {request:?}"),
         }
     }
+
+    fn read_file(&self, file: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
+        panic!("cannot read file {file}")
+    }
+
+    fn fill_entropy(&self, _: &mut [u8]) -> Result<(), String> {
+        panic!("there is no entropy")
+    }
 }
 
 /// A21: a panic on the host's side of an op is an error of that op.
@@ -21,9 +30,9 @@ impl Host for Fragile {
 fn a_panic_of_the_host_is_a_failed_request() {
     let host = Guarded(Arc::new(Fragile));
     let mut bytes = [0; 4];
-    for request in
-        [HostRequest::WallClock, HostRequest::Entropy(&mut bytes), HostRequest::Submit(b"")]
-    {
+    assert!(host.fill_entropy(&mut bytes).is_err());
+    assert_eq!(host.read_file(1, 0, &mut bytes), Err(FileError::Io));
+    for request in [HostRequest::WallClock, HostRequest::Submit(b"")] {
         assert!(matches!(host.call(request), HostReply::Failed(_)));
     }
     assert!(matches!(host.call(HostRequest::Now), HostReply::Time(_)));

@@ -85,7 +85,10 @@ pub(crate) fn op_isolet_file_read(
     #[number] offset: u64,
     #[buffer] into: &mut [u8],
 ) -> i32 {
-    number(&ask(state, FileRequest::Read { file, offset, into }))
+    match state.borrow::<State>().host.read_file(file, offset, into) {
+        Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
+        Err(error) => -error.errno(),
+    }
 }
 
 /// Writes at an offset, or at the end of a file opened to append; returns how many bytes.

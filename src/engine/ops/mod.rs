@@ -26,6 +26,10 @@ pub(crate) enum OpError {
     #[class(range)]
     #[error("the data has {got} bytes, the limit is {limit}")]
     TooLarge { got: usize, limit: usize },
+    /// More timers than a session may have.
+    #[class(range)]
+    #[error("too many timers: limit {limit}, needed {needed}")]
+    Timers { limit: u32, needed: u32 },
     /// An argument of another kind.
     #[class(type)]
     #[error("the argument must be {0}")]

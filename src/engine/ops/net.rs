@@ -22,7 +22,7 @@ pub(crate) fn op_isolet_net_check(
     #[smi] port: u32,
 ) -> String {
     match state.borrow::<State>().host.call(HostRequest::NetCheck { host, port }) {
-        HostReply::Refused(error) => error.message().to_owned(),
+        HostReply::Refused(_, message) => message,
         _ => String::new(),
     }
 }
@@ -145,7 +145,7 @@ fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpE
         }
         Err(reason) => {
             let error = Err(ToolError::new("ValueError", reason));
-            state.calls.answer(call, frame::encode_answer(error, state.max_value_bytes));
+            state.calls.answer(call, frame::encode_answer(error, u64::MAX));
         }
     }
     Ok(call)

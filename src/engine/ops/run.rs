@@ -4,7 +4,7 @@ use deno_core::{OpState, op2};
 
 use super::OpError;
 use crate::engine::isolate::State;
-use crate::frame;
+use crate::waist::HostRequest;
 
 /// Moves the pending command frame into the guest's memory.
 #[op2(fast)]
@@ -21,7 +21,7 @@ pub(crate) fn op_isolet_frame_take(
     Ok(())
 }
 
-/// Takes the guest's report on the command, and the size of its memory.
+/// Hands the guest's report on the command to the host, and keeps the size of its memory.
 #[op2(fast)]
 pub(crate) fn op_isolet_reply(
     state: &mut OpState,
@@ -29,13 +29,8 @@ pub(crate) fn op_isolet_reply(
     #[number] memory_bytes: u64,
 ) {
     let state = state.borrow_mut::<State>();
-    let limit = frame::max_report_bytes(state.max_value_bytes);
-    let report = if report.len() as u64 > limit {
-        Err(format!("it has {} bytes, the limit is {limit}", report.len()))
-    } else {
-        frame::decode(report)
-    };
-    state.reply = Some((report, memory_bytes));
+    state.host.call(HostRequest::Report(state.peek, report));
+    state.reported = Some(memory_bytes);
 }
 
 /// Takes the status that the guest ended its interpreter with.

@@ -28,7 +28,8 @@ pub(crate) fn op_isolet_stdin(
     state: &OpState,
     #[buffer] buffer: &mut [u8],
 ) -> Result<i32, OpError> {
-    match state.borrow::<State>().host.call(HostRequest::ReadStdin(buffer.len())) {
+    let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+    match state.borrow::<State>().host.call(HostRequest::ReadStdin(length)) {
         HostReply::Bytes(bytes) => {
             let target = buffer
                 .get_mut(..bytes.len())
@@ -38,7 +39,7 @@ pub(crate) fn op_isolet_stdin(
         }
         HostReply::Interrupted => Ok(-1),
         HostReply::Failed(reason) => Err(OpError::Host(reason)),
-        HostReply::Refused(error) => Err(OpError::Host(error.to_string())),
+        HostReply::Refused(_, message) => Err(OpError::Host(message)),
         _ => Ok(0),
     }
 }

@@ -2,7 +2,9 @@
 
 use deno_core::{OpState, op2};
 
+use super::OpError;
 use crate::engine::isolate::State;
+use crate::limits::Limits;
 use crate::waist::{HostReply, HostRequest};
 
 /// Milliseconds since the session started.
@@ -15,6 +17,13 @@ pub(crate) fn op_isolet_now(state: &OpState) -> f64 {
 #[op2(fast)]
 pub(crate) fn op_isolet_wall_clock(state: &OpState) -> f64 {
     time(state, HostRequest::WallClock)
+}
+
+/// Allows one more timer beside so many that are pending.
+#[op2(fast)]
+pub(crate) fn op_isolet_timer(pending: u32) -> Result<(), OpError> {
+    let limit = Limits::PENDING_TIMERS;
+    if pending < limit { Ok(()) } else { Err(OpError::Timers { limit, needed: pending + 1 }) }
 }
 
 /// Resolves on the next turn of the event loop: what a timer of 0 ms should cost.

@@ -8,6 +8,7 @@ use deno_core::{OpState, op2};
 use super::OpError;
 use crate::engine::isolate::State;
 use crate::frame;
+use crate::tool::ToolError;
 use crate::value::Value;
 use crate::waist::{HostReply, HostRequest};
 
@@ -43,7 +44,7 @@ pub(crate) fn op_isolet_submit(
     let state = state.borrow_mut::<State>();
     let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit(fields)))?;
-    state.calls.answer(call, frame::encode_answer(Ok(Value::None), state.max_value_bytes));
+    state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX));
     Ok(call)
 }
 
@@ -111,8 +112,9 @@ pub(super) fn answer_refusal(
             state.calls.cancel(call);
             return Err(OpError::Host(reason));
         }
-        HostReply::Refused(error) => {
-            state.calls.answer(call, frame::encode_answer(Err(error), state.max_value_bytes));
+        HostReply::Refused(class, message) => {
+            let error = ToolError::new(class, message);
+            state.calls.answer(call, frame::encode_answer(Err(error), u64::MAX));
         }
         _ => {}
     }

@@ -31,7 +31,7 @@ pub(crate) fn op_isolet_wasm_compile<'s>(
     if state.booted && !is_trampoline(&bytes) {
         match state.host.call(HostRequest::VerifyModule(&bytes)) {
             HostReply::Done => {}
-            HostReply::Refused(error) => return Err(OpError::Host(error.message().to_owned())),
+            HostReply::Refused(_, message) => return Err(OpError::Host(message)),
             _ => return Err(OpError::Phase("compiling WebAssembly")),
         }
     }

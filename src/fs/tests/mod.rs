@@ -96,10 +96,9 @@ impl Guest {
         loop {
             let mut buffer = [0; 1000];
             let offset = bytes.len() as u64;
-            match self.files.call(FileRequest::Read { file, offset, into: &mut buffer })? {
-                FileReply::Count(0) => return Ok(bytes),
-                FileReply::Count(count) => bytes.extend_from_slice(&buffer[..count]),
-                other => panic!("{other:?}"),
+            match self.files.read(file, offset, &mut buffer)? {
+                0 => return Ok(bytes),
+                count => bytes.extend_from_slice(&buffer[..count as usize]),
             }
         }
     }

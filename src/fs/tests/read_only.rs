@@ -63,12 +63,11 @@ fn a_huge_file_is_read_in_pieces_and_never_whole() {
     let file = guest.open("huge", READ).unwrap();
     let mut into = [1; 10];
     let offset = (1 << 42) - 4;
-    let reply = guest.files.call(FileRequest::Read { file, offset, into: &mut into }).unwrap();
-    assert_eq!(reply, FileReply::Count(4));
+    assert_eq!(guest.files.read(file, offset, &mut into), Ok(4));
     assert_eq!(into, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
     for offset in [1 << 42, u64::MAX / 2, u64::MAX] {
-        let result = guest.files.call(FileRequest::Read { file, offset, into: &mut into });
-        assert!(matches!(result, Ok(FileReply::Count(0)) | Err(FileError::Invalid)), "{result:?}");
+        let result = guest.files.read(file, offset, &mut into);
+        assert!(matches!(result, Ok(0) | Err(FileError::Invalid)), "{result:?}");
     }
 }
 
@@ -123,8 +122,8 @@ fn a_tree_is_a_read_only_mount() {
     let opened = call(FileRequest::Open { mount: 0, path, flags: READ }).unwrap();
     assert_eq!(opened, FileReply::File(0));
     let mut into = [0; 3];
-    let read = call(FileRequest::Read { file: 0, offset: 2, into: &mut into }).unwrap();
-    assert_eq!((read, &into), (FileReply::Count(3), b"= 1"));
+    assert_eq!(files.read(0, 2, &mut into), Ok(3));
+    assert_eq!(&into, b"= 1");
     let listed = call(FileRequest::List { mount: 0, path: "package" }).unwrap();
     assert_eq!(listed, FileReply::Names(vec!["a.py".to_owned()]));
     let denied = [

@@ -1,0 +1,163 @@
+//! Stopping the command that is under way, in steps: a `KeyboardInterrupt` first, so that the session may
+//! live on, then the kill. The verdict is settled before the first of them, once, by whoever is first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::execution::LimitKind;
+use crate::host::SessionHost;
+use crate::waist::Control;
+use crate::watchdog::{self, Armed};
+
+/// How often a kill is repeated until the isolate has stopped.
+const REARM: Duration = Duration::from_millis(5);
+
+/// Who ended a command. The guest has no say in it.
+#[derive(Clone, Debug)]
+pub(crate) enum Cause {
+    /// It came to its end, in one way or another.
+    Finished,
+    /// Its time was up.
+    Deadline,
+    /// It had more of something than it may.
+    Limit { kind: LimitKind, limit: u64, observed: u64 },
+}
+
+/// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt can
+/// come after the end and hit the next command.
+#[derive(Default)]
+struct Verdict(Mutex<Settled>);
+
+#[derive(Default)]
+struct Settled {
+    cause: Option<Cause>,
+    /// The kill that follows the interrupt.
+    kill: Option<Armed>,
+    killed: Arc<AtomicBool>,
+}
+
+/// What stops a session's guest.
+pub(crate) struct Brake {
+    control: Arc<dyn Control>,
+    host: Arc<SessionHost>,
+    grace: Duration,
+    /// The verdict on the command that is under way.
+    current: Mutex<Option<Arc<Verdict>>>,
+}
+
+/// How a command ended, as far as the host decides.
+pub(super) struct Decided {
+    pub(super) cause: Cause,
+    /// The guest was killed, whatever it has reported.
+    pub(super) killed: bool,
+}
+
+/// A command while it is under way. Dropping it disarms what was to stop it.
+pub(super) struct Braked<'a> {
+    brake: &'a Arc<Brake>,
+    verdict: Arc<Verdict>,
+    _deadline: Armed,
+}
+
+impl Brake {
+    pub(super) fn new(control: Arc<dyn Control>, host: Arc<SessionHost>, grace: Duration) -> Self {
+        Self { control, host, grace, current: Mutex::default() }
+    }
+
+    pub(super) fn control(&self) -> &Arc<dyn Control> {
+        &self.control
+    }
+
+    /// Begins a command, which is stopped at `deadline`.
+    pub(super) fn begin<'a>(
+        self: &'a Arc<Self>,
+        deadline: Instant,
+    ) -> Result<Braked<'a>, std::io::Error> {
+        self.control.clear_interrupt();
+        let verdict = Arc::new(Verdict::default());
+        *lock(&self.current) = Some(Arc::clone(&verdict));
+        let (brake, late) = (Arc::clone(self), Arc::clone(&verdict));
+        let stop = move || {
+            brake.apply(&late, Cause::Deadline);
+            None
+        };
+        match watchdog::arm(deadline, Box::new(stop)) {
+            Ok(armed) => Ok(Braked { brake: self, verdict, _deadline: armed }),
+            Err(error) => {
+                lock(&self.current).take();
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops the command that is under way, if there is one that nobody has stopped yet.
+    pub(crate) fn stop(self: &Arc<Self>, cause: Cause) {
+        let current = lock(&self.current).clone();
+        if let Some(verdict) = current {
+            self.apply(&verdict, cause);
+        }
+    }
+
+    /// Raises `KeyboardInterrupt` in the guest.
+    pub(super) fn interrupt(&self) {
+        self.control.interrupt();
+        self.host.interrupt_input();
+    }
+
+    /// Kills the guest.
+    pub(super) fn kill(&self) {
+        self.control.terminate();
+        self.host.interrupt_input();
+    }
+
+    fn apply(self: &Arc<Self>, verdict: &Arc<Verdict>, cause: Cause) {
+        let mut settled = lock(&verdict.0);
+        if settled.cause.is_some() {
+            return;
+        }
+        settled.cause = Some(cause);
+        let (brake, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
+        let kill = move || {
+            killed.store(true, Ordering::Release);
+            brake.kill();
+            Some(Instant::now() + REARM)
+        };
+        if self.grace.is_zero() {
+            kill();
+        } else {
+            self.interrupt();
+        }
+        // Without the watchdog's thread there would be no deadline to come from.
+        settled.kill = watchdog::arm(Instant::now() + self.grace, Box::new(kill)).ok();
+    }
+}
+
+impl Braked<'_> {
+    /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any more.
+    pub(super) fn end(self) -> Decided {
+        self.settle()
+    }
+
+    fn settle(&self) -> Decided {
+        lock(&self.brake.current).take();
+        let (cause, kill, killed) = {
+            let mut settled = lock(&self.verdict.0);
+            let cause = settled.cause.get_or_insert(Cause::Finished).clone();
+            (cause, settled.kill.take(), Arc::clone(&settled.killed))
+        };
+        // Waits for a kill that is under way.
+        drop(kill);
+        Decided { cause, killed: killed.load(Ordering::Acquire) }
+    }
+}
+
+impl Drop for Braked<'_> {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
