@@ -12,6 +12,7 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::fs::FileChange;
+use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
@@ -250,6 +251,13 @@ impl Session {
     #[must_use]
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.0.interrupt_handle()
+    }
+
+    /// Returns how the session is kept apart from this process, as
+    /// [`Session::isolation`](crate::Session::isolation) does.
+    #[must_use]
+    pub fn isolation(&self) -> &IsolationReport {
+        self.0.isolation()
     }
 
     /// Returns whether the session can run code.

@@ -65,6 +65,7 @@ mod execution;
 mod frame;
 mod fs;
 mod host;
+mod isolation;
 mod limits;
 mod net;
 mod output;
@@ -78,6 +79,11 @@ mod tool;
 mod value;
 mod waist;
 mod watchdog;
+#[cfg(target_os = "linux")]
+mod worker;
+#[cfg(not(target_os = "linux"))]
+#[path = "worker/elsewhere.rs"]
+mod worker;
 
 pub use assets::{ASSETS_VARIABLE, find_assets};
 pub use audit::{Access, AuditEvent};
@@ -88,6 +94,7 @@ pub use execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
 pub use fs::{ChangeKind, FileChange, Mount, MountMode};
+pub use isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
 pub use limits::Limits;
 pub use output::Stream;
 pub use packages::{LoadedPackage, script_packages};
@@ -98,3 +105,4 @@ pub use stdin::Stdin;
 pub use stream::{OutputChunk, RunStream};
 pub use tool::{Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint};
 pub use value::{BigInt, Value, from_value, to_value};
+pub use worker::worker_main;

@@ -1,5 +1,6 @@
 //! A sandbox: the policy that its sessions run under.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::audit::{AuditEvent, AuditLog, AuditSink};
@@ -8,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
 use crate::host::tally::Tally;
+use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
 use crate::session::Session;
@@ -36,6 +38,7 @@ struct Policy {
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Arc<ToolSpec>>,
+    confinement: Confinement,
 }
 
 /// Makes a [`Sandbox`].
@@ -48,6 +51,7 @@ pub struct SandboxBuilder {
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Vec<Param>>,
+    confinement: Confinement,
 }
 
 impl SandboxBuilder {
@@ -74,6 +78,32 @@ impl SandboxBuilder {
         self
     }
 
+    /// Sets where sessions run.
+    ///
+    /// By default that is where the [engine](Engine::with_isolation) has them.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.confinement.isolation = isolation;
+        self
+    }
+
+    /// Names the program that workers are made of: the `isolet` command, or one that calls
+    /// [`worker_main`](crate::worker_main). It has to be of exactly this version.
+    ///
+    /// By default it is the [engine's](Engine::with_worker).
+    pub fn worker(mut self, program: impl Into<PathBuf>) -> Self {
+        self.confinement.worker = Some(program.into());
+        self
+    }
+
+    /// Has sessions start only if these layers of their isolation are in force, whatever the kernel of
+    /// this machine thinks of them; the error names those that are not.
+    ///
+    /// By default it is what the [engine](Engine::with_required) requires, and [`Session::isolation`] says what is in force.
+    pub fn require(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
+        self.confinement.required.extend(layers);
+        self
+    }
+
     /// Allows the guest a host function.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -95,11 +125,13 @@ impl SandboxBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a limit is zero that must not be, or an environment variable's name
+    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a layer is
+    /// required of isolation on a thread, or an environment variable's name
     /// is empty or holds `=`, or a NUL is in it or its value, or Python could not define a tool or
     /// `SUBMIT`, or two tools have the same name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
+        self.confinement.validate()?;
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
             let name = tool.spec().name();
@@ -120,6 +152,7 @@ impl SandboxBuilder {
             audit: self.audit,
             tools: self.tools,
             submit,
+            confinement: self.confinement,
         });
         Ok(Sandbox { engine: self.engine, policy })
     }
@@ -135,14 +168,17 @@ impl Sandbox {
             audit: None,
             tools: Vec::new(),
             submit: None,
+            confinement: engine.confinement().clone(),
         }
     }
 
-    /// Starts a session: a fresh interpreter on a thread of its own.
+    /// Starts a session: a fresh interpreter on a thread or in a process of its own.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Start`] if the interpreter cannot start.
+    /// [`ErrorKind::Start`] if the interpreter or its worker cannot start, or a layer that is
+    /// [required](SandboxBuilder::require) is not in force; [`ErrorKind::Config`] if there is no program
+    /// to make a worker of.
     pub async fn session(&self) -> Result<Session, Error> {
         Session::start(self.clone()).await
     }
@@ -158,6 +194,10 @@ impl Sandbox {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    pub(crate) fn confinement(&self) -> &Confinement {
+        &self.policy.confinement
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -315,9 +315,12 @@ pub(crate) trait Control: Send + Sync {
 /// Where an isolate's replies go. `false`: nobody is there any more to get them.
 pub(crate) type ReplySink = Box<dyn Fn(Reply) -> bool + Send>;
 
-/// A session's connection to its isolate. Dropping it ends an idle isolate.
+/// Takes what a session sends to its isolate. When the last one is dropped an idle isolate ends.
+pub(crate) type Outbox = Arc<dyn Fn(Message) + Send + Sync>;
+
+/// A session's connection to its isolate.
 pub(crate) struct Link {
-    pub(crate) messages: mpsc::UnboundedSender<Message>,
+    pub(crate) messages: Outbox,
     pub(crate) replies: mpsc::UnboundedReceiver<Reply>,
     pub(crate) control: Arc<dyn Control>,
 }

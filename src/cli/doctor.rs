@@ -9,8 +9,9 @@ use isolet::{Engine, Sandbox, blocking, find_assets, v8_version};
 use isolet_pyodide_assets::{lock, verify};
 
 use super::exit;
+use super::isolation::IsolationArgs;
 
-pub(super) fn doctor(assets: Option<&Path>) -> Result<ExitCode> {
+pub(super) fn doctor(args: &IsolationArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     writeln!(out, "isolet     {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "V8         {}", v8_version())?;
@@ -24,19 +25,16 @@ pub(super) fn doctor(assets: Option<&Path>) -> Result<ExitCode> {
     if !verification.is_ok() {
         return Ok(exit::FAILED.into());
     }
-    let engine = Engine::from_assets(&dir)?;
+    let engine = args.confine(Engine::from_assets(&dir)?)?;
     match engine.image_path() {
         Some(path) => writeln!(out, "image      {}", path.display())?,
         None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
     }
     let sandbox = Sandbox::builder(&engine).build()?;
-    let execution = blocking::run(&sandbox, "import sys; sys.version.split()[0]")?;
+    let mut session = blocking::Session::new(&sandbox)?;
+    let execution = session.run("import sys; sys.version.split()[0]")?;
     let version = execution.value().and_then(|value| value.as_str()).unwrap_or("did not answer");
     writeln!(out, "Python     {version}")?;
-    writeln!(
-        out,
-        "isolation  thread: the guest is confined by WebAssembly and V8 inside this process; \
-         there is no process or kernel boundary around it"
-    )?;
+    writeln!(out, "\n{}", session.isolation())?;
     Ok(ExitCode::SUCCESS)
 }

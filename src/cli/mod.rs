@@ -6,6 +6,7 @@ mod deno_shim;
 mod doctor;
 mod dspy;
 mod exit;
+mod isolation;
 mod json;
 mod permissions;
 mod repl;
@@ -46,9 +47,15 @@ enum Command {
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
     /// Say what is installed and which isolation is in force
-    Doctor,
+    Doctor(isolation::IsolationArgs),
     /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
+    /// Be the worker of another isolet, which calls this
+    #[command(hide = true)]
+    Worker {
+        /// The process that it works for
+        parent: u32,
+    },
     /// Stand in for `deno` where DSPy looks for it; the same as calling isolet by the name `deno`
     #[command(disable_help_flag = true)]
     DenoShim {
@@ -68,16 +75,19 @@ struct PolicyArgs {
     #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
     max_output: u64,
     #[command(flatten)]
+    isolation: isolation::IsolationArgs,
+    #[command(flatten)]
     permissions: permissions::PermissionArgs,
 }
 
 impl PolicyArgs {
-    fn sandbox(&self, engine: &Engine) -> Result<Sandbox> {
+    fn sandbox(&self, assets: Option<&std::path::Path>) -> Result<Sandbox> {
+        let engine = engine(assets, &self.isolation)?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(self.max_output)
             .max_stderr_bytes(self.max_output);
-        let builder = Sandbox::builder(engine).limits(limits);
+        let builder = Sandbox::builder(&engine).limits(limits);
         Ok(self.permissions.grant(builder)?.build()?)
     }
 }
@@ -95,15 +105,19 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
         Command::Assets(command) => assets::assets(&command, assets),
-        Command::Doctor => doctor::doctor(assets),
+        Command::Doctor(args) => doctor::doctor(&args, assets),
+        Command::Worker { parent } => Ok(isolet::worker_main(parent)),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
     result.unwrap_or_else(|error| exit::report(&error))
 }
 
-fn engine(assets: Option<&std::path::Path>) -> Result<Engine> {
-    Ok(Engine::from_assets(isolet::find_assets(assets)?)?)
+fn engine(
+    assets: Option<&std::path::Path>,
+    isolation: &isolation::IsolationArgs,
+) -> Result<Engine> {
+    isolation.confine(Engine::from_assets(isolet::find_assets(assets)?)?)
 }
 
 /// Prints to standard output. A reader that has gone away is no failure.

@@ -13,7 +13,7 @@ use rustyline::error::ReadlineError;
 
 use super::permissions::PermissionArgs;
 use super::terminal::Printer;
-use super::{PolicyArgs, engine, exit, run};
+use super::{PolicyArgs, exit, run};
 
 #[derive(clap::Args)]
 pub(super) struct ReplArgs {
@@ -26,7 +26,7 @@ pub(super) struct ReplArgs {
 
 pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let mut printer = Printer::new(args.raw);
-    let sandbox = args.policy.sandbox(&engine(assets)?)?;
+    let sandbox = args.policy.sandbox(assets)?;
     let permissions = &args.policy.permissions;
     let mut session = Session::new(&sandbox)?;
     let packages = permissions.packages("")?;

@@ -10,7 +10,7 @@ use isolet::{Cell, Execution, Outcome, Stdin};
 
 use super::permissions::PermissionArgs;
 use super::terminal::Printer;
-use super::{PolicyArgs, engine, exit, report};
+use super::{PolicyArgs, exit, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
@@ -36,7 +36,7 @@ pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let cell = cell.program();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&code)?;
-    let sandbox = args.policy.sandbox(&engine(assets)?)?;
+    let sandbox = args.policy.sandbox(assets)?;
     let mut session = Session::new(&sandbox)?;
     interrupt_on_ctrl_c(&session)?;
     let mut files = permissions.prepare(&mut session, &packages)?;

@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use isolet_pyodide_assets::{Assets, Digest};
 
+use super::Files;
 use super::extension::glue_sources;
 use super::isolate::{self, Parts, SharedWasm};
 use super::platform::v8_version;
@@ -22,6 +24,8 @@ use crate::fs::FileError;
 use crate::waist::{Host, HostReply, HostRequest};
 
 const MAGIC: &[u8; 16] = b"isolet image 001";
+/// The magic, the key and the digest of what follows.
+const HEADER: usize = MAGIC.len() + 64;
 const PAGE: usize = 4096;
 const PREFIX: &str = "image-";
 
@@ -59,7 +63,7 @@ pub(crate) struct Image(Arc<Contents>);
 
 struct Contents {
     path: Option<PathBuf>,
-    file: Vec<u8>,
+    file: Bytes,
     layout: Layout,
 }
 
@@ -121,7 +125,7 @@ impl Image {
             (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
         let parts =
-            Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host: Arc::new(ImageHost) };
+            Parts { files: Files::new(assets), wasm: Arc::clone(wasm), host: Arc::new(ImageHost) };
         let saved = isolate::capture_memory(parts)?;
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(key.as_bytes());
@@ -129,6 +133,16 @@ impl Image {
         file.extend_from_slice(&saved.contents);
         let stored = store(dir, &path, &file).is_ok();
         Self::verified(file, stored.then_some(path), key)
+    }
+
+    /// An image that was verified before, in a process that has it from there.
+    pub(crate) fn trusted(file: Bytes) -> Option<Self> {
+        let layout = layout(&file, HEADER)?;
+        Some(Self(Arc::new(Contents { path: None, file, layout })))
+    }
+
+    pub(crate) fn file(&self) -> &[u8] {
+        &self.0.file
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -174,7 +188,7 @@ impl Image {
             )
         };
         let header = file
-            .get(..MAGIC.len() + 64)
+            .get(..HEADER)
             .ok_or_else(|| wrong(format!("ends after {} bytes, inside its header", file.len())))?;
         let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
         let contents = &file[header.len()..];
@@ -189,7 +203,7 @@ impl Image {
         }
         let layout = layout(&file, header.len())
             .ok_or_else(|| wrong("is not laid out as an image is".to_owned()))?;
-        Ok(Self(Arc::new(Contents { path, file, layout })))
+        Ok(Self(Arc::new(Contents { path, file: file.into(), layout })))
     }
 }
 

@@ -6,12 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use deno_core::error::CoreError;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
-use isolet_pyodide_assets::Assets;
 use tokio::sync::mpsc;
 
+use super::Files;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
-use super::guarded::Guarded;
 use super::image::{Image, SavedMemory};
 use super::loader::{self, NoModules};
 use super::ops::wasm::refuse_compilation;
@@ -45,7 +44,7 @@ pub(crate) struct EntryPoints {
 pub(crate) struct State {
     pub(crate) host: HostHandle,
     pub(crate) control: Arc<IsolateControl>,
-    pub(crate) assets: Assets,
+    pub(crate) files: Files,
     pub(crate) wasm: SharedWasm,
     pub(crate) image: Option<Image>,
     pub(crate) saved: Option<SavedMemory>,
@@ -63,7 +62,7 @@ pub(crate) struct State {
 
 /// What an isolate is made of.
 pub(crate) struct Parts {
-    pub(crate) assets: Assets,
+    pub(crate) files: Files,
     pub(crate) wasm: SharedWasm,
     pub(crate) host: HostHandle,
 }
@@ -161,11 +160,11 @@ impl Isolate {
         control: Arc<IsolateControl>,
     ) -> Result<Self, String> {
         let make_image = image.is_none();
-        let asm = Arc::clone(parts.assets.asm_mjs());
+        let asm = parts.files.asm_mjs.clone();
         let state = State {
-            host: Arc::new(Guarded(parts.host)),
+            host: parts.host,
             control: Arc::clone(&control),
-            assets: parts.assets,
+            files: parts.files,
             wasm: parts.wasm,
             image,
             saved: None,

@@ -7,7 +7,6 @@
 mod builtin_ops;
 mod control;
 mod extension;
-mod guarded;
 mod image;
 mod isolate;
 mod loader;
@@ -18,15 +17,19 @@ mod trampoline;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use isolet_pyodide_assets::Assets;
 use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind};
-use crate::waist::{Host, Link};
+use crate::isolation::{Confinement, Isolation, Layer};
+use crate::waist::{Host, Link, ReplySink};
+use crate::worker::Blob;
 use image::{Damaged, Image};
-use isolate::{Parts, Running, SharedWasm};
+pub(crate) use isolate::Running;
+use isolate::{Parts, SharedWasm};
 pub use platform::v8_version;
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
@@ -35,13 +38,38 @@ pub use platform::v8_version;
 /// that sessions start from; the image is built first if there is none for these assets, which takes
 /// a few seconds and happens once.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine {
+    inner: Arc<Inner>,
+    confinement: Confinement,
+}
 
 pub(crate) struct Inner {
-    assets: Assets,
+    files: Files,
+    lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
     wasm: SharedWasm,
     image: Image,
+    /// The same for workers, once there is one.
+    blobs: OnceLock<[Blob; 4]>,
+}
+
+/// What an interpreter is made of beside its memory image, verified.
+#[derive(Clone)]
+pub(crate) struct Files {
+    asm_wasm: Bytes,
+    asm_mjs: Bytes,
+    stdlib_zip: Bytes,
+}
+
+impl Files {
+    fn new(assets: &Assets) -> Self {
+        let bytes = |file: &Arc<[u8]>| Bytes::from_owner(Arc::clone(file));
+        Self {
+            asm_wasm: bytes(assets.asm_wasm()),
+            asm_mjs: bytes(assets.asm_mjs()),
+            stdlib_zip: bytes(assets.stdlib_zip()),
+        }
+    }
 }
 
 impl Engine {
@@ -78,39 +106,120 @@ impl Engine {
             Assets::open(dir).map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
         let wasm = SharedWasm::default();
         let image = Image::load_or_build(&assets, dir, &wasm, damaged)?;
-        Ok(Self(Arc::new(Inner { assets, assets_dir: dir.to_path_buf(), wasm, image })))
+        let inner = Arc::new(Inner {
+            files: Files::new(&assets),
+            lock_json: Arc::clone(assets.lock_json()),
+            assets_dir: dir.to_path_buf(),
+            wasm,
+            image,
+            blobs: OnceLock::new(),
+        });
+        Ok(Self { inner, confinement: Confinement::default() })
     }
 
     /// Returns the directory that the assets were read from.
     #[must_use]
     pub fn assets_dir(&self) -> &Path {
-        &self.0.assets_dir
+        &self.inner.assets_dir
     }
 
     /// Returns where the memory image is stored, if it could be.
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
-        self.0.image.path()
+        self.inner.image.path()
+    }
+
+    /// Returns this engine with another default of where sessions run,
+    /// [`SandboxBuilder::isolation`](crate::SandboxBuilder::isolation).
+    ///
+    /// At first that is [`Isolation::Thread`].
+    #[must_use]
+    pub fn with_isolation(mut self, isolation: Isolation) -> Self {
+        self.confinement.isolation = isolation;
+        self
+    }
+
+    /// Returns this engine with another default of the program that workers are made of,
+    /// [`SandboxBuilder::worker`](crate::SandboxBuilder::worker).
+    ///
+    /// At first it is a file `isolet` beside this program, else the one in `PATH`.
+    #[must_use]
+    pub fn with_worker(mut self, program: impl Into<PathBuf>) -> Self {
+        self.confinement.worker = Some(program.into());
+        self
+    }
+
+    /// Returns this engine with another default of what has to be in force,
+    /// [`SandboxBuilder::require`](crate::SandboxBuilder::require).
+    ///
+    /// At first that is nothing.
+    #[must_use]
+    pub fn with_required(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
+        self.confinement.required = layers.into_iter().collect();
+        self
+    }
+
+    pub(crate) fn confinement(&self) -> &Confinement {
+        &self.confinement
     }
 
     /// What Pyodide's distribution says about packages.
     pub(crate) fn lock_json(&self) -> &Arc<[u8]> {
-        self.0.assets.lock_json()
+        &self.inner.lock_json
     }
 
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>) -> Result<Link, Error> {
-        let Inner { assets, wasm, image, .. } = &*self.0;
-        let parts = Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host };
+        let Inner { files, wasm, image, .. } = &*self.inner;
+        let parts = Parts { files: files.clone(), wasm: Arc::clone(wasm), host };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let Running { messages, control } = isolate::spawn(parts, image.clone(), sink)?;
+        let messages = Arc::new(move |message| {
+            // An isolate that is gone says so by its replies.
+            let _ = messages.send(message);
+        });
         Ok(Link { messages, replies, control })
     }
+
+    /// What [`start_of_files`] wants in a worker, shared by all workers of this engine.
+    pub(crate) fn blobs(&self) -> Result<&[Blob; 4], Error> {
+        let Inner { files, image, blobs, .. } = &*self.inner;
+        if let Some(blobs) = blobs.get() {
+            return Ok(blobs);
+        }
+        let make = || {
+            Ok([
+                Blob::new("isolet-wasm", &files.asm_wasm)?,
+                Blob::new("isolet-module", &files.asm_mjs)?,
+                Blob::new("isolet-stdlib", &files.stdlib_zip)?,
+                Blob::new("isolet-image", image.file())?,
+            ])
+        };
+        let made = make().map_err(|error: std::io::Error| {
+            let message = format!("the interpreter cannot be put into shared memory: {error}");
+            Error::new(ErrorKind::Start, message)
+        })?;
+        // Another thread may have been quicker.
+        Ok(blobs.get_or_init(|| made))
+    }
+}
+
+/// Starts an isolate of what [`Engine::blobs`] holds, in a process that has no engine.
+pub(crate) fn start_of_files(
+    [asm_wasm, asm_mjs, stdlib_zip, image]: [Bytes; 4],
+    host: Arc<dyn Host>,
+    replies: ReplySink,
+) -> Result<Running, Error> {
+    let image = Image::trusted(image).ok_or_else(|| {
+        Error::new(ErrorKind::Start, "the memory image is not laid out as an image is")
+    })?;
+    let files = Files { asm_wasm, asm_mjs, stdlib_zip };
+    isolate::spawn(Parts { files, wasm: SharedWasm::default(), host }, image, replies)
 }
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("assets_dir", &self.0.assets_dir).finish_non_exhaustive()
+        f.debug_struct("Engine").field("assets_dir", &self.inner.assets_dir).finish_non_exhaustive()
     }
 }

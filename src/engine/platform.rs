@@ -41,6 +41,8 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     let (requests, tasks) = mpsc::channel::<Request>();
     let serve = move || {
         v8::V8::set_flags_from_string(FLAGS);
+        // A worker has no file to read randomness from, and V8 would take the clock's.
+        v8::V8::set_entropy_source(|seed: &mut [u8]| getrandom::fill(seed).is_ok());
         JsRuntime::init_platform(None);
         for (task, answer) in tasks {
             let thread = std::thread::Builder::new()

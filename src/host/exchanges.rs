@@ -1,8 +1,6 @@
 //! HTTP exchanges of one session: requests in, answers to the guest's calls out.
 
-use std::sync::{Arc, OnceLock};
-
-use tokio::sync::mpsc::WeakUnboundedSender;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::audit::{Access, AuditLog};
 use crate::frame;
@@ -13,7 +11,7 @@ use crate::value::Value;
 use crate::waist::Message;
 
 /// Where answers go: the isolate's messages. Weak, since the isolate itself holds the host.
-pub(super) type Answers = Arc<OnceLock<WeakUnboundedSender<Message>>>;
+pub(super) type Answers = Arc<OnceLock<Weak<dyn Fn(Message) + Send + Sync>>>;
 
 /// The network as one session's guest reaches it.
 pub(super) struct Exchanges {
@@ -81,8 +79,8 @@ fn tool_error(error: &NetError) -> ToolError {
 
 /// Answers a call, if the isolate is still there.
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
-    if let Some(messages) = answers.get().and_then(WeakUnboundedSender::upgrade) {
+    if let Some(messages) = answers.get().and_then(Weak::upgrade) {
         let answer = frame::encode_answer(result, u64::MAX);
-        let _ = messages.send(Message::Answer(call, answer));
+        messages(Message::Answer(call, answer));
     }
 }

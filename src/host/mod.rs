@@ -3,6 +3,7 @@
 
 pub(crate) mod clock;
 mod exchanges;
+pub(crate) mod guarded;
 mod packages;
 pub(crate) mod tally;
 
@@ -26,7 +27,7 @@ use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
 use crate::tool::{CallEvent, ToolError, ToolHost};
 use crate::value::Value;
-use crate::waist::{Host, HostReply, HostRequest, Message, Report};
+use crate::waist::{Host, HostReply, HostRequest, Outbox, Report};
 
 /// Where the guest's Python looks for packages.
 const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
@@ -114,9 +115,9 @@ impl SessionHost {
     }
 
     /// Connects the host to the isolate that it answers.
-    pub(crate) fn connect(&self, messages: &mpsc::UnboundedSender<Message>) {
+    pub(crate) fn connect(&self, messages: &Outbox) {
         // A host serves one isolate; there is no second one to connect.
-        let _ = self.answers.set(messages.downgrade());
+        let _ = self.answers.set(Arc::downgrade(messages));
     }
 
     /// Lets the host stop the command that is under way.
@@ -171,6 +172,11 @@ impl SessionHost {
     pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Report, String> {
         let report = lock(&self.reports).remove(&peek);
         report.unwrap_or_else(|| Err("there is none".to_owned()))
+    }
+
+    /// The most bytes of a report.
+    pub(crate) fn max_report_bytes(&self) -> u64 {
+        self.max_report_bytes
     }
 
     fn report(&self, peek: Option<u64>, report: &[u8]) {

@@ -23,14 +23,21 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::host::SessionHost;
+use crate::host::guarded::Guarded;
+use crate::isolation::{Isolation, IsolationReport};
 use crate::packages::LoadedPackage;
 use crate::sandbox::Sandbox;
 use crate::stream::RunStream;
 use crate::tool::{Param, Tool, ToolSpec};
 use crate::value::Value;
-use crate::waist::Command;
+use crate::waist::{Command, Link};
+use crate::worker::{Launch, find_worker, launch as launch_worker};
 
-/// One Python interpreter with its state, on a thread of its own.
+/// The private memory that the kernel lets a worker have: WebAssembly's 4 GiB and room for V8, so that the
+/// limits of the session come first.
+const DATA_BYTES: u64 = 6 << 30;
+
+/// One Python interpreter with its state, on a thread or in a process of its own.
 ///
 /// Runs keep their state: what one defines the next one sees. A session is made by
 /// [`Sandbox::session`](crate::Sandbox::session) and is shared by nobody; dropping it ends the
@@ -38,6 +45,7 @@ use crate::waist::Command;
 pub struct Session {
     shared: Arc<Shared>,
     sandbox: Sandbox,
+    isolation: IsolationReport,
 }
 
 impl Session {
@@ -48,10 +56,10 @@ impl Session {
         let limits = sandbox.limits().clone();
         let (events, calls) = mpsc::unbounded_channel();
         let host = Arc::new(SessionHost::new(&sandbox, id, events));
-        let link = sandbox.engine().spawn(Arc::clone(&host) as _)?;
+        let (link, isolation) = connect(&sandbox, &host).await?;
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, limits));
-        let session = Self { shared, sandbox };
+        let session = Self { shared, sandbox, isolation };
         session.shared.start(session.sandbox.env().to_vec()).await?;
         let (tools, submit) = session.sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
@@ -230,6 +238,12 @@ impl Session {
         InterruptHandle(Arc::clone(&self.shared))
     }
 
+    /// Returns how the session is kept apart from this process, and what of that is in force.
+    #[must_use]
+    pub fn isolation(&self) -> &IsolationReport {
+        &self.isolation
+    }
+
     /// Returns whether the session can run code.
     #[must_use]
     pub fn state(&self) -> SessionState {
@@ -249,6 +263,30 @@ impl Session {
         let code = code.into();
         self.shared.check_source(&code)?;
         Ok(self.shared.quick(Command::Check { code }).await?.flag)
+    }
+}
+
+/// Starts an isolate where the sandbox wants it.
+async fn connect(
+    sandbox: &Sandbox,
+    host: &Arc<SessionHost>,
+) -> Result<(Link, IsolationReport), Error> {
+    let engine = sandbox.engine();
+    let guarded = Arc::new(Guarded(Arc::clone(host) as _));
+    let confinement = sandbox.confinement();
+    match confinement.isolation {
+        Isolation::Thread => Ok((engine.spawn(guarded)?, IsolationReport::thread())),
+        Isolation::Process => {
+            let launch = Launch {
+                program: &find_worker(confinement.worker.as_deref())?,
+                blobs: engine.blobs()?,
+                host: guarded,
+                max_report_bytes: host.max_report_bytes(),
+                data_bytes: DATA_BYTES,
+                required: &confinement.required,
+            };
+            launch_worker(launch).await
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::output::{Captured, Stream};
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
 use crate::value::Value;
-use crate::waist::{Command, Host, HostRequest, Link, Message, Reply, Report};
+use crate::waist::{Command, Host, HostRequest, Link, Message, Outbox, Reply, Report};
 
 /// One interpreter, as its owner and its handles see it.
 pub(crate) struct Shared {
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(super) host: Arc<SessionHost>,
     pub(super) limits: Limits,
     brake: Arc<Brake>,
-    messages: mpsc::UnboundedSender<Message>,
+    messages: Outbox,
     state: Mutex<SessionState>,
     /// Held by whoever has the guest do something.
     driver: tokio::sync::Mutex<Driver>,
@@ -346,8 +346,7 @@ impl Shared {
     }
 
     fn send(&self, message: Message) {
-        // An isolate that is gone says so by its replies.
-        let _ = self.messages.send(message);
+        (self.messages)(message);
     }
 
     fn check_ready(&self) -> Result<(), Error> {

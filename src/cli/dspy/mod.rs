@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use isolet::Limits;
 use isolet::profile::python_interpreter::{InterpreterOptions, PythonInterpreter};
 
+use super::isolation::IsolationArgs;
 use super::{engine, units};
 use channel::Channel;
 use files::AllowedFiles;
@@ -43,6 +44,8 @@ pub(super) struct DspyArgs {
     /// Host that the code may connect to; repeatable, or comma-separated
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(super) allow_net: Vec<String>,
+    #[command(flatten)]
+    pub(super) isolation: IsolationArgs,
 }
 
 /// Serves one client until it says `shutdown` or closes the pipe.
@@ -50,13 +53,14 @@ pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let limits = Limits::default()
         .max_run_time(args.timeout)
         .max_value_bytes(MAX_VALUE_BYTES)
+        .max_source_bytes(MAX_VALUE_BYTES)
         .max_stdout_bytes(MAX_VALUE_BYTES);
     let mut options = InterpreterOptions::default();
     options.enable_env_vars = args.allow_env;
     options.enable_network_access = args.allow_net;
     options.limits = limits;
     let files = AllowedFiles::new(args.allow_read, args.allow_write);
-    let interpreter = PythonInterpreter::new(&engine(assets)?, options);
+    let interpreter = PythonInterpreter::new(&engine(assets, &args.isolation)?, options);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

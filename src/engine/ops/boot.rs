@@ -32,8 +32,7 @@ pub(crate) fn op_isolet_wasm_module<'s>(
     if let Some(compiled) = state.wasm.get() {
         return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0).ok_or_else(failed);
     }
-    let module =
-        v8::WasmModuleObject::compile(scope, state.assets.asm_wasm()).ok_or_else(failed)?;
+    let module = v8::WasmModuleObject::compile(scope, &state.files.asm_wasm).ok_or_else(failed)?;
     // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
     let _ = state.wasm.set(module.get_compiled_module().into());
     Ok(module)
@@ -42,7 +41,7 @@ pub(crate) fn op_isolet_wasm_module<'s>(
 #[op2]
 #[buffer]
 pub(crate) fn op_isolet_stdlib(state: &mut OpState) -> Result<Vec<u8>, OpError> {
-    Ok(booting(state)?.assets.stdlib_zip().to_vec())
+    Ok(booting(state)?.files.stdlib_zip.to_vec())
 }
 
 /// Our Python modules: names and sources.

@@ -1,0 +1,37 @@
+//! Where the command runs sessions.
+
+use anyhow::{Context, Result};
+use isolet::{Engine, Isolation, Layer};
+
+/// Whether the guest gets a process of its own.
+#[derive(clap::Args)]
+pub(super) struct IsolationArgs {
+    /// Run the guest in a process of its own that is locked down, or on a thread of this one
+    #[arg(long, value_name = "WHERE", value_enum, default_value_t = Where::Process)]
+    isolation: Where,
+    /// Layer of isolation without which nothing is run, such as seccomp or landlock; repeatable, or
+    /// comma-separated
+    #[arg(long, value_name = "LAYER", value_delimiter = ',')]
+    require: Vec<Layer>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Where {
+    Process,
+    Thread,
+}
+
+impl IsolationArgs {
+    /// Gives an engine this isolation. Its workers are this very program.
+    pub(super) fn confine(&self, engine: Engine) -> Result<Engine> {
+        let program = std::env::current_exe().context("this program cannot be found")?;
+        let isolation = match self.isolation {
+            Where::Process => Isolation::Process,
+            Where::Thread => Isolation::Thread,
+        };
+        Ok(engine
+            .with_isolation(isolation)
+            .with_worker(program)
+            .with_required(self.require.iter().copied()))
+    }
+}

@@ -1,0 +1,47 @@
+//! Process isolation where there is none: only Linux has what locks a worker down.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind};
+use crate::isolation::{IsolationReport, Layer};
+use crate::waist::{Host, Link};
+
+const ELSEWHERE: &str = "isolation `process` exists on Linux only";
+
+/// Bytes that workers would share.
+pub(crate) enum Blob {}
+
+impl Blob {
+    pub(crate) fn new(_name: &str, _bytes: &[u8]) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// What a worker would be started with.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) blobs: &'a [Blob; 4],
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) max_report_bytes: u64,
+    pub(crate) data_bytes: u64,
+    pub(crate) required: &'a [Layer],
+}
+
+/// Says that there are no workers.
+pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
+    Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// As [`find_worker`], which is called first.
+pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+    Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// Is a worker on Linux; fails here.
+#[must_use]
+pub fn worker_main(_parent: u32) -> ExitCode {
+    ExitCode::FAILURE
+}

@@ -1,0 +1,21 @@
+//! Process isolation: an interpreter in a child process that holds nothing else and can do nothing else.
+//!
+//! The parent (`launch.rs`, `link.rs`) keeps policy, files, sockets, tools and deadlines. The worker
+//! (`serve.rs`, `remote.rs`) has an isolate, the assets as sealed memory ([`blob`]) and one socket, over
+//! which the messages of [`crate::waist`] go as frames ([`wire`]). Before it gets any code it locks itself
+//! down ([`lockdown`]). The parent takes every frame of it for hostile.
+
+mod blob;
+mod find;
+mod launch;
+mod link;
+mod lockdown;
+mod remote;
+mod serve;
+mod spawner;
+mod wire;
+
+pub(crate) use self::blob::Blob;
+pub(crate) use self::find::find_worker;
+pub(crate) use self::launch::{Launch, launch};
+pub use self::serve::worker_main;

@@ -1,0 +1,141 @@
+//! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Instant;
+
+use super::wire::{self, BULK_BYTES, FileBytes, FromWorker};
+use crate::fs::{FileError, FileReply, FileRequest};
+use crate::host::clock;
+use crate::waist::{Host, HostReply, HostRequest};
+
+/// What the parent answers.
+pub(super) enum Answer {
+    Reply(HostReply),
+    FileBytes(Result<FileBytes, FileError>),
+}
+
+pub(super) struct RemoteHost {
+    started: Instant,
+    socket: Mutex<UnixStream>,
+    answers: Mutex<mpsc::Receiver<Answer>>,
+    max_frame_bytes: u64,
+}
+
+impl RemoteHost {
+    pub(super) fn new(
+        socket: UnixStream,
+        answers: mpsc::Receiver<Answer>,
+        max_frame_bytes: u64,
+    ) -> Self {
+        let (socket, answers) = (Mutex::new(socket), Mutex::new(answers));
+        Self { started: Instant::now(), socket, answers, max_frame_bytes }
+    }
+
+    /// Writes a frame that nobody answers.
+    pub(super) fn tell(&self, content: &FromWorker<'_>) -> io::Result<()> {
+        let frame = wire::encode(content)?;
+        let (limit, needed) = (self.max_frame_bytes, frame.len() as u64);
+        if needed > limit {
+            let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
+            return Err(io::Error::other(message));
+        }
+        io::Write::write_all(&mut *lock(&self.socket), &frame)
+    }
+
+    fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
+        // One request at a time, so that the next answer is the one to it.
+        let answers = lock(&self.answers);
+        self.tell(content)?;
+        answers.recv().map_err(|_| io::Error::other("the host is gone"))
+    }
+
+    fn request(&self, request: HostRequest<'_>) -> io::Result<HostReply> {
+        if request.is_one_way() {
+            return self.tell(&FromWorker::Request(request)).map(|()| HostReply::Done);
+        }
+        match self.ask(&FromWorker::Request(request))? {
+            Answer::Reply(reply) => Ok(reply),
+            Answer::FileBytes(_) => {
+                Err(io::Error::other("the host's answer is to another request"))
+            }
+        }
+    }
+
+    /// Writes to a file in several requests.
+    fn write_file(&self, file: u32, offset: u64, bytes: &[u8]) -> io::Result<HostReply> {
+        let mut written = 0;
+        for piece in bytes.chunks(BULK_BYTES) {
+            let request = FileRequest::Write { file, offset: offset + written, bytes: piece };
+            match self.request(HostRequest::File(request))? {
+                HostReply::File(Ok(FileReply::Count(count))) => {
+                    written += u64::from(count);
+                    if u64::from(count) < piece.len() as u64 {
+                        break;
+                    }
+                }
+                // What was written before counts, as it does on a device that fills up.
+                HostReply::File(Err(_)) if written > 0 => break,
+                other => return Ok(other),
+            }
+        }
+        let written = u32::try_from(written).unwrap_or(u32::MAX);
+        Ok(HostReply::File(Ok(FileReply::Count(written))))
+    }
+
+    fn read(&self, file: u32, offset: u64, piece: &mut [u8]) -> Result<usize, FileError> {
+        let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        match self.ask(&FromWorker::ReadFile { file, offset, length }) {
+            Ok(Answer::FileBytes(Ok(FileBytes(bytes)))) => {
+                let target = piece.get_mut(..bytes.len()).ok_or(FileError::Io)?;
+                target.copy_from_slice(&bytes);
+                Ok(bytes.len())
+            }
+            Ok(Answer::FileBytes(Err(error))) => Err(error),
+            Ok(Answer::Reply(_)) | Err(_) => Err(FileError::Io),
+        }
+    }
+}
+
+impl Host for RemoteHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        let reply = match request {
+            // Every process has clocks; only how coarse they are is a rule.
+            HostRequest::Now => return HostReply::Time(clock::since(self.started)),
+            HostRequest::WallClock => return HostReply::Time(clock::wall()),
+            HostRequest::Write(stream, bytes) => bytes
+                .chunks(BULK_BYTES)
+                .try_for_each(|piece| {
+                    self.tell(&FromWorker::Request(HostRequest::Write(stream, piece)))
+                })
+                .map(|()| HostReply::Done),
+            HostRequest::File(FileRequest::Write { file, offset, bytes })
+                if bytes.len() > BULK_BYTES =>
+            {
+                self.write_file(file, offset, bytes)
+            }
+            request => self.request(request),
+        };
+        reply.unwrap_or_else(|error| HostReply::Failed(error.to_string()))
+    }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        let mut read = 0;
+        for piece in into.chunks_mut(BULK_BYTES) {
+            let count = match self.read(file, offset + read, piece) {
+                Err(_) if read > 0 => break,
+                count => count?,
+            };
+            read += count as u64;
+            if count < piece.len() {
+                break;
+            }
+        }
+        Ok(u32::try_from(read).unwrap_or(u32::MAX))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,153 @@
+//! The worker's main function: gets the assets, boots an interpreter, locks itself down, and only then says
+//! that it is ready.
+
+use std::io::{self, BufReader, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+
+use bytes::Bytes;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::blob;
+use super::launch::BLOBS;
+use super::lockdown::{self, Settings};
+use super::remote::{Answer, RemoteHost};
+use super::wire::{self, FromWorker, Setup, ToWorker};
+use crate::engine::{self, Running};
+use crate::waist::{Reply, ReplySink};
+
+/// The longest setup frame.
+const SETUP_BYTES: usize = 256;
+
+/// What the parent sends is bounded by what it lets cross.
+const ANY_LENGTH: u64 = u64::MAX;
+
+/// Is a worker of process isolation, with standard input as the socket to its parent, whose number is
+/// `parent`.
+///
+/// What the `isolet` command does when it is called as `isolet worker`. A program of another name can be the
+/// worker of its own sandboxes ([`SandboxBuilder::worker`](crate::SandboxBuilder::worker)) if it calls this
+/// first of all, before it has made a thread or opened a file, when its arguments are `worker` and a number.
+/// It returns when the parent has no more use for it.
+#[must_use]
+pub fn worker_main(parent: u32) -> ExitCode {
+    match run(parent) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn run(parent: u32) -> io::Result<()> {
+    let mut settings = Settings { parent, data_bytes: u64::MAX };
+    let early = lockdown::before_threads(&settings);
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let refuse = |reason: String| {
+        let told = wire::send(&mut &socket, &FromWorker::NotReady(&reason));
+        told.and(Err(io::Error::other(reason)))
+    };
+    let early = match early {
+        Ok(early) => early,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let (setup, files) = receive_setup(&socket)?;
+    settings.data_bytes = setup.data_bytes;
+    let booted = match boot(&socket, files, &setup) {
+        Ok(booted) => booted,
+        Err(reason) => return refuse(reason),
+    };
+    let report = match lockdown::after_load(early, &settings) {
+        Ok(report) => report,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let version = wire::version();
+    booted.host.tell(&FromWorker::Ready { version: &version, report })?;
+    // The thread that reads the socket ends the process.
+    loop {
+        std::thread::park();
+    }
+}
+
+struct Booted {
+    host: Arc<RemoteHost>,
+}
+
+/// Boots an interpreter of these files. Its threads are all there afterwards.
+fn boot(socket: &UnixStream, files: [Bytes; BLOBS], setup: &Setup) -> Result<Booted, String> {
+    let text = |error: io::Error| error.to_string();
+    let (answers, answered) = mpsc::channel();
+    let writer = socket.try_clone().map_err(text)?;
+    let host = Arc::new(RemoteHost::new(writer, answered, setup.max_frame_bytes));
+    let (ready, is_ready) = mpsc::channel();
+    let replies = Arc::clone(&host);
+    let sink: ReplySink = Box::new(move |reply| match reply {
+        Reply::Booted => ready.send(Ok(())).is_ok(),
+        Reply::Failed(reason) if ready.send(Err(reason.clone())).is_ok() => {
+            replies.tell(&FromWorker::Reply(Reply::Failed(reason))).is_ok()
+        }
+        reply => replies.tell(&FromWorker::Reply(reply)).is_ok(),
+    });
+    let running = engine::start_of_files(files, Arc::clone(&host) as _, sink)
+        .map_err(|error| error.to_string())?;
+    let reader = socket.try_clone().map_err(text)?;
+    std::thread::Builder::new()
+        .name("isolet-socket".to_owned())
+        .spawn(move || {
+            // Without a parent there is nothing left to do, and nothing to tidy up.
+            let _ = pass_on(reader, &running, &answers);
+            std::process::abort();
+        })
+        .map_err(text)?;
+    is_ready.recv().unwrap_or_else(|_| Err("the interpreter's thread has ended".to_owned()))?;
+    Ok(Booted { host })
+}
+
+/// Passes on what the parent sends, until it is gone.
+fn pass_on(
+    socket: UnixStream,
+    running: &Running,
+    answers: &mpsc::Sender<Answer>,
+) -> io::Result<()> {
+    let mut socket = BufReader::new(socket);
+    let mut content = Vec::new();
+    while wire::receive(&mut socket, &mut content, ANY_LENGTH)? {
+        // It fails only when the isolate has ended, and the parent knows.
+        match wire::decode(&content)? {
+            ToWorker::Message(message) => drop(running.messages.send(message)),
+            ToWorker::Reply(reply) => drop(answers.send(Answer::Reply(reply))),
+            ToWorker::FileBytes(bytes) => drop(answers.send(Answer::FileBytes(bytes))),
+            ToWorker::Interrupt => running.control.interrupt(),
+            ToWorker::ClearInterrupt => running.control.clear_interrupt(),
+            ToWorker::Setup(_) => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Receives the first frame, and the files that come with it.
+fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Bytes; BLOBS])> {
+    let mut buffer = [0; SETUP_BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BLOBS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut slices = [IoSliceMut::new(&mut buffer)];
+    let received = recvmsg(socket, &mut slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let fds: Vec<OwnedFd> = ancillary
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let files = fds.iter().map(blob::map).collect::<io::Result<Vec<Bytes>>>()?;
+    let files = files.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut content = Vec::new();
+    let mut frame = &buffer[..received.bytes];
+    wire::receive(&mut frame, &mut content, SETUP_BYTES as u64)?;
+    match wire::decode(&content)? {
+        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, files)),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
