@@ -72,22 +72,24 @@ def attach(host_bridge):
 def handle(length):
     """Carries out one command of the host."""
     asyncio._set_running_loop(None)
-    carry_out(length)
+    carry_out(length, bridge.release)
 
 
 def peek(length):
     """Carries out one command while another one waits for something."""
     bridge.hold()
     try:
-        carry_out(length)
+        carry_out(length, lambda: None)
     finally:
         bridge.release()
 
 
-def carry_out(length):
+def carry_out(length, release):
     """Takes a command frame from the host, carries it out and gives the reply."""
     try:
         command = receive(length)
+        if command["command"] in READERS:
+            release()  # they may run the guest's code, and leave nothing half-done
         reply = COMMANDS[command["command"]](command)
         data = dump(reply, command.get("max_value"))
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
@@ -280,6 +282,8 @@ def exit_code(exit):
 def main_namespace():
     return sys.modules["__main__"].__dict__
 
+
+READERS = frozenset(["check", "get", "variables"])
 
 COMMANDS = {
     "start": start,

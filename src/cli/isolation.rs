@@ -7,7 +7,8 @@ use isolet::{Engine, Isolation, Layer};
 #[derive(clap::Args)]
 pub(super) struct IsolationArgs {
     /// Run the guest in a process of its own that is locked down, or on a thread of this one
-    #[arg(long, value_name = "WHERE", value_enum, default_value_t = Where::Process)]
+    #[arg(long, value_name = "WHERE", env = "ISOLET_ISOLATION", default_value = "process")]
+    #[arg(value_enum)]
     isolation: Where,
     /// Layer of isolation without which nothing is run, such as seccomp or landlock; repeatable, or
     /// comma-separated

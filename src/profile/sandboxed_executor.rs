@@ -291,7 +291,10 @@ fn failure(execution: &Execution, timeout: Duration) -> Option<(String, Diagnost
         Outcome::Terminated(termination @ Termination::Interrupted) => {
             Some((termination.to_string(), diagnosed("INTERRUPTED")))
         }
-        Outcome::Terminated(termination) => Some((termination.to_string(), diagnosed("DIED"))),
+        Outcome::Terminated(termination @ Termination::Died { .. }) => {
+            Some((termination.to_string(), diagnosed("DIED")))
+        }
+        Outcome::Terminated(termination) => Some((termination.to_string(), diagnosed("LIMIT"))),
     }
 }
 

@@ -241,6 +241,7 @@ async fn reset_drops_variables_and_functions_and_keeps_the_helpers() {
 #[tokio::test]
 async fn a_deadline_is_told_and_reset_starts_over() {
     let limits = Limits::default().max_run_time(Duration::from_millis(500));
+    let limits = limits.max_grace(Duration::from_secs(60));
     let mut executor = executor_with(|options| options.limits = limits).await;
     let result = execute(&mut executor, "x = 1\nprint('so far')\nwhile True: pass").await;
     assert_eq!((result.success, result.stdout.as_str()), (false, "so far\n"));
@@ -248,8 +249,7 @@ async fn a_deadline_is_told_and_reset_starts_over() {
     assert!(sentence.ends_with("the limit is 0.5 s"), "{sentence}");
     assert_eq!(result.stderr, sentence);
     assert_eq!(executor.final_answer(&result).await.unwrap(), None);
-    let error = executor.execute("x").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert_eq!(stdout(&mut executor, "x").await, "1");
     executor.reset().await.unwrap();
     assert_eq!(stdout(&mut executor, "'x' in globals()").await, "false");
 }

@@ -106,9 +106,13 @@ async fn a_timeout_is_a_failure_that_keeps_the_output_and_the_executor_lives_on(
     });
     assert_eq!(timeless(&result), expected);
     assert!((1500..5000).contains(&result.duration_ms), "{}", result.duration_ms);
-    // The state is gone with the session.
-    let result = run(&mut executor, "'x' in globals() or 'y' in globals()").await;
-    assert_eq!((result.success, result.stdout.as_str()), (true, "False"));
+    // What was interrupted has kept its state, what had to be killed has not.
+    let result = run(&mut executor, "(x, y)").await;
+    assert_eq!((result.success, result.stdout.as_str()), (true, "(1, 2)"));
+    let result = executor.run("sum(range(10**12))", SHORT, [("z", 3)]).await.unwrap();
+    assert_eq!(result.stderr, "Execution timed out after 1.50s");
+    let result = run(&mut executor, "[name for name in 'xyz' if name in globals()]").await;
+    assert_eq!((result.success, result.stdout.as_str()), (true, "[]"));
 }
 
 #[tokio::test]

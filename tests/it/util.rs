@@ -6,9 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use isolet::{Cell, Engine, Execution, Limits, Outcome, PyException, Sandbox, Session, Value};
+use isolet::{
+    Cell, Engine, Execution, Isolation, Limits, Outcome, PyException, Sandbox, Session, Value,
+};
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::from_assets(assets_dir()).unwrap());
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+    let engine = Engine::from_assets(assets_dir()).unwrap();
+    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+});
+
+/// Where the tests' sessions run: what the variable says that the command goes by, too.
+pub(crate) fn isolation() -> Isolation {
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
+    match std::env::var("ISOLET_ISOLATION").as_deref() {
+        Ok("process") => Isolation::Process,
+        _ => Isolation::Thread,
+    }
+}
 
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -112,7 +112,7 @@ impl Guest {
 
     fn write_to(&self, file: u32, offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
         match self.files.call(FileRequest::Write { file, offset, bytes })? {
-            FileReply::Count(count) => Ok(count),
+            FileReply::Count(count) => Ok(count as usize),
             other => panic!("{other:?}"),
         }
     }

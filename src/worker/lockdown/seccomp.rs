@@ -1,4 +1,4 @@
-//! The seccomp filter: [`ALLOWED`] as a program for the kernel, applied to all threads.
+//! The seccomp filters: the table of [`CALLS`] as programs for the kernel, applied to all threads.
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
@@ -7,22 +7,20 @@ use seccompiler::{
 
 use super::LockdownError;
 use super::states::States;
-use super::syscalls::{ALLOWED, REFUSED, When};
+use super::syscalls::{CALLS, Call, Then, When};
 use crate::isolation::Layer;
 
-/// Applies the filter to every thread of the process.
+/// Applies the filters to every thread of the process.
 ///
 /// From here on a call that is not in the table, or comes by another architecture's numbers, kills
 /// the process.
 pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
-    let refusal = refuse().map_err(LockdownError::Filter)?;
-    let program = build(SeccompAction::KillProcess).map_err(LockdownError::Filter)?;
-    // The kernel asks every filter and takes the strictest answer.
-    let applied = seccompiler::apply_filter_all_threads(&refusal)
-        .and_then(|()| seccompiler::apply_filter_all_threads(&program));
+    let programs = programs().map_err(LockdownError::Filter)?;
+    let applied = programs.iter().try_for_each(|one| seccompiler::apply_filter_all_threads(one));
     match applied {
         Ok(()) => {
-            let detail = format!("{} system calls, any other kills the process", ALLOWED.len());
+            let run = CALLS.iter().filter(|call| call.then == Then::Run).count();
+            let detail = format!("{run} system calls, nearly any other kills the process");
             states.enforced(Layer::Seccomp, detail);
         }
         Err(error) => {
@@ -32,27 +30,40 @@ pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
     Ok(())
 }
 
-/// Builds the filter, with what becomes of calls that are not in the table.
-fn build(otherwise: SeccompAction) -> Result<BpfProgram, BackendError> {
-    let target = TargetArch::try_from(std::env::consts::ARCH)?;
+/// Builds the filters in the order in which they are to be applied.
+///
+/// A filter knows two answers, so each error is a filter of its own. Of the answers of all filters
+/// the kernel takes the strictest, and to fail is stricter than to run. The filter that kills comes
+/// last, as it does not let another one come.
+pub(super) fn programs() -> Result<Vec<BpfProgram>, BackendError> {
+    let error = |call: &Call| match call.then {
+        Then::Run => None,
+        Then::Fail(error) => Some(error.unsigned_abs()),
+    };
+    let errors: std::collections::BTreeSet<u32> = CALLS.iter().filter_map(error).collect();
+    let refusing = errors.iter().map(|number| {
+        let refused = CALLS.iter().filter(|call| error(call) == Some(*number));
+        program(refused, SeccompAction::Errno(*number), SeccompAction::Allow)
+    });
+    let killing = program(CALLS.iter(), SeccompAction::Allow, SeccompAction::KillProcess);
+    refusing.chain([killing]).collect()
+}
+
+/// Builds the filter that answers these calls one way, and all others another way.
+fn program<'a>(
+    calls: impl Iterator<Item = &'a Call>,
+    answer: SeccompAction,
+    otherwise: SeccompAction,
+) -> Result<BpfProgram, BackendError> {
     let own = u64::from(std::process::id());
-    let rules = ALLOWED
-        .iter()
-        .chain(REFUSED)
-        .map(|allowed| Ok((allowed.number, alternatives(allowed.when, own)?)))
+    let rules = calls
+        .map(|call| Ok((call.number, alternatives(call.when, own)?)))
         .collect::<Result<_, BackendError>>()?;
-    SeccompFilter::new(rules, otherwise, SeccompAction::Allow, target)?.try_into()
-}
-
-/// Builds the filter of calls that fail and do not kill.
-fn refuse() -> Result<BpfProgram, BackendError> {
     let target = TargetArch::try_from(std::env::consts::ARCH)?;
-    let rules = REFUSED.iter().map(|refused| (refused.number, Vec::new())).collect();
-    let answer = SeccompAction::Errno(libc::EACCES.cast_unsigned());
-    SeccompFilter::new(rules, SeccompAction::Allow, answer, target)?.try_into()
+    SeccompFilter::new(rules, otherwise, answer, target)?.try_into()
 }
 
-/// The rules of one call, of which one has to match; none for a call that is always allowed.
+/// The rules of one call, of which one has to match; none for a call that is always in the table.
 fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
     use SeccompCmpOp::{Eq, MaskedEq};

@@ -1,15 +1,15 @@
-//! The system calls that are left after the lockdown, each with the reason why.
+//! The system calls that a worker survives after the lockdown, each with the reason why.
 //!
 //! The calls were found by running the interpreter, V8's compilers and its collector under a tracer;
 //! what is kept although it did not occur is what a signal, a crash, another kernel or another
-//! machine's clock leads to. There is no call in it that names a file, makes a descriptor, a thread
-//! or a process, or reaches another process.
+//! machine's clock leads to. No call that runs names a file, makes a descriptor, a thread or a
+//! process, or changes another process.
 
 use std::ffi::{c_int, c_long};
 
-/// A call that is allowed.
+/// A call that does not kill.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowed {
+pub(super) struct Call {
     /// The number that the kernel knows it by.
     pub(super) number: c_long,
     /// The name, for people.
@@ -18,8 +18,10 @@ pub(super) struct Allowed {
         expect(dead_code, reason = "it is for people, and for tests of the table")
     )]
     pub(super) name: &'static str,
-    /// When it is allowed.
+    /// When it does not kill.
     pub(super) when: When,
+    /// What it does then.
+    pub(super) then: Then,
     /// Why it is needed.
     #[cfg_attr(
         not(test),
@@ -28,7 +30,16 @@ pub(super) struct Allowed {
     pub(super) reason: &'static str,
 }
 
-/// The condition under which a call is allowed. Arguments are counted from 0.
+/// What a call does that does not kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// What it is made for.
+    Run,
+    /// Nothing: it fails with this error.
+    Fail(c_int),
+}
+
+/// The condition under which a call does not kill. Arguments are counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
     /// In any case.
@@ -65,8 +76,14 @@ const ADVICE: &[c_int] = &[
 /// The signals that a crash resets or raises.
 const CRASH_SIGNALS: &[c_int] = &[libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
 
-/// Every call that is allowed; any other kills the process.
-pub(super) const ALLOWED: &[Allowed] = &[
+/// How libraries open the files that tell them about the system.
+const TO_READ: c_int = libc::O_RDONLY | libc::O_CLOEXEC;
+
+/// How they open a directory.
+const TO_LIST: c_int = TO_READ | libc::O_NONBLOCK | libc::O_DIRECTORY;
+
+/// Every call that does not kill the process.
+pub(super) const CALLS: &[Call] = &[
     // The socket to the host, and the event loop.
     call(
         libc::SYS_read,
@@ -125,12 +142,43 @@ pub(super) const ALLOWED: &[Allowed] = &[
         "V8 and malloc give pages back and mark them",
     ),
     call(libc::SYS_brk, "brk", Always, "malloc on the main thread"),
+    // Files, of which there are none.
+    refused(
+        libc::SYS_openat,
+        "openat",
+        IntIs(2, &[TO_READ, TO_LIST]),
+        libc::EACCES,
+        "malloc reads the kernel's overcommit policy when it first shrinks a thread's heap, V8 looks for \
+         the time zone when the guest first asks for a local time",
+    ),
+    refused(
+        libc::SYS_readlinkat,
+        "readlinkat",
+        Always,
+        libc::EACCES,
+        "V8 looks for the name of the time zone",
+    ),
+    #[cfg(target_arch = "x86_64")]
+    refused(
+        libc::SYS_readlink,
+        "readlink",
+        Always,
+        libc::EACCES,
+        "V8 looks for the name of the time zone",
+    ),
+    refused(
+        libc::SYS_newfstatat,
+        "newfstatat",
+        Always,
+        libc::EACCES,
+        "V8 looks for the name of the time zone",
+    ),
     // Threads that are there.
     call(
         libc::SYS_futex,
         "futex",
         IntMasked(1, FUTEX_COMMAND, FUTEX_OPERATIONS),
-        "locks and waits",
+        "locks and waits of threads",
     ),
     call(libc::SYS_sched_yield, "sched_yield", Always, "spin locks yield"),
     call(
@@ -158,7 +206,26 @@ pub(super) const ALLOWED: &[Allowed] = &[
         "V8 names the process in its messages; abort asks for it",
     ),
     call(libc::SYS_gettid, "gettid", Always, "abort asks for the thread"),
-    call(libc::SYS_exit, "exit", Always, "a thread ends"),
+    // A thread that was started before the lockdown may begin to run after it.
+    call(
+        libc::SYS_set_robust_list,
+        "set_robust_list",
+        Always,
+        "the C library announces a new thread's locks",
+    ),
+    call(
+        libc::SYS_rseq,
+        "rseq",
+        IntIs(2, &[0]),
+        "the C library announces a new thread's restartable sequences",
+    ),
+    call(
+        libc::SYS_prctl,
+        "prctl",
+        IntIs(0, &[libc::PR_SET_NAME]),
+        "V8 and std give a new thread its name",
+    ),
+    call(libc::SYS_exit, "exit", Always, "a thread that is done"),
     call(libc::SYS_exit_group, "exit_group", Always, "the process ends"),
     // Time.
     call(
@@ -167,8 +234,8 @@ pub(super) const ALLOWED: &[Allowed] = &[
         Always,
         "processor time, and clocks that the kernel does not share with processes",
     ),
-    call(libc::SYS_clock_nanosleep, "clock_nanosleep", Always, "sleeps"),
-    call(libc::SYS_nanosleep, "nanosleep", Always, "sleeps, by an older C library"),
+    call(libc::SYS_clock_nanosleep, "clock_nanosleep", Always, "the guest sleeps, locks back off"),
+    call(libc::SYS_nanosleep, "nanosleep", Always, "the same, by an older C library"),
     call(
         libc::SYS_gettimeofday,
         "gettimeofday",
@@ -205,21 +272,16 @@ pub(super) const ALLOWED: &[Allowed] = &[
     call(libc::SYS_tgkill, "tgkill", OwnProcess(0), "abort signals the thread it is on"),
 ];
 
-/// Calls that fail with `EACCES` and do not kill: libraries make them of themselves, and live without.
-pub(super) const REFUSED: &[Allowed] = &[
-    call(
-        libc::SYS_openat,
-        "openat",
-        Always,
-        "V8 and libc look for the time zone when the guest first asks for a local time, and libc for \
-         the number of processors",
-    ),
-    call(libc::SYS_readlinkat, "readlinkat", Always, "V8 looks for the name of the time zone"),
-    #[cfg(target_arch = "x86_64")]
-    call(libc::SYS_readlink, "readlink", Always, "V8 looks for the name of the time zone"),
-    call(libc::SYS_newfstatat, "newfstatat", Always, "V8 looks for the name of the time zone"),
-];
+const fn call(number: c_long, name: &'static str, when: When, reason: &'static str) -> Call {
+    Call { number, name, when, then: Then::Run, reason }
+}
 
-const fn call(number: c_long, name: &'static str, when: When, reason: &'static str) -> Allowed {
-    Allowed { number, name, when, reason }
+const fn refused(
+    number: c_long,
+    name: &'static str,
+    when: When,
+    error: c_int,
+    reason: &'static str,
+) -> Call {
+    Call { number, name, when, then: Then::Fail(error), reason }
 }

@@ -1,0 +1,279 @@
+//! What workers attempt.
+
+use std::ffi::{c_int, c_long};
+use std::fs::File;
+use std::io::Read;
+use std::sync::mpsc;
+
+use super::super::{LockdownError, Settings, after_load, before_threads, syscalls::CALLS};
+use super::denied::DENIED;
+use super::{first_part, lock, say, settings, tell, worker};
+
+/// The probes by name.
+const PROBES: &[(&str, fn())] = &[
+    ("report", || {
+        let report = lock();
+        say(serde_json::to_string(&report).unwrap());
+    }),
+    ("descriptors", descriptors),
+    ("interfaces", interfaces),
+    ("loopback", loopback),
+    ("abstract-socket", abstract_socket),
+    ("paths", paths),
+    ("late-thread-paths", late_thread_paths),
+    ("wait", wait),
+    ("wrong-parent", wrong_parent),
+    ("thread", || threads(|| say(raw(libc::SYS_getppid, [0; 6])))),
+    ("late-threads", late_threads),
+    ("no-thread", no_thread),
+    ("abort", || {
+        lock();
+        std::process::abort();
+    }),
+    ("overflow", || {
+        lock();
+        say(overflow(0));
+    }),
+    ("segfault", segfault),
+    ("open-to-read", || {
+        lock();
+        say(kind(File::open("/dev/null")));
+    }),
+    ("memory", memory),
+    ("no-descriptor", no_descriptor),
+    ("foreign-architecture", foreign_architecture),
+];
+
+/// Runs a probe, in the process that starts workers.
+pub(super) fn run(name: &str) {
+    // Inherited by workers, for them to close.
+    let _open = File::open("/proc/self/status").unwrap();
+    if name == "sweep" {
+        return sweep();
+    }
+    if let Some(name) = name.strip_prefix("denied:") {
+        let (_, call) = *DENIED.iter().find(|(denied, _)| *denied == name).unwrap();
+        return tell(worker(move || {
+            let parent = c_long::from(std::os::unix::process::parent_id());
+            lock();
+            say(format!("{} {}", call(parent), std::io::Error::last_os_error()));
+        }));
+    }
+    let (_, probe) = *PROBES.iter().find(|(known, _)| *known == name).unwrap();
+    tell(worker(probe));
+}
+
+/// Has the kernel end a worker that waits for what never comes.
+pub(super) fn end_some_day() {
+    #[expect(unsafe_code, reason = "an alarm is a call of the C library's")]
+    // SAFETY: the call takes a number, and nothing here uses the signal otherwise.
+    unsafe {
+        libc::alarm(120);
+    }
+}
+
+/// Makes a system call by its number.
+pub(super) fn raw(number: c_long, arguments: [c_long; 6]) -> c_long {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    #[expect(unsafe_code, reason = "what is tested is the system call itself")]
+    // SAFETY: the calls of these tests pass numbers, and pointers that are null: the kernel writes to
+    // no memory of this process. Those that would take memory or threads away end it at once.
+    unsafe {
+        libc::syscall(number, first, second, third, fourth, fifth, sixth)
+    }
+}
+
+/// Tries every number that is not in the table, each in a worker of its own.
+fn sweep() {
+    /// Above the largest number of today, with room for those to come.
+    const NUMBERS: c_long = 520;
+    /// What newer kernels pass by any filter, as they make these calls themselves in a process that
+    /// is traced: `uretprobe` and `uprobe`. From elsewhere they do nothing, or end the process.
+    #[cfg(target_arch = "x86_64")]
+    const PASSED: &[c_long] = &[335, 336];
+    #[cfg(not(target_arch = "x86_64"))]
+    const PASSED: &[c_long] = &[];
+    let allowed = |number| CALLS.iter().any(|call| call.number == number);
+    let tried = (0..NUMBERS).filter(|number| !allowed(*number) && !PASSED.contains(number));
+    for number in tried {
+        let status = worker(move || {
+            lock();
+            raw(number, [0; 6]);
+        });
+        if std::os::unix::process::ExitStatusExt::signal(&status) != Some(libc::SIGSYS) {
+            say(format!("{number}: {status}"));
+        }
+    }
+    tell(worker(|| ()));
+}
+
+fn is_open(descriptor: c_int) -> bool {
+    #[expect(unsafe_code, reason = "nothing safe asks about a descriptor by its number")]
+    // SAFETY: the operation takes a number and only looks.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+    flags >= 0
+}
+
+fn descriptors() {
+    assert!((3..100).any(is_open));
+    let _early = first_part();
+    let open: Vec<c_int> = (0..0x1_0000).filter(|descriptor| is_open(*descriptor)).collect();
+    say(format!("{open:?}"));
+}
+
+fn interfaces() {
+    let _early = first_part();
+    let name_of = |index| {
+        let mut name = [0_u8; libc::IF_NAMESIZE];
+        #[expect(unsafe_code, reason = "nothing safe names interfaces")]
+        // SAFETY: the buffer has the size that the call is documented to need.
+        let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };
+        (!found.is_null()).then(|| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+    };
+    let names: Vec<String> = (1..10_000).filter_map(name_of).collect();
+    say(names.join(" "));
+}
+
+/// UDP, of which landlock knows nothing: what denies it is that there is no network.
+fn loopback() {
+    let _early = first_part();
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    say(kind(socket.connect("127.0.0.1:9")));
+}
+
+/// The name is the input's, so that the test can listen on it.
+fn abstract_socket() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+    let mut name = String::new();
+    std::io::stdin().read_to_string(&mut name).unwrap();
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    UnixStream::connect_addr(&address).unwrap();
+    let _early = first_part();
+    say(UnixStream::connect_addr(&address).is_ok());
+}
+
+fn paths() {
+    let _early = first_part();
+    say(try_paths());
+}
+
+fn late_thread_paths() {
+    let _early = first_part();
+    say(std::thread::spawn(try_paths).join().unwrap());
+}
+
+/// Opens what there is on every system; says what worked.
+fn try_paths() -> String {
+    let files =
+        ["/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/dev/null", "/dev/urandom"];
+    let opened = files.into_iter().filter(|path| File::open(path).is_ok());
+    let listed = ["/", ".", "/proc", "/proc/self/fd"].into_iter();
+    let listed = listed.filter(|path| std::fs::read_dir(path).is_ok());
+    let made = ["/new", "new", "/tmp/new"].into_iter();
+    let made = made.filter(|path| std::fs::create_dir(path).is_ok());
+    opened.chain(listed).chain(made).collect::<Vec<_>>().join(" ")
+}
+
+/// Locks down and waits for the end of the input, so that others can look at the process.
+fn wait() {
+    let report = lock();
+    say(std::process::id());
+    say(serde_json::to_string(&report).unwrap());
+    let mut byte = [0];
+    while std::io::stdin().read(&mut byte).unwrap() > 0 {}
+}
+
+fn wrong_parent() {
+    let expected = std::process::id();
+    match before_threads(&Settings { parent: expected, ..settings() }) {
+        Err(LockdownError::Parent { found, .. }) => {
+            assert_eq!(found, std::os::unix::process::parent_id());
+            say("refused");
+        }
+        other => say(format!("{other:?}")),
+    }
+}
+
+/// Starts threads so shortly before the filter that some of them begin after it.
+fn late_threads() {
+    let early = first_part();
+    let start = |_| std::thread::Builder::new().name("late".to_owned()).spawn(|| ()).unwrap();
+    let threads: Vec<_> = (0..16).map(start).collect();
+    after_load(early, &settings()).unwrap();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    say("all ended");
+}
+
+/// Starts a thread between the two parts of the lockdown, which does something after the second.
+fn threads(job: impl FnOnce() + Send + 'static) {
+    let early = first_part();
+    let (locked, wait) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        wait.recv().unwrap();
+        job();
+    });
+    after_load(early, &settings()).unwrap();
+    locked.send(()).unwrap();
+    thread.join().unwrap();
+}
+
+fn no_thread() {
+    lock();
+    say(std::thread::Builder::new().spawn(|| ()).is_ok());
+}
+
+/// Uses the stack up.
+fn overflow(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 512]);
+    if depth == u64::MAX { 0 } else { overflow(depth + 1) + frame[0] }
+}
+
+fn segfault() {
+    lock();
+    #[expect(unsafe_code, reason = "a crash is what is tested")]
+    // SAFETY: there is no safe crash. No page is ever mapped at this address, so nothing is written.
+    unsafe {
+        std::ptr::without_provenance_mut::<u8>(16).write_volatile(1);
+    }
+}
+
+fn memory() {
+    /// More than there is in a worker that runs nothing, less than what is attempted.
+    const DATA: u64 = 256 << 20;
+    after_load(first_part(), &Settings { data_bytes: DATA, ..settings() }).unwrap();
+    let reserve = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    say(format!("{} {}", reserve(64 << 20), reserve(512 << 20)));
+}
+
+/// The limit alone, without the filter that comes after it.
+fn no_descriptor() {
+    let _early = first_part();
+    super::super::limits::set_late(1 << 30, &mut super::super::States::default()).unwrap();
+    let error = std::net::UdpSocket::bind("0.0.0.0:0").unwrap_err();
+    say(error.raw_os_error() == Some(libc::EMFILE));
+}
+
+#[cfg(target_arch = "x86_64")]
+fn foreign_architecture() {
+    lock();
+    let result: c_int;
+    #[expect(unsafe_code, reason = "another architecture's call is an instruction")]
+    // SAFETY: this is `getpid` by i386's numbers. It takes nothing and writes to one register.
+    unsafe {
+        core::arch::asm!("int 0x80", inlateout("eax") 20 => result, out("r8") _, out("r9") _, out("r10") _, out("r11") _);
+    }
+    say(result);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn foreign_architecture() {
+    lock();
+    raw(libc::SYS_getppid, [0; 6]);
+}
+
+fn kind<T>(result: std::io::Result<T>) -> String {
+    result.map_or_else(|error| format!("{:?}", error.kind()), |_| "ok".to_owned())
+}

@@ -1,0 +1,36 @@
+//! The table of allowed system calls, as data.
+
+use std::collections::BTreeSet;
+
+use seccompiler::SeccompAction;
+
+use super::super::seccomp;
+use super::super::syscalls::{CALLS, When};
+
+#[test]
+fn the_table_has_each_call_once_and_a_reason_for_it() {
+    let numbers: BTreeSet<_> = CALLS.iter().map(|call| call.number).collect();
+    let names: BTreeSet<_> = CALLS.iter().map(|call| call.name).collect();
+    assert_eq!((numbers.len(), names.len()), (CALLS.len(), CALLS.len()));
+    for call in CALLS {
+        assert!(call.reason.contains(' '), "{}", call.name);
+    }
+}
+
+#[test]
+fn calls_that_reach_further_than_this_process_depend_on_their_arguments() {
+    for name in ["mmap", "tgkill", "futex", "madvise", "sendto", "rt_sigaction", "prctl", "openat"]
+    {
+        let call = CALLS.iter().find(|call| call.name == name).unwrap();
+        assert!(!matches!(call.when, When::Always), "{name}");
+    }
+}
+
+#[test]
+fn the_filters_are_built_for_this_architecture_and_the_one_that_kills_is_the_last() {
+    let programs = seccomp::programs().unwrap();
+    let [refusing, killing] = &programs[..] else { panic!("{} filters", programs.len()) };
+    assert!(refusing.len() < CALLS.len() && killing.len() > CALLS.len());
+    assert_eq!(killing.last().unwrap().k, u32::from(SeccompAction::KillProcess));
+    assert_eq!(refusing.last().unwrap().k, u32::from(SeccompAction::Allow));
+}
