@@ -119,6 +119,11 @@ fn encode_long(negative: bool, magnitude: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// The depth of what is inside a container at this depth.
+fn deeper(depth: usize) -> Result<usize, DecodeError> {
+    if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(DecodeError::Depth) }
+}
+
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -143,6 +148,7 @@ impl<'a> Reader<'a> {
         usize::try_from(length).map_err(|_| DecodeError::Truncated(self.at))
     }
 
+    /// Reads a value that is inside so many others.
     fn value(&mut self, depth: usize) -> Result<Value, DecodeError> {
         let at = self.at;
         let [tag] = self.array()?;
@@ -150,9 +156,6 @@ impl<'a> Reader<'a> {
     }
 
     fn tagged(&mut self, tag: u8, at: usize, depth: usize) -> Result<Value, DecodeError> {
-        if depth > MAX_DEPTH {
-            return Err(DecodeError::Depth);
-        }
         Ok(match tag {
             b'N' => Value::None,
             b'T' => Value::Bool(true),
@@ -172,14 +175,16 @@ impl<'a> Reader<'a> {
                 Value::Str(text.to_owned())
             }
             b'[' | b'(' | b'<' | b'>' => {
+                let depth = deeper(depth)?;
                 let length = self.length()?;
                 let mut items = Vec::with_capacity(length.min(MAX_RESERVED));
                 for _ in 0..length {
-                    items.push(self.value(depth + 1)?);
+                    items.push(self.value(depth)?);
                 }
                 Value::List(items)
             }
             b'{' => {
+                let depth = deeper(depth)?;
                 let mut items = Vec::new();
                 loop {
                     let at = self.at;
@@ -187,8 +192,8 @@ impl<'a> Reader<'a> {
                     if tag == b'0' {
                         break;
                     }
-                    let key = self.tagged(tag, at, depth + 1)?;
-                    items.push((key, self.value(depth + 1)?));
+                    let key = self.tagged(tag, at, depth)?;
+                    items.push((key, self.value(depth)?));
                 }
                 Value::Dict(items)
             }

@@ -72,3 +72,11 @@ fn code_objects_and_references_are_refused() {
 fn deep_nesting_is_an_error_and_no_stack_overflow() {
     assert_eq!(decode(&b"[\x01\0\0\0".repeat(100_000)), Err(DecodeError::Depth));
 }
+
+#[test]
+fn as_many_levels_are_decoded_as_can_be_converted() {
+    let lists = |levels| [b"[\x01\0\0\0".repeat(levels - 1), b"[\0\0\0\0".to_vec()].concat();
+    let deepest = decode(&lists(MAX_DEPTH)).unwrap();
+    assert_eq!(crate::value::to_value(&deepest).unwrap(), deepest);
+    assert_eq!(decode(&lists(MAX_DEPTH + 1)), Err(DecodeError::Depth));
+}
