@@ -25,6 +25,8 @@ pub(crate) enum DecodeError {
     Tag { tag: u8, at: usize },
     #[error("it is nested deeper than {MAX_DEPTH} levels")]
     Depth,
+    #[error("it holds a dict key at byte {0}, which is no scalar")]
+    Key(usize),
     #[error("it holds text that is not UTF-8 at byte {0}")]
     Utf8(usize),
     #[error("it goes on after its end at byte {0}")]
@@ -193,6 +195,9 @@ impl<'a> Reader<'a> {
                         break;
                     }
                     let key = self.tagged(tag, at, depth)?;
+                    if !key.is_scalar() {
+                        return Err(DecodeError::Key(at));
+                    }
                     items.push((key, self.value(depth)?));
                 }
                 Value::Dict(items)

@@ -80,3 +80,10 @@ fn as_many_levels_are_decoded_as_can_be_converted() {
     assert_eq!(crate::value::to_value(&deepest).unwrap(), deepest);
     assert_eq!(decode(&lists(MAX_DEPTH + 1)), Err(DecodeError::Depth));
 }
+
+#[test]
+fn a_key_that_is_no_scalar_is_refused() {
+    assert_eq!(decode(b"{[\0\0\0\0N0"), Err(DecodeError::Key(1)));
+    assert_eq!(decode(b"{NN{0N0"), Err(DecodeError::Key(3)));
+    assert_eq!(decode(b"{(\0\0\0\0N0"), Err(DecodeError::Key(1)));
+}
