@@ -183,6 +183,7 @@ impl<'a> Reader<'a> {
                 for _ in 0..length {
                     items.push(self.value(depth)?);
                 }
+                items.shrink_to_fit();
                 Value::List(items)
             }
             b'{' => {
@@ -200,6 +201,8 @@ impl<'a> Reader<'a> {
                     }
                     items.push((key, self.value(depth)?));
                 }
+                // Many small dicts would otherwise take several times their share.
+                items.shrink_to_fit();
                 Value::Dict(items)
             }
             _ => return Err(DecodeError::Tag { tag, at }),

@@ -87,3 +87,12 @@ fn a_key_that_is_no_scalar_is_refused() {
     assert_eq!(decode(b"{NN{0N0"), Err(DecodeError::Key(3)));
     assert_eq!(decode(b"{(\0\0\0\0N0"), Err(DecodeError::Key(1)));
 }
+
+#[test]
+fn what_is_decoded_has_no_room_to_spare() {
+    let long = [b"[\xd0\x07\0\0".to_vec(), vec![b'N'; 2000]].concat();
+    let Value::List(items) = decode(&long).unwrap() else { unreachable!() };
+    assert_eq!(items.capacity(), 2000);
+    let Value::Dict(items) = decode(b"{NN0").unwrap() else { unreachable!() };
+    assert_eq!(items.capacity(), 1);
+}
