@@ -13,9 +13,10 @@ use super::Shared;
 use super::admission::Place;
 use super::body::Piece;
 use super::error::{NetError, NetErrorKind};
+use super::head::ResponseHead;
 use super::reply::{Reply, Slot};
 use super::request::Prepared;
-use super::response::{ResponseBody, ResponseHead};
+use super::response::ResponseBody;
 
 /// What the session holds of an exchange.
 pub(super) struct Exchange {

@@ -137,11 +137,16 @@ fn files(zip: &ZipArchive<Cursor<Arc<[u8]>>>) -> Result<Vec<ArchiveFile>, String
         }
         files.push(ArchiveFile { path: path.to_owned(), size, index });
     }
-    check_parents(&files)?;
+    check_parents(files.iter().map(|file| file.path.as_str()))?;
     Ok(files)
 }
 
-fn check_path(path: &str) -> Result<(), String> {
+/// Checks that a path is plain, relative and not too long.
+///
+/// # Errors
+///
+/// Says which rule it breaks.
+pub(crate) fn check_path(path: &str) -> Result<(), String> {
     let names: Vec<&str> = path.split('/').collect();
     let is_odd = |name: &&str| matches!(*name, "" | "." | "..");
     let drive = path.as_bytes().get(1) == Some(&b':');
@@ -170,11 +175,17 @@ fn check_kind(path: &str, is_dir: bool, unix_mode: Option<u32>) -> Result<(), St
 }
 
 /// Checks that no file is also a directory, and that there are not too many directories.
-fn check_parents(files: &[ArchiveFile]) -> Result<(), String> {
-    let paths: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+///
+/// # Errors
+///
+/// Says which rule the paths of the files break.
+pub(crate) fn check_parents<'a>(
+    files: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), String> {
+    let paths: HashSet<&str> = files.clone().collect();
     let mut directories = HashSet::new();
-    for file in files {
-        let parents = file.path.match_indices('/').filter_map(|(at, _)| file.path.get(..at));
+    for path in files {
+        let parents = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         for parent in parents {
             if paths.contains(parent) {
                 return Err(format!("`{parent}` is both a file and a directory"));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 
-use super::archive::{Archive, ArchiveFile};
+use super::archive::{Archive, ArchiveFile, check_parents, check_path};
 use super::error::PackageError;
 use super::inflated::Inflated;
 use super::metadata::Metadata;
@@ -187,7 +187,11 @@ fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
     for file in archive.files() {
         let path = match file.path.split_once('/') {
             Some((top, rest)) if belongs(top, ".data", name) => match rest.split_once('/') {
-                Some(("purelib" | "platlib", path)) => path,
+                Some(("purelib" | "platlib", path)) => {
+                    // What is plain behind these directories need not be so without them.
+                    check_path(path)?;
+                    path
+                }
                 _ => continue,
             },
             _ => file.path.as_str(),
@@ -197,6 +201,7 @@ fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
         }
         files.push(WheelFile { path: path.to_owned(), file: file.clone() });
     }
+    check_parents(files.iter().map(|file| file.path.as_str()))?;
     Ok(files)
 }
 

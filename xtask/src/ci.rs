@@ -6,17 +6,18 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{process, test, tidy, vendored_v8};
+use crate::{fuzz, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first that fails.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 5] = [
-        ("fmt", || cargo(["fmt", "--all", "--check"])),
+    let steps: [(&str, Step); 6] = [
+        ("fmt", fmt),
         ("tidy", || tidy::run().map(|()| ExitCode::SUCCESS)),
         ("clippy", clippy),
         ("test", || test::run(&[])),
+        ("fuzz", || fuzz::run(&[])),
         ("doc", doc),
     ];
     for (name, step) in steps {
@@ -33,6 +34,17 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The fuzz targets are a workspace of their own.
+const FUZZ: [&str; 2] = ["--manifest-path", "fuzz/Cargo.toml"];
+
+fn fmt() -> Result<ExitCode> {
+    let code = cargo(["fmt", "--all", "--check"])?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    cargo(["fmt"].iter().chain(&FUZZ).chain(&["--check"]))
+}
+
 fn clippy() -> Result<ExitCode> {
     vendored_v8::ensure()?;
     let lint = ["--all-targets", "--release", "--", "-D", "warnings"];
@@ -47,7 +59,14 @@ fn clippy() -> Result<ExitCode> {
         return Ok(code);
     }
     let bare = ["clippy", "--package", "isolet", "--lib", "--no-default-features", "--release"];
-    cargo(bare.iter().chain(&["--", "-D", "warnings"]))
+    let code = cargo(bare.iter().chain(&["--", "-D", "warnings"]))?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    let mut targets = process::cargo();
+    targets.arg("clippy").args(FUZZ).args(["--release", "--lib", "--bins", "--target-dir"]);
+    targets.arg(fuzz::target_dir()?).args(["--", "-D", "warnings"]);
+    finish(&mut targets)
 }
 
 fn doc() -> Result<ExitCode> {

@@ -6,6 +6,7 @@
 
 mod assets;
 mod ci;
+mod fuzz;
 mod process;
 mod python;
 mod run;
@@ -26,11 +27,13 @@ Usage: cargo xtask COMMAND
   run -- ARGS...        setup, then `isolet ARGS...`
   test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
                         --release ARGS...`; without ARGS the examples too
+  fuzz [--seconds N] [TARGET...]
+                        each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
   tidy                  check the rules of the house that no compiler knows
-  ci                    everything that has to pass: fmt, tidy, clippy, test, doc
+  ci                    everything that has to pass: fmt, tidy, clippy, test, fuzz, doc
 
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
@@ -57,6 +60,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
         ["test", ..] => test::run(&args[1..]),
+        ["fuzz", ..] => fuzz::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),

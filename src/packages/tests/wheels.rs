@@ -121,6 +121,16 @@ fn the_data_directory_goes_where_an_installer_puts_it() {
 }
 
 #[test]
+fn the_data_directory_hides_no_odd_path() {
+    let both = [("x", b"1".as_slice()), ("a-1.data/purelib/x/y.py", b"2")];
+    let clash = told(&file_name("a", "1"), wheel_bytes("a", "1", "", &both));
+    assert!(clash.contains("`x` is both a file and a directory"), "{clash}");
+    let drive = [("a-1.data/platlib/C:/x.py", b"".as_slice())];
+    let drive = told(&file_name("a", "1"), wheel_bytes("a", "1", "", &drive));
+    assert!(drive.contains("not plain and relative"), "{drive}");
+}
+
+#[test]
 fn a_file_read_again_is_the_same_memory() {
     let wheel = open("a", "1", &[("x.py", b"x")]);
     assert!(Arc::ptr_eq(&wheel.read(1).unwrap(), &wheel.read(1).unwrap()));

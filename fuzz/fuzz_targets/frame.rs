@@ -1,0 +1,5 @@
+//! Frames of the guest's glue: reports, requests, answers.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::frame(data));

@@ -1,0 +1,5 @@
+//! Paths of the guest beneath a mount, and targets of its links.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::guest_path(data));

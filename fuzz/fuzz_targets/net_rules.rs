@@ -1,0 +1,5 @@
+//! Rules for the network, and the decision about a URL.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::net_rules(data));

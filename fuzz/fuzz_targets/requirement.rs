@@ -1,0 +1,5 @@
+//! Requirements, markers, names of wheels, scripts' metadata.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::requirement(data));

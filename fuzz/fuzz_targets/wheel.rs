@@ -1,0 +1,5 @@
+//! Archives and wheels.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::wheel(data));

@@ -1,0 +1,356 @@
+"""Writes the seeds of all targets anew, into `corpus/TARGET/NAME`: `python3 fuzz/seeds.py`."""
+
+import io
+import marshal
+import pathlib
+import struct
+import zipfile
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def plain(value):
+    return marshal.dumps(value, 2)
+
+
+def nested(levels, inner=b"N"):
+    return b"[\x01\0\0\0" * levels + inner
+
+
+VALUE = {
+    "none": plain(None),
+    "scalars": plain([None, True, False, 0, -1, 2.5, "text", b"bytes"]),
+    "int-edges": plain([2**31 - 1, -(2**31), 2**31, 2**63 - 1, -(2**63), 2**63, -(2**63) - 1]),
+    "int-of-many-digits": plain(-(10**300)),
+    "int-with-leading-zeros": b"l\x03\0\0\0\x01\0\0\0\0\0",
+    "int-with-wide-digits": b"l\x02\0\0\0\xff\xff\xff\xff",
+    "float-kinds": plain([0.0, -0.0, float("inf"), float("-inf"), 1e-320]),
+    "float-nan": b"g\x01\0\0\0\0\0\xf8\xff",
+    "text-of-every-width": plain("a\x00é€😀\u0085'\"\\"),
+    "text-interned": b"t\x03\0\0\0abc",
+    "text-not-utf8": b"u\x02\0\0\0\xc3\x28",
+    "dict-of-scalars": plain({"a": 1, 2: "b", None: 1.5, b"k": True, 10**20: None}),
+    "dict-of-one-pair-each": plain([{None: None}] * 12),
+    "dict-with-a-list-as-key": b"{[\x01\0\0\0NN0",
+    "dict-that-does-not-end": b"{NN",
+    "list-of-tuples-and-sets": b"[\x03\0\0\0(\x01\0\0\0N<\x01\0\0\0T>\x01\0\0\0F",
+    "list-of-false-length": b"[\xff\xff\xff\x7f" * 3 + b"N",
+    "nested-127": nested(127),
+    "nested-128-around-nothing": nested(128, b"[\0\0\0\0"),
+    "nested-130": nested(130),
+    "serde-token": plain({"$isolet::BigInt": "123"}),
+    "code-object": b"c",
+}
+
+ERROR = {"type": "ValueError", "message": "no", "args": '["no"]', "traceback": "Traceback ..."}
+GET = {"method": "GET", "url": "https://api.example.com/x", "headers": [], "body": None}
+
+
+def headers(*pairs, **fields):
+    return plain(GET | {"headers": [list(pair) for pair in pairs]} | fields)
+
+
+FRAME = {
+    "report-completed": plain({"status": "completed", "value": [1, {"a": None}], "repr": "[1]"}),
+    "report-empty": plain({}),
+    "report-raised": plain({"status": "raised", "exception": ERROR}),
+    "report-raised-from": plain({"status": "raised", "exception": ERROR | {"cause": ERROR | {"cause": ERROR}}}),
+    "report-raised-by-nothing": plain({"status": "raised"}),
+    "report-exited": plain({"status": "exited", "code": 3, "exception": ERROR}),
+    "report-exited-far": plain({"status": "exited", "code": 2**40}),
+    "report-locals": plain({"locals": [["x", "int", None, "1"], ["s", "str", 3, "'abc'"], ["bad"]], "flag": True}),
+    "report-value-error": plain({"value_error": "a value of type object cannot cross", "repr": "<object>"}),
+    "report-status-twice": b"{" + plain("status") + plain("raised") + plain("status") + plain("completed") + b"0",
+    "request-get": plain(GET),
+    "request-post": headers(("Content-Type", b"text/plain"), ("Content-Length", b"3"), method="POST", body=b"abc"),
+    "request-streamed": headers(("Transfer-Encoding", b"chunked"), method="PUT", body=True),
+    "request-streamed-with-length": headers(("content-length", b"10"), method="PUT", body=True),
+    "request-with-both-lengths": headers(("Content-Length", b"3"), ("Transfer-Encoding", b"chunked"), body=True),
+    "request-with-its-host": headers(("Host", b"api.example.com:443"), ("Connection", b"keep-alive")),
+    "request-with-another-host": headers(("host", b"evil.example"), ("Proxy-Authorization", b"x")),
+    "request-that-splits": headers(("X", b"a\r\nHost: b"), ("bad name", b"")),
+    "request-connect": headers(method="CONNECT"),
+    "answer-value": plain([True, {"result": [1, 2]}]),
+    "answer-error": plain([False, "KeyError", "'x'"]),
+    "answer-key": b"[\x02\0\0\0T{[\0\0\0\0N0",
+    "answer-nonsense": plain([False, 1, 2]),
+}
+
+RULES = {
+    "names": """\
+allow api.example.com:443
+allow *.cdn.example.com
+answer 93.184.216.34 2606:4700::1111
+url https://api.example.com/
+url http://a.b.cdn.example.com:8080/x?y#z
+url https://cdn.example.com/
+connect api.example.com 443""",
+    "names-that-look-alike": """\
+allow api.example.com
+answer 93.184.216.34
+url https://api.example.com.evil.test/
+url https://xapi.example.com/
+url https://api.ex\u0430mple.com/
+url https://api\uff0eexample.com/
+url https://API.Example.COM./""",
+    "names-international": """\
+allow b\u00fccher.example
+allow *.xn--strae-oqa.example
+answer 93.184.216.34
+url https://B\u00dcCHER.example/
+url http://a.stra\u00dfe.example/""",
+    "names-and-private-answers": """\
+allow *.example.com
+allow localhost:8080
+answer 93.184.216.34 10.0.0.1
+url http://x.example.com/
+url http://localhost:8080/""",
+    "addresses": """\
+allow 10.1.0.0/16:8080
+allow [2606:4700::]/32:*
+allow 192.0.2.1
+url http://10.1.2.3:8080/
+url http://[::ffff:10.1.2.3]:8080/
+url http://0xa010203:8080/
+url http://[2606:4700::1]:1234/
+url http://192.0.2.1/""",
+    "addresses-mapped": """\
+allow [::ffff:10.1.0.0]/112
+allow [::ffff:127.0.0.1]
+url http://10.1.2.3/
+url http://[::ffff:7f00:1]/
+connect ::ffff:127.0.0.1 80""",
+    "addresses-tunnelled": """\
+everything
+deny 10.0.0.0/8
+url http://[64:ff9b::a00:1]/
+url http://[2002:a00:1::]/
+url http://[::a00:1]/
+url http://[2001:0:a00:1::f5ff:fffe]/
+url http://[fe80::200:5efe:a00:1]/""",
+    "metadata": """\
+everything
+allow 169.254.0.0/16
+allow [fd00:ec2::254]
+url http://169.254.169.254/latest/
+url http://[::ffff:a9fe:a9fe]/
+url http://2852039166/
+url http://[fd00:ec2::254]/""",
+    "public": """\
+public
+answer 93.184.216.34
+deny *.com
+deny 93.184.216.0/24:8443
+url https://example.org/
+url https://example.com/
+url https://example.org:8443/
+url http://127.0.0.1/""",
+    "strict-ports": """\
+strict
+public
+allow example.org:*
+deny example.net
+answer 1.1.1.1
+url http://example.org:8080/
+url http://example.edu:8080/
+url http://example.net:8080/
+url http://example.org:6000/""",
+    "user-information": """\
+allow api.example.com
+allow evil.test
+answer 93.184.216.34
+url https://user:secret@api.example.com/
+url https://api.example.com@evil.test/
+url https://api.example.com\\@evil.test/
+url https://@api.example.com/""",
+    "odd-urls": """\
+public
+answer 8.8.8.8
+url HTTPS://example.org:0443/
+url http://example.org:65536/
+url http:///example.org/
+url http:example.org
+url http://ex%61mple.org/
+url http://example.org\t/
+url ws://example.org/
+url file:///etc/passwd""",
+    "odd-rules": """\
+allow *
+allow *.com
+allow a.com,b.com
+allow http://a.com
+allow 10.1.2.3/16
+allow 127.1
+allow [::1
+allow ::1
+deny a.com:22
+deny A_b.C-d.e
+deny 2606:4700::/32:443""",
+    "deny-first": """\
+deny 127.0.0.0/8
+deny [::1]
+allow 127.0.0.1:9000
+allow localhost
+url http://127.0.0.1:9000/
+url http://localhost/""",
+    "fixed-answers": """\
+allow api.example.com
+resolve api.example.com 93.184.216.34 ::ffff:1.1.1.1
+resolve localhost 1.1.1.1
+resolve 10.0.0.1 1.1.1.1
+answer 10.0.0.1
+url https://api.example.com/
+url https://API.example.com./""",
+    "injected-headers": """\
+public
+answer 93.184.216.34
+header https://api.example.com Authorization Bearer x
+header https://api.example.com:8443 X-Key y
+header http://user@a.com X z
+header https://api.example.com Host evil
+url https://api.example.com/
+url https://api.example.com:8443/
+url http://api.example.com/""",
+    "many-answers": "public\nanswer " + " ".join(f"8.8.{n}.8" for n in range(33)) + "\nurl http://a.example/",
+    "no-answers": "public\nurl http://a.example/\nconnect a.example 0\nconnect a.example/x 65536",
+}
+RULES = {name: text.encode() for name, text in RULES.items()}
+
+PATH = {
+    "root": b"",
+    "one-name": b"hello.txt",
+    "names": b"dir/inner/deep.txt",
+    "parent": b"dir/../hello.txt",
+    "here": b"./hello.txt",
+    "absolute": b"/etc/passwd",
+    "empty-name": b"dir//deep.txt",
+    "slash-at-end": b"dir/",
+    "nul": b"a\0b",
+    "dots-and-backslashes": b".../..\\outside/%2e%2e/~/a b. ",
+    "not-utf8": b"bad\xc3\xff",
+    "name-of-255-bytes": b"n" * 255,
+    "name-of-256-bytes": b"n" * 256,
+    "depth-64": b"/".join([b"d"] * 64),
+    "depth-65": b"/".join([b"d"] * 65),
+    "path-of-4096-bytes": b"/".join([b"n" * 240] * 17)[:4096],
+    "joined": b"a/b\xffc/d",
+    "joined-too-deep": b"a/b\xffc/d/e",
+    "link-inside": b"a/b/link\xff../x/./y//z",
+    "link-up-and-out": b"a/link\xff../../x",
+    "link-absolute": b"link\xff/etc/passwd",
+    "link-to-here": b"link\xff.",
+}
+
+SCRIPT = """\
+#!/usr/bin/env python3
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "requests<3",
+#   "rich[jupyter]>=13; python_version >= '3.9'",
+# ]
+# ///
+import requests
+"""
+
+REQUIREMENT = {
+    "name": "requests",
+    "name-in-another-spelling": " Ruamel.Yaml__x ",
+    "extras": "httpx [http2, Brotli] ~= 0.28",
+    "versions": "zope__interface>=1,<2,!=1.5,==1.*",
+    "versions-in-parentheses": "a (>1, !=1.5)",
+    "version-odd": "a===1!2.0rc1.post2.dev3+Local.4",
+    "url": "x @ git+https://example.com/x",
+    "option": "--index-url=http://127.0.0.1/",
+    "path": "../x",
+    "two-lines": "requests\n-e .",
+    "dependency": "rich>=13; extra == 'x' and python_version >= '3.9'",
+    "dependency-broken": "rich; python_version >= ",
+    "marker": "(os_name == 'posix' or sys.platform != \"emscripten\") and python_full_version ~= '3.14'",
+    "marker-in": "'linux' not in sys_platform and platform_machine in 'x86_64 wasm32'",
+    "marker-extra": "extra == 'X' or extra != 'y'",
+    "marker-deep": "(" * 32 + "os_name=='a'" + ")" * 32,
+    "wheel": "A_b.c-1.0+local-2build-cp314.cp37-abi3.none-pyemscripten_2026_0_wasm32.any.whl",
+    "wheel-pure": "a-1!2.0.post1-py2.py3-none-any.whl",
+    "script": SCRIPT,
+    "script-of-two-blocks": SCRIPT + "#\n" + SCRIPT,
+    "script-for-another-python": "# /// script\n# requires-python = '<3'\n# ///\n",
+    "metadata": "Metadata-Version: 2.1\nName: a\nVersion: 1\nRequires-Python: >=3.8,<4\n"
+    "Requires-Dist: b[c]>=2; extra == 'x'\r\nRequires-Dist: d\n\nName: body",
+}
+REQUIREMENT = {name: text.encode() for name, text in REQUIREMENT.items()}
+
+METADATA = "a-1.dist-info/METADATA"
+ABOUT = "Name: a\\nVersion: 1\\nRequires-Dist: b; extra == 'x'\\n"
+A_WHEEL = f"""\
+store 100644 1 a.py print(1)
+deflate 100644 40 pkg/__init__.py x = 1\\n
+store 100644 1 {METADATA} {ABOUT}
+"""
+
+
+def recipe(*lines):
+    return ("recipe\n" + A_WHEEL + "\n".join(lines)).encode()
+
+
+def archive(files, method=zipfile.ZIP_DEFLATED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as made:
+        for path, content in files.items():
+            made.writestr(zipfile.ZipInfo(path), content, method)
+    return out.getvalue()
+
+
+def ended(entries, size, start):
+    return b"PK\5\6\0\0\0\0" + struct.pack("<HHIIH", entries, entries, size, start, 0)
+
+
+WHEEL = {
+    "bytes-empty-archive": ended(0, 0, 0),
+    "bytes-end-elsewhere": ended(1, 46, 0),
+    "bytes-wheel": archive({"a.py": "print(1)", METADATA: ABOUT.replace("\\n", "\n")}),
+    "bytes-wheel-stored": archive({"a.py": "", METADATA: "Name: a\nVersion: 1\n"}, zipfile.ZIP_STORED),
+    "recipe-wheel": recipe(),
+    "recipe-modules": recipe("store 100755 1 nat.cpython-314.so x", "store 0 1 lib/x.so.1.2 y", "store 40755 1 dir/"),
+    "recipe-data": recipe("store 0 1 a-1.data/purelib/b.py x", "store 0 1 A-1.data/platlib/c/d y", "store 0 1 a-1.data/scripts/run z"),
+    "recipe-data-over-a-file": recipe("store 0 1 a-1.data/purelib/A.py x"),
+    "recipe-data-odd-rest": recipe("store 0 1 a-1.data/purelib/C:/x y", "store 0 1 a-1.data/platlib/a.py/b y"),
+    "recipe-parent": recipe("store 0 1 ../x y"),
+    "recipe-absolute": recipe("store 0 1 /x y"),
+    "recipe-backslash": recipe("store 0 1 a\\..\\x y"),
+    "recipe-two-of-a-name": recipe("store 0 1 A.PY y"),
+    "recipe-file-and-directory": recipe("store 0 1 a.py/x y"),
+    "recipe-link": recipe("store 120777 1 link target"),
+    "recipe-other-method": recipe("12 0 1 x y"),
+    "recipe-bomb": recipe("deflate 0 4000000 zeros 0", "lie size 900000000"),
+    "recipe-bomb-within-the-ratio": recipe("deflate 0 900000 zeros 0"),
+    "recipe-size-too-small": recipe("deflate 0 9 x abc", "lie size 3", "lie local.size 3"),
+    "recipe-shared-bytes": recipe("store 0 1 x y", "lie start 4294967200"),
+    "recipe-names-differ": recipe("store 0 1 x y", "lie local.name z"),
+    "recipe-two-directories": recipe("end start 4294967295", "end comment PK"),
+    "recipe-without-metadata": b"recipe\nstore 0 1 a.py x\n",
+    "recipe-encrypted": recipe("store 0 1 x y", "lie flags 1"),
+}
+
+TARGETS = {
+    "value": VALUE,
+    "frame": FRAME,
+    "net_rules": RULES,
+    "guest_path": PATH,
+    "requirement": REQUIREMENT,
+    "wheel": WHEEL,
+}
+
+
+def main():
+    for target, seeds in TARGETS.items():
+        directory = CORPUS / target
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in directory.iterdir():
+            old.unlink()
+        for name, content in seeds.items():
+            (directory / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+//! What each target does with an input. A check panics when a property does not hold.
+
+mod frame;
+mod guest_path;
+mod net_rules;
+mod requirement;
+mod value;
+mod wheel;
+
+pub use frame::frame;
+pub use guest_path::guest_path;
+pub use net_rules::net_rules;
+pub use requirement::requirement;
+pub use value::value;
+pub use wheel::wheel;

@@ -1,0 +1,101 @@
+//! Frames of the guest's glue: reports, requests, answers.
+
+use super::value::{encoded, same};
+use crate::execution::PyException;
+use crate::frame::{decode, decode_answer, decode_request, encode_answer};
+use crate::memory::measured;
+use crate::net::{Body, Redirect, Request, check_prepared};
+use crate::value::marshal::MAX_DEPTH;
+use crate::value::{Value, check_bounds};
+use crate::waist::{Report, Status};
+
+/// How many times the length of a frame decoding it may take: its value, and a copy of its texts.
+const PEAK_FACTOR: usize = 100;
+/// What lists of a false length may have reserved when that is noticed.
+const RESERVED: usize = (MAX_DEPTH + 1) * 1024 * 32;
+
+/// Takes bytes for each kind of frame. A report has no more text than the frame and is whole, a
+/// request is what it says and is refused or prepared within the limits, an answer survives being
+/// encoded.
+pub fn frame(data: &[u8]) {
+    let (report, used) = measured(|| decode(data));
+    let peak = PEAK_FACTOR * data.len() + RESERVED;
+    assert!(used.peak <= peak, "{} bytes took {used:?}", data.len());
+    if let Ok(report) = report {
+        let text = text_bytes(&report);
+        assert!(text <= data.len(), "{} bytes became {text} bytes of text", data.len());
+    }
+    if let Ok(request) = decode_request(data) {
+        is_stable(&request);
+        check_prepared(request);
+    }
+    answer(data);
+}
+
+/// The bytes of all texts of a report. Exceptions do not cause each other without an end.
+fn text_bytes(report: &Report) -> usize {
+    let exception = match &report.status {
+        Status::Completed => None,
+        Status::Raised(exception) => Some(exception),
+        Status::Exited(_, exception) => exception.as_ref(),
+    };
+    let causes: Vec<&PyException> =
+        std::iter::successors(exception, |exception| exception.cause.as_deref()).collect();
+    assert!(causes.len() <= MAX_DEPTH, "{} exceptions", causes.len());
+    let of_exceptions = causes.iter().flat_map(|exception| {
+        let args = exception.args_json.as_deref().unwrap_or_default();
+        [&exception.type_name, &exception.message, &exception.traceback]
+            .map(String::len)
+            .into_iter()
+            .chain([args.len()])
+    });
+    let of_variables = report.locals.iter().flat_map(|variable| {
+        [&variable.name, &variable.type_name, &variable.repr].map(String::len)
+    });
+    let others =
+        [&report.repr, &report.value_error].map(|text| text.as_deref().map_or(0, str::len));
+    of_exceptions.chain(of_variables).chain(others).sum()
+}
+
+/// A request that is written down as a frame is read as the same.
+fn is_stable(request: &Request) {
+    assert_eq!(request.redirect, Redirect::Manual);
+    assert!(!request.decode && request.timeout.is_none());
+    let header = |(name, value): &(String, Vec<u8>)| {
+        Value::List(vec![name.as_str().into(), Value::Bytes(value.clone())])
+    };
+    let body = match &request.body {
+        Body::None => Value::None,
+        Body::Bytes(bytes) => Value::Bytes(bytes.clone()),
+        Body::Streamed => Value::Bool(true),
+    };
+    let fields = [
+        ("method", request.method.as_str().into()),
+        ("url", request.url.as_str().into()),
+        ("headers", Value::List(request.headers.iter().map(header).collect())),
+        ("body", body),
+    ];
+    let again = decode_request(&encoded(&Value::dict(fields)));
+    let wanted = format!("{request:?}");
+    assert!(again.as_ref().is_ok_and(|again| format!("{again:?}") == wanted), "{again:?}");
+}
+
+/// An answer that is encoded again is the same answer, or a refusal if it cannot cross.
+fn answer(data: &[u8]) {
+    let max = data.len() as u64;
+    match decode_answer(data) {
+        Ok(value) => {
+            let again = decode_answer(&encode_answer(Ok(value.clone()), max));
+            let is_expected = match (check_bounds(&value, max), &again) {
+                (Ok(()), Ok(again)) => same(again, &value),
+                (Err(_), Err(error)) => error.type_name() == "ValueError",
+                _ => false,
+            };
+            assert!(is_expected, "{value} became {again:?}");
+        }
+        Err(error) => {
+            let again = decode_answer(&encode_answer(Err(error.clone()), max));
+            assert_eq!(again.err(), Some(error));
+        }
+    }
+}

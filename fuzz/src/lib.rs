@@ -1,0 +1,27 @@
+//! The decoders of hostile input, without the engine, and what has to hold of them.
+//!
+//! The modules are isolet's own files. They are compiled here a second time, because they are private
+//! there and because isolet links V8, which these targets have no use for.
+
+#![expect(dead_code, unused_imports, reason = "the modules serve the rest of isolet")]
+
+#[path = "../../src/error.rs"]
+mod error;
+#[path = "../../src/execution.rs"]
+mod execution;
+#[path = "../../src/frame.rs"]
+mod frame;
+mod fs;
+mod memory;
+mod net;
+#[path = "../../src/output.rs"]
+mod output;
+mod packages;
+mod permissions;
+mod tool;
+#[path = "../../src/value/mod.rs"]
+mod value;
+#[path = "../../src/waist.rs"]
+mod waist;
+
+pub mod checks;
