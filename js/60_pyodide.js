@@ -4,7 +4,7 @@
 
 import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
-import "ext:isolet/50_wasm.js";
+import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
@@ -13,6 +13,7 @@ import {
   op_isolet_image_restore,
   op_isolet_image_save,
   op_isolet_interrupted,
+  op_isolet_memory_adopt,
   op_isolet_now,
   op_isolet_python_sources,
   op_isolet_stdlib,
@@ -82,15 +83,23 @@ function settings(makeImage, suspensions, booted) {
       env.JsvError_Check = (value) => value === errorMarker;
       env.emscripten_get_now = () => op_isolet_now();
       env.emscripten_date_now = () => op_isolet_wall_clock();
+      // Updates Emscripten's views of the memory.
+      const { emscripten_notify_memory_growth: grown } = env;
+      env.emscripten_resize_heap = (needed) => {
+        if (!growInterpreter(needed >>> 0, true)) return 0;
+        grown(0);
+        return 1;
+      };
       suspensions.hook(Module, env);
       hookCalls(Module, env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
       booted.memory = memory;
-      if (!makeImage) {
-        const missing = op_isolet_image_length() - memory.buffer.byteLength;
-        if (missing > 0) memory.grow(Math.ceil(missing / 65536));
+      op_isolet_memory_adopt(memory);
+      adoptMemory(memory);
+      if (!makeImage && !growInterpreter(op_isolet_image_length(), false)) {
+        throw new RangeError("there is not enough memory for the interpreter");
       }
       receive(instance, module);
       return {};

@@ -23,6 +23,8 @@ use crate::waist::{Host, HostReply, HostRequest};
 const MAGIC: &[u8; 16] = b"isolet image 001";
 const PAGE: usize = 4096;
 const PREFIX: &str = "image-";
+/// The memory of an interpreter that is booted to make the image: several times what it takes.
+const IMAGE_BYTES: u64 = 1 << 30;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
@@ -124,6 +126,7 @@ impl Image {
             wasm: Arc::clone(wasm),
             host: Arc::new(ImageHost),
             max_value_bytes: 0,
+            max_memory_bytes: IMAGE_BYTES,
         };
         let saved = isolate::capture_memory(parts)?;
         let mut file = MAGIC.to_vec();

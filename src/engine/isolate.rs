@@ -12,8 +12,10 @@ use tokio::sync::mpsc;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::guarded::Guarded;
+use super::heap::Memory;
 use super::image::{Image, SavedMemory};
 use super::loader::{self, NoModules};
+use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
@@ -53,10 +55,11 @@ pub(crate) struct State {
     pub(crate) booted: bool,
     pub(crate) entry_points: Option<EntryPoints>,
     pub(crate) frame: Option<Vec<u8>>,
-    pub(crate) reply: Option<(Result<Report, String>, u64)>,
+    pub(crate) reply: Option<Result<Report, String>>,
     pub(crate) exited: Option<i32>,
     pub(crate) calls: PendingCalls,
     pub(crate) max_value_bytes: u64,
+    pub(crate) memory: WasmMemory,
 }
 
 /// What an isolate is made of.
@@ -65,6 +68,7 @@ pub(crate) struct Parts {
     pub(crate) wasm: SharedWasm,
     pub(crate) host: HostHandle,
     pub(crate) max_value_bytes: u64,
+    pub(crate) max_memory_bytes: u64,
 }
 
 /// Starts an isolate that restores `image` and then takes commands.
@@ -153,6 +157,7 @@ impl Isolate {
     ) -> Result<Self, String> {
         let make_image = image.is_none();
         let asm = Arc::clone(parts.assets.asm_mjs());
+        let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
             host: Arc::new(Guarded(parts.host)),
             control: Arc::clone(&control),
@@ -167,15 +172,18 @@ impl Isolate {
             exited: None,
             calls: PendingCalls::default(),
             max_value_bytes: parts.max_value_bytes,
+            memory: WasmMemory::new(Arc::clone(&memory.budget)),
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![extension(state)],
             module_loader: Some(Rc::new(NoModules)),
+            create_params: Some(memory.create_params()),
             ..Default::default()
         })
         .map_err(|error| error.to_string())?;
         loader::refuse_imports(runtime.v8_isolate());
         refuse_compilation(runtime.v8_isolate());
+        memory.enforce(&mut runtime, Arc::clone(&control));
         control.attach(runtime.v8_isolate().thread_safe_handle());
         let entry_points = runtime
             .op_state()
@@ -231,17 +239,31 @@ impl Isolate {
         self.state(|state| state.reply = None);
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length], inbox, replies).await {
-            Called::Stopped => Reply::Terminated,
+            Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(first_line(&error)),
             Called::Returned => match self.state(|state| (state.reply.take(), state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (Some((Ok(report), memory_bytes)), None) => Reply::Done { report, memory_bytes },
-                (Some((Err(reason), _)), None) => {
+                (Some(Ok(report)), None) => Reply::Done { report, memory_bytes: self.peak() },
+                (Some(Err(reason)), None) => {
                     Reply::Failed(format!("its report cannot be read: {reason}"))
                 }
                 (None, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
+    }
+
+    /// The reply of an isolate that was stopped.
+    fn stopped(&mut self) -> Reply {
+        let Some((limit, observed)) = self.control.exhausted() else {
+            return Reply::Terminated;
+        };
+        let heap = self.runtime.v8_isolate().get_heap_statistics().total_heap_size() as u64;
+        Reply::OutOfMemory { limit, observed: observed.max(heap) }
+    }
+
+    /// The most memory that the session has had.
+    fn peak(&self) -> u64 {
+        self.state(|state| state.memory.budget().peak())
     }
 
     /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.
@@ -285,7 +307,7 @@ impl Isolate {
             state.frame = None;
             std::mem::replace(&mut state.reply, outer)
         });
-        report.map_or_else(|| Err("there is none".to_owned()), |(report, _)| report)
+        report.unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
     /// Calls an async function of ours and serves the event loop until it is done or the isolate is

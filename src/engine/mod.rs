@@ -4,10 +4,13 @@
 //! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
 //! from the same memory image ([`image`]).
 
+mod allocator;
+mod budget;
 mod builtin_ops;
 mod control;
 mod extension;
 mod guarded;
+mod heap;
 mod image;
 mod isolate;
 mod loader;
@@ -98,9 +101,20 @@ impl Engine {
     }
 
     /// Starts an isolate on a thread of its own.
-    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_value_bytes: u64) -> Result<Link, Error> {
+    pub(crate) fn spawn(
+        &self,
+        host: Arc<dyn Host>,
+        max_value_bytes: u64,
+        max_memory_bytes: u64,
+    ) -> Result<Link, Error> {
         let Inner { assets, wasm, image, .. } = &*self.0;
-        let parts = Parts { assets: assets.clone(), wasm: Arc::clone(wasm), host, max_value_bytes };
+        let parts = Parts {
+            assets: assets.clone(),
+            wasm: Arc::clone(wasm),
+            host,
+            max_value_bytes,
+            max_memory_bytes,
+        };
         isolate::spawn(parts, image.clone())
     }
 }

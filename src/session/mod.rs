@@ -47,7 +47,8 @@ impl Session {
         let limits = sandbox.limits().clone();
         let (events, calls) = mpsc::unbounded_channel();
         let host = Arc::new(SessionHost::new(&sandbox, id, events));
-        let link = sandbox.engine().spawn(Arc::clone(&host) as _, limits.value_bytes())?;
+        let (value_bytes, memory_bytes) = (limits.value_bytes(), limits.memory_bytes());
+        let link = sandbox.engine().spawn(Arc::clone(&host) as _, value_bytes, memory_bytes)?;
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, limits));
         let session = Self { shared, sandbox };

@@ -229,6 +229,10 @@ impl Shared {
             Some(Reply::Failed(reason)) => {
                 (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)
             }
+            Some(Reply::OutOfMemory { limit, observed }) => {
+                let termination = Termination::Memory { limit, observed };
+                (SessionState::Terminated, Ending::Terminated(termination), 0)
+            }
             Some(Reply::Terminated | Reply::Peeked(..)) | None => {
                 let reason = "its thread ended during the run".to_owned();
                 (SessionState::Died, Ending::Terminated(Termination::Died { reason }), 0)

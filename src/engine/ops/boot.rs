@@ -92,7 +92,8 @@ pub(crate) fn op_isolet_image_save(
     Ok(())
 }
 
-fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
+/// The state, while the isolate boots.
+pub(super) fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
     let state = state.borrow_mut::<State>();
     if state.booted { Err(OpError::Phase("what serves the boot")) } else { Ok(state) }
 }

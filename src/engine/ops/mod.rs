@@ -3,6 +3,7 @@
 pub(crate) mod boot;
 pub(crate) mod entropy;
 pub(crate) mod file;
+pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod run;
 pub(crate) mod stdio;

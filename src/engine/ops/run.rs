@@ -21,13 +21,9 @@ pub(crate) fn op_isolet_frame_take(
     Ok(())
 }
 
-/// Takes the guest's report on the command, and the size of its memory.
+/// Takes the guest's report on the command.
 #[op2(fast)]
-pub(crate) fn op_isolet_reply(
-    state: &mut OpState,
-    #[buffer] report: &[u8],
-    #[number] memory_bytes: u64,
-) {
+pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8]) {
     let state = state.borrow_mut::<State>();
     let limit = frame::max_report_bytes(state.max_value_bytes);
     let report = if report.len() as u64 > limit {
@@ -35,7 +31,7 @@ pub(crate) fn op_isolet_reply(
     } else {
         frame::decode(report)
     };
-    state.reply = Some((report, memory_bytes));
+    state.reply = Some(report);
 }
 
 /// Takes the status that the guest ended its interpreter with.
