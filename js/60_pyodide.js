@@ -4,6 +4,8 @@
 
 import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
+import { hookSpace } from "ext:isolet/35_space.js";
+import "ext:isolet/45_buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
@@ -17,6 +19,7 @@ import {
   op_isolet_now,
   op_isolet_python_sources,
   op_isolet_stdlib,
+  op_isolet_stdlib_length,
   op_isolet_wall_clock,
   op_isolet_wasm_module,
 } from "ext:core/ops";
@@ -48,7 +51,9 @@ function prepareFileSystem(Module) {
   Module.API.sitePackages = SITE_PACKAGES;
   FS.mkdirTree(SITE_PACKAGES);
   FS.mkdirTree("/lib/python3.14/lib-dynload");
-  FS.writeFile(STDLIB, op_isolet_stdlib(), { canOwn: true });
+  const stdlib = new Uint8Array(op_isolet_stdlib_length());
+  op_isolet_stdlib(stdlib);
+  FS.writeFile(STDLIB, stdlib, { canOwn: true });
   FS.mkdirTree(HOME);
   FS.chdir(HOME);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
@@ -90,6 +95,7 @@ function settings(makeImage, suspensions, booted) {
         grown(0);
         return 1;
       };
+      hookSpace(env);
       suspensions.hook(Module, env);
       hookCalls(Module, env);
       const module = op_isolet_wasm_module();

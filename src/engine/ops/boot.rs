@@ -2,7 +2,7 @@
 
 use deno_core::{OpState, op2, v8};
 
-use super::OpError;
+use super::{OpError, fill};
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::SavedMemory;
 use crate::engine::isolate::{EntryPoints, State};
@@ -39,10 +39,18 @@ pub(crate) fn op_isolet_wasm_module<'s>(
     Ok(module)
 }
 
-#[op2]
-#[buffer]
-pub(crate) fn op_isolet_stdlib(state: &mut OpState) -> Result<Vec<u8>, OpError> {
-    Ok(booting(state)?.assets.stdlib_zip().to_vec())
+#[op2(fast)]
+#[number]
+pub(crate) fn op_isolet_stdlib_length(state: &mut OpState) -> Result<u64, OpError> {
+    Ok(booting(state)?.assets.stdlib_zip().len() as u64)
+}
+
+#[op2(fast)]
+pub(crate) fn op_isolet_stdlib(
+    state: &mut OpState,
+    #[buffer] target: &mut [u8],
+) -> Result<(), OpError> {
+    fill(target, booting(state)?.assets.stdlib_zip())
 }
 
 /// Our Python modules: names and sources.

@@ -12,6 +12,15 @@ pub(crate) mod time;
 pub(crate) mod tool;
 pub(crate) mod wasm;
 
+/// Fills a buffer that JavaScript has made, so that it counts as the session's memory.
+fn fill(target: &mut [u8], bytes: &[u8]) -> Result<(), OpError> {
+    if target.len() != bytes.len() {
+        return Err(OpError::Size { got: target.len(), needed: bytes.len() });
+    }
+    target.copy_from_slice(bytes);
+    Ok(())
+}
+
 /// Why an op failed; a JavaScript exception in the guest.
 #[derive(Debug, thiserror::Error, deno_error::JsError)]
 pub(crate) enum OpError {

@@ -2,7 +2,7 @@
 
 use deno_core::{OpState, op2};
 
-use super::OpError;
+use super::{OpError, fill};
 use crate::engine::isolate::State;
 use crate::frame;
 
@@ -14,11 +14,7 @@ pub(crate) fn op_isolet_frame_take(
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
     let frame = state.frame.take().ok_or(OpError::Phase("a command frame"))?;
-    if target.len() != frame.len() {
-        return Err(OpError::Size { got: target.len(), needed: frame.len() });
-    }
-    target.copy_from_slice(&frame);
-    Ok(())
+    fill(target, &frame)
 }
 
 /// Takes the guest's report on the command.
