@@ -255,7 +255,7 @@ def execute(source, name, namespace):
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt)
     finally:
-        reserve.clear()
+        use_reserve()
         value = namespace.pop(VALUE, None)
     return has_value, value
 
@@ -267,6 +267,14 @@ def keep_reserve():
             reserve.append(bytes(SPARE_PIECE))
     except MemoryError:
         pass
+
+
+def use_reserve():
+    """Gives the reserve up if there is little memory besides."""
+    try:
+        bytes(SPARE_PIECE)
+    except MemoryError:
+        reserve.clear()
 
 
 def remember_source(code, source, name):
