@@ -11,6 +11,7 @@ import {
   op_isolet_timer,
   op_isolet_utf8_encode,
   op_isolet_utf8_encode_into,
+  op_isolet_utf8_length,
 } from "ext:core/ops";
 
 const {
@@ -93,12 +94,19 @@ define("crypto", {
 
 // Text. Emscripten decodes wide strings from UTF-16, Pyodide narrow ones from Latin-1.
 
+/** A string's UTF-8. */
+export function encode(text) {
+  const bytes = new Uint8Array(op_isolet_utf8_length(text));
+  op_isolet_utf8_encode(text, bytes);
+  return bytes;
+}
+
 class TextEncoder {
   get encoding() {
     return "utf-8";
   }
   encode(text = "") {
-    return op_isolet_utf8_encode(`${text}`);
+    return encode(`${text}`);
   }
   encodeInto(text, target) {
     const packed = op_isolet_utf8_encode_into(`${text}`, target);

@@ -1,7 +1,7 @@
 // `fetch` and what belongs to it, for guest JavaScript and Pyodide's own HTTP clients. The host makes
 // the requests, and decides which; it also follows redirects and decodes bodies.
 
-import { define } from "ext:isolet/10_globals.js";
+import { define, encode } from "ext:isolet/10_globals.js";
 import {
   op_isolet_fetch,
   op_isolet_net_chunk,
@@ -9,7 +9,6 @@ import {
   op_isolet_net_head,
   op_isolet_net_read,
   op_isolet_tool_wait,
-  op_isolet_utf8_encode,
 } from "ext:core/ops";
 
 const CHUNK = 256 * 1024; // bytes of a body that are read at a time
@@ -80,7 +79,7 @@ function bodyOf(body) {
     const bytes = new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
     return { bytes: bytes.slice(), type: null };
   }
-  return { bytes: op_isolet_utf8_encode(`${body}`), type: TEXT };
+  return { bytes: encode(`${body}`), type: TEXT };
 }
 
 class Request {
@@ -121,7 +120,8 @@ class Source {
     await op_isolet_tool_wait(call);
     const answer = op_isolet_net_chunk(call);
     if (answer[0] !== null) throw failure(answer[0]);
-    if (answer[1].length > 0) return answer[1];
+    // A copy counts as the session's memory; the bytes of the host's own are soon garbage.
+    if (answer[1].length > 0) return new Uint8Array(answer[1]);
     this.cancel();
     return null;
   }

@@ -4,7 +4,9 @@
 
 import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
-import "ext:isolet/50_wasm.js";
+import { hookSpace } from "ext:isolet/35_space.js";
+import "ext:isolet/45_buffers.js";
+import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
@@ -13,9 +15,11 @@ import {
   op_isolet_image_restore,
   op_isolet_image_save,
   op_isolet_interrupted,
+  op_isolet_memory_adopt,
   op_isolet_now,
   op_isolet_python_sources,
   op_isolet_stdlib,
+  op_isolet_stdlib_length,
   op_isolet_wall_clock,
   op_isolet_wasm_module,
 } from "ext:core/ops";
@@ -47,7 +51,9 @@ function prepareFileSystem(Module) {
   Module.API.sitePackages = SITE_PACKAGES;
   FS.mkdirTree(SITE_PACKAGES);
   FS.mkdirTree("/lib/python3.14/lib-dynload");
-  FS.writeFile(STDLIB, op_isolet_stdlib(), { canOwn: true });
+  const stdlib = new Uint8Array(op_isolet_stdlib_length());
+  op_isolet_stdlib(stdlib);
+  FS.writeFile(STDLIB, stdlib, { canOwn: true });
   FS.mkdirTree(HOME);
   FS.chdir(HOME);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
@@ -82,15 +88,24 @@ function settings(makeImage, suspensions, booted) {
       env.JsvError_Check = (value) => value === errorMarker;
       env.emscripten_get_now = () => op_isolet_now();
       env.emscripten_date_now = () => op_isolet_wall_clock();
+      // Updates Emscripten's views of the memory.
+      const { emscripten_notify_memory_growth: grown } = env;
+      env.emscripten_resize_heap = (needed) => {
+        if (!growInterpreter(needed >>> 0, true)) return 0;
+        grown(0);
+        return 1;
+      };
+      hookSpace(env);
       suspensions.hook(Module, env);
       hookCalls(Module, env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
       booted.memory = memory;
-      if (!makeImage) {
-        const missing = op_isolet_image_length() - memory.buffer.byteLength;
-        if (missing > 0) memory.grow(Math.ceil(missing / 65536));
+      op_isolet_memory_adopt(memory);
+      adoptMemory(memory);
+      if (!makeImage && !growInterpreter(op_isolet_image_length(), false)) {
+        throw new RangeError("there is not enough memory for the interpreter");
       }
       receive(instance, module);
       return {};

@@ -32,12 +32,10 @@ core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
 });
 
 const {
-  ArrayBufferPrototypeGetByteLength,
   ObjectFreeze,
   Promise,
   PromisePrototypeThen,
   ReflectApply,
-  TypedArrayPrototypeGetBuffer,
 } = primordials;
 
 let session = null;
@@ -68,11 +66,7 @@ function bridge(memory, suspensions) {
     /** Copies the pending command frame to `address`. */
     take: (address, length) => op_isolet_frame_take(at(address, length)),
     /** Hands `length` bytes at `address` to the host as the reply. */
-    give(address, length) {
-      const report = at(address, length);
-      const buffer = TypedArrayPrototypeGetBuffer(report);
-      op_isolet_reply(report, ArrayBufferPrototypeGetByteLength(buffer));
-    },
+    give: (address, length) => op_isolet_reply(at(address, length)),
     /**
      * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns the
      * number of the call.

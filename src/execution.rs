@@ -62,6 +62,15 @@ pub enum Termination {
         /// How many it had.
         observed: u64,
     },
+    /// Its JavaScript outgrew the part of [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes)
+    /// that V8's heap has. The session is closed.
+    Memory {
+        /// The limit of that heap, in bytes.
+        limit: u64,
+        /// The size of the heap when the guest was stopped, in bytes. It is the limit if the guest was
+        /// stopped before the heap could grow.
+        observed: u64,
+    },
     /// It was interrupted, see [`Session::interrupt_handle`](crate::Session::interrupt_handle). The
     /// session lives on.
     Interrupted,
@@ -105,6 +114,11 @@ impl fmt::Display for Termination {
             Self::Limit { kind, limit, observed } => {
                 write!(f, "the run was terminated at {observed} {kind}, the limit is {limit}")
             }
+            Self::Memory { limit, observed } => write!(
+                f,
+                "the run was terminated with {observed} bytes of JavaScript's heap in use, the limit is \
+                 {limit} bytes; the session is closed"
+            ),
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Died { reason } => write!(f, "the interpreter died: {reason}"),
         }
@@ -158,8 +172,9 @@ pub struct Variable {
 pub struct Usage {
     /// Wall-clock time from the call to the verdict.
     pub wall_time: Duration,
-    /// The interpreter's memory at the end of the run, in bytes; it never shrinks. Zero if the run
-    /// was terminated before it could be read.
+    /// The most memory that the session has had so far, in bytes, as
+    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run ended
+    /// the session.
     pub peak_memory_bytes: u64,
     /// Bytes written to standard output, kept or not.
     pub stdout_bytes: u64,

@@ -27,6 +27,7 @@ pub struct Limits {
     tool_calls: u64,
     refusals: u64,
     source_bytes: u64,
+    memory_bytes: u64,
 }
 
 impl Limits {
@@ -51,6 +52,11 @@ impl Limits {
     /// Timers of a session that may be pending, `time.sleep` and `asyncio.sleep` included; a further one
     /// raises an exception in the guest.
     pub const PENDING_TIMERS: u32 = 100_000;
+    /// Default of [`max_memory_bytes`](Self::max_memory_bytes): 1 GiB.
+    pub const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
+    /// Least of [`max_memory_bytes`](Self::max_memory_bytes): 64 MiB, what an interpreter needs to start
+    /// and to run small programs.
+    pub const MIN_MEMORY_BYTES: u64 = 64 << 20;
     /// Calls of host functions that may wait for others of the run to end; a further one raises
     /// `RuntimeError` in the guest.
     pub const WAITING_TOOL_CALLS: usize = 10_000;
@@ -170,6 +176,26 @@ impl Limits {
         self
     }
 
+    /// Sets how much memory a session may have.
+    ///
+    /// What counts is the interpreter's memory with all of Python's objects, which never shrinks, files
+    /// that the guest keeps there, and the buffers and WebAssembly memories of JavaScript. Past it
+    /// Python raises `MemoryError`, JavaScript `RangeError`, a write to a file `OSError`, and the
+    /// session lives on.
+    ///
+    /// JavaScript's own objects are in a heap of V8's besides, of a quarter of this, but at least
+    /// 64 MiB and at most 512 MiB. A guest that fills it is terminated with
+    /// [`Termination::Memory`](crate::Termination::Memory), and the session is closed.
+    ///
+    /// The interpreter has no more than 4 GiB, however large this is. By default it is 1 GiB.
+    /// [`SandboxBuilder::build`](crate::SandboxBuilder::build) refuses less than
+    /// [`MIN_MEMORY_BYTES`](Self::MIN_MEMORY_BYTES).
+    #[must_use]
+    pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
     /// Returns the wall-clock budget of one run.
     #[must_use]
     pub fn run_time(&self) -> Duration {
@@ -224,6 +250,12 @@ impl Limits {
         self.source_bytes
     }
 
+    /// Returns how much memory a session may have.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// The longest budget the watchdog's clock can add to now without overflow: a century.
     const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
 
@@ -252,6 +284,16 @@ impl Limits {
                 ));
             }
         }
+        if self.memory_bytes < Self::MIN_MEMORY_BYTES {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the memory limit is {} bytes, it must be at least {} bytes",
+                    self.memory_bytes,
+                    Self::MIN_MEMORY_BYTES
+                ),
+            ));
+        }
         Ok(())
     }
 }
@@ -268,6 +310,7 @@ impl Default for Limits {
             tool_calls: Self::DEFAULT_TOOL_CALLS,
             refusals: Self::DEFAULT_REFUSALS,
             source_bytes: Self::DEFAULT_SOURCE_BYTES,
+            memory_bytes: Self::DEFAULT_MEMORY_BYTES,
         }
     }
 }

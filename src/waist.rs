@@ -121,13 +121,20 @@ pub(crate) enum Reply {
     Booted,
     /// The guest carried the command out; its account of it went to the host before.
     Done {
-        /// The size of its memory.
+        /// The most memory that the session has had, by the engine's count.
         memory_bytes: u64,
     },
     /// The guest carried out the peek of this number.
     Peeked(u64),
     /// The isolate was terminated; it takes no more commands.
     Terminated,
+    /// The isolate was stopped because it outgrew its memory; it takes no more commands.
+    OutOfMemory {
+        /// The limit, in bytes.
+        limit: u64,
+        /// What there was when it was stopped, or more than the limit.
+        observed: u64,
+    },
     /// The guest ended its interpreter with this status, as `os._exit` does; the isolate takes no
     /// more commands.
     Exited(i32),

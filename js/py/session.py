@@ -31,6 +31,8 @@ BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object s
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
+SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
+SPARE_PIECES = 4
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
 
 BRIDGE = (
@@ -43,6 +45,8 @@ PRISTINE = {"mode": "w"}  # the attributes of a stream that nobody has changed
 OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
 
 bridge = None
+reserve = []  # memory that guest code cannot fill, so that what became of it can be told
+no_memory = b""  # what is told when even that is not enough
 spare = {}  # copies of the output's file descriptors
 streams = {}  # the output as the guest gets it
 future_flags = 0
@@ -60,13 +64,15 @@ def prepare():
 
 def attach(host_bridge):
     """Connects a restored interpreter to its host."""
-    global bridge
+    global bridge, no_memory
     # Looked up once: each look into a JavaScript object costs more than the calls do.
     bridge = types.SimpleNamespace(**{name: getattr(host_bridge, name) for name in BRIDGE})
     waits.attach(bridge)
     tools.attach(bridge)
     exchange.attach(bridge)
     packages.attach(bridge)
+    exception = {"type": "MemoryError", "message": "", "traceback": "MemoryError\n"}
+    no_memory = dump({"status": "raised", "exception": exception}, None)
 
 
 def handle(length):
@@ -94,8 +100,12 @@ def carry_out(length, release):
         data = dump(reply, command.get("max_value"))
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
-        reply = {"status": "raised", "exception": describe_exception(error)}
-        data = dump(reply, None)
+        reserve.clear()
+        try:
+            reply = {"status": "raised", "exception": describe_exception(error)}
+            data = dump(reply, None)
+        except MemoryError:
+            data = no_memory
     bridge.give(id(data) + BYTES_HEADER, len(data))
 
 
@@ -241,13 +251,32 @@ def execute(source, name, namespace):
     future_flags |= code.co_flags & FUTURE_FLAGS
     remember_source(code, source, name)
     try:
+        keep_reserve()
         bridge.release()  # from here on an interrupt is the guest's
         result = eval(code, namespace)
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt)
     finally:
+        use_reserve()
         value = namespace.pop(VALUE, None)
     return has_value, value
+
+
+def keep_reserve():
+    """Takes the reserve, or what there is of it."""
+    try:
+        while len(reserve) < SPARE_PIECES:
+            reserve.append(bytes(SPARE_PIECE))
+    except MemoryError:
+        pass
+
+
+def use_reserve():
+    """Gives the reserve up if there is little memory besides."""
+    try:
+        bytes(SPARE_PIECE)
+    except MemoryError:
+        reserve.clear()
 
 
 def remember_source(code, source, name):

@@ -74,6 +74,9 @@ struct PolicyArgs {
     /// Bytes kept of each output stream, head and tail, such as 64KiB; past it the middle is dropped
     #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
     max_output: u64,
+    /// Memory of a session, such as 256MiB: past it Python raises MemoryError
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    memory: u64,
     #[command(flatten)]
     isolation: isolation::IsolationArgs,
     #[command(flatten)]
@@ -86,7 +89,8 @@ impl PolicyArgs {
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(self.max_output)
-            .max_stderr_bytes(self.max_output);
+            .max_stderr_bytes(self.max_output)
+            .max_memory_bytes(self.memory);
         let builder = Sandbox::builder(&engine).limits(limits);
         Ok(self.permissions.grant(builder)?.build()?)
     }

@@ -118,6 +118,7 @@ impl<'a> Diagnostics<'a> {
                 Termination::Deadline { limit, .. } => {
                     ("TIMEOUT", termination.to_string(), Some(limit.as_secs_f64()))
                 }
+                Termination::Memory { .. } => ("MEMORY", termination.to_string(), None),
                 Termination::Died { .. } => ("WORKER_DIED", termination.to_string(), None),
                 _ => ("INTERRUPTED", termination.to_string(), None),
             },

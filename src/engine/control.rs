@@ -19,6 +19,8 @@ pub(crate) struct IsolateControl {
     /// An interrupt was asked for in this run.
     asked: AtomicBool,
     woken: Notify,
+    /// The limit of V8's heap and what was observed, once the guest has exceeded it.
+    exhausted: OnceLock<(u64, u64)>,
 }
 
 impl IsolateControl {
@@ -41,6 +43,18 @@ impl IsolateControl {
 
     pub(crate) fn has_interrupt(&self) -> bool {
         self.pending.load(Ordering::Acquire)
+    }
+
+    /// Stops the isolate because its heap has outgrown `limit`.
+    pub(crate) fn exhaust(&self, limit: u64, observed: u64) {
+        // The first time counts; while the guest is ended the heap may grow further.
+        let _ = self.exhausted.set((limit, observed));
+        self.terminate();
+    }
+
+    /// The limit of the heap and what was observed, if the guest has exceeded it.
+    pub(crate) fn exhausted(&self) -> Option<(u64, u64)> {
+        self.exhausted.get().copied()
     }
 
     /// Waits for an interrupt or a termination.

@@ -19,17 +19,23 @@ deno_core::extension!(
         ops::time::op_isolet_tick,
         ops::time::op_isolet_timer,
         ops::entropy::op_isolet_entropy,
+        ops::text::op_isolet_utf8_length,
         ops::text::op_isolet_utf8_encode,
         ops::text::op_isolet_utf8_encode_into,
         ops::text::op_isolet_decode,
         ops::boot::op_isolet_entry_points,
         ops::boot::op_isolet_wasm_module,
+        ops::boot::op_isolet_stdlib_length,
         ops::boot::op_isolet_stdlib,
         ops::boot::op_isolet_python_sources,
         ops::boot::op_isolet_image_length,
         ops::boot::op_isolet_image_config,
         ops::boot::op_isolet_image_restore,
         ops::boot::op_isolet_image_save,
+        ops::memory::op_isolet_memory_adopt,
+        ops::memory::op_isolet_memory_grow,
+        ops::memory::op_isolet_memory_make,
+        ops::memory::op_isolet_memory_take,
         ops::run::op_isolet_frame_take,
         ops::run::op_isolet_reply,
         ops::run::op_isolet_exited,
@@ -91,7 +97,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 10] = [
+static MODULES: [ExtensionFileSource; 12] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
@@ -101,7 +107,12 @@ static MODULES: [ExtensionFileSource; 10] = [
         "ext:isolet/30_mounts.js",
         ascii_str_include!("../../js/30_mounts.js"),
     ),
+    ExtensionFileSource::new("ext:isolet/35_space.js", ascii_str_include!("../../js/35_space.js")),
     ExtensionFileSource::new("ext:isolet/40_fetch.js", ascii_str_include!("../../js/40_fetch.js")),
+    ExtensionFileSource::new(
+        "ext:isolet/45_buffers.js",
+        ascii_str_include!("../../js/45_buffers.js"),
+    ),
     ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
     ExtensionFileSource::new("ext:isolet/55_calls.js", ascii_str_include!("../../js/55_calls.js")),
     ExtensionFileSource::new(

@@ -28,6 +28,8 @@ const MAGIC: &[u8; 16] = b"isolet image 001";
 const HEADER: usize = MAGIC.len() + 64;
 const PAGE: usize = 4096;
 const PREFIX: &str = "image-";
+/// The memory of an interpreter that is booted to make the image: several times what it takes.
+const IMAGE_BYTES: u64 = 1 << 30;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
@@ -124,8 +126,12 @@ impl Image {
             (Some(Err(error)), Damaged::Refuse) => return Err(error),
             (Some(Err(_)), Damaged::Replace) | (None, _) => {}
         }
-        let parts =
-            Parts { files: Files::new(assets), wasm: Arc::clone(wasm), host: Arc::new(ImageHost) };
+        let parts = Parts {
+            files: Files::new(assets),
+            wasm: Arc::clone(wasm),
+            host: Arc::new(ImageHost),
+            max_memory_bytes: IMAGE_BYTES,
+        };
         let saved = isolate::capture_memory(parts)?;
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(key.as_bytes());

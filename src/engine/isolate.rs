@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 use super::Files;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
+use super::heap::Memory;
 use super::image::{Image, SavedMemory};
 use super::loader::{self, NoModules};
+use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
@@ -54,10 +56,11 @@ pub(crate) struct State {
     pub(crate) frame: Option<Vec<u8>>,
     /// The number of the peek that the guest carries out.
     pub(crate) peek: Option<u64>,
-    /// The guest has reported on the command, when its memory had this size.
-    pub(crate) reported: Option<u64>,
+    /// The guest has reported on the command.
+    pub(crate) reported: bool,
     pub(crate) exited: Option<i32>,
     pub(crate) calls: PendingCalls,
+    pub(crate) memory: WasmMemory,
 }
 
 /// What an isolate is made of.
@@ -65,6 +68,7 @@ pub(crate) struct Parts {
     pub(crate) files: Files,
     pub(crate) wasm: SharedWasm,
     pub(crate) host: HostHandle,
+    pub(crate) max_memory_bytes: u64,
 }
 
 /// A running isolate as those on other threads have it. When the last sender of messages is gone, an
@@ -161,6 +165,7 @@ impl Isolate {
     ) -> Result<Self, String> {
         let make_image = image.is_none();
         let asm = parts.files.asm_mjs.clone();
+        let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
             host: parts.host,
             control: Arc::clone(&control),
@@ -172,18 +177,21 @@ impl Isolate {
             entry_points: None,
             frame: None,
             peek: None,
-            reported: None,
+            reported: false,
             exited: None,
             calls: PendingCalls::default(),
+            memory: WasmMemory::new(Arc::clone(&memory.budget)),
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![extension(state)],
             module_loader: Some(Rc::new(NoModules)),
+            create_params: Some(memory.create_params()),
             ..Default::default()
         })
         .map_err(|error| error.to_string())?;
         loader::refuse_imports(runtime.v8_isolate());
         refuse_compilation(runtime.v8_isolate());
+        memory.enforce(&mut runtime, Arc::clone(&control));
         control.attach(runtime.v8_isolate().thread_safe_handle());
         let entry_points = runtime
             .op_state()
@@ -236,17 +244,31 @@ impl Isolate {
         replies: &ReplySink,
     ) -> Reply {
         let length = self.offer(frame);
-        self.state(|state| state.reported = None);
+        self.state(|state| state.reported = false);
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length], inbox, replies).await {
-            Called::Stopped => Reply::Terminated,
+            Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(first_line(&error)),
-            Called::Returned => match self.state(|state| (state.reported.take(), state.exited)) {
+            Called::Returned => match self.state(|state| (state.reported, state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (Some(memory_bytes), None) => Reply::Done { memory_bytes },
-                (None, None) => Reply::Failed("it ended the run without a report".to_owned()),
+                (true, None) => Reply::Done { memory_bytes: self.peak() },
+                (false, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
+    }
+
+    /// The reply of an isolate that was stopped.
+    fn stopped(&mut self) -> Reply {
+        let Some((limit, observed)) = self.control.exhausted() else {
+            return Reply::Terminated;
+        };
+        let heap = self.runtime.v8_isolate().get_heap_statistics().total_heap_size() as u64;
+        Reply::OutOfMemory { limit, observed: observed.max(heap) }
+    }
+
+    /// The most memory that the session has had.
+    fn peak(&self) -> u64 {
+        self.state(|state| state.memory.budget().peak())
     }
 
     /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.
@@ -281,7 +303,7 @@ impl Isolate {
         let length = self.offer(frame);
         let outer = self.state(|state| {
             state.peek = Some(number);
-            state.reported.take()
+            state.reported
         });
         let peek = self.entry_points.peek.clone();
         // What the guest reports counts, not what the call returns.

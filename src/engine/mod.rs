@@ -4,9 +4,12 @@
 //! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
 //! from the same memory image ([`image`]).
 
+mod allocator;
+mod budget;
 mod builtin_ops;
 mod control;
 mod extension;
+mod heap;
 mod image;
 mod isolate;
 mod loader;
@@ -169,9 +172,10 @@ impl Engine {
     }
 
     /// Starts an isolate on a thread of its own.
-    pub(crate) fn spawn(&self, host: Arc<dyn Host>) -> Result<Link, Error> {
+    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
         let Inner { files, wasm, image, .. } = &*self.inner;
-        let parts = Parts { files: files.clone(), wasm: Arc::clone(wasm), host };
+        let (files, wasm) = (files.clone(), Arc::clone(wasm));
+        let parts = Parts { files, wasm, host, max_memory_bytes };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let Running { messages, control } = isolate::spawn(parts, image.clone(), sink)?;
@@ -209,13 +213,15 @@ impl Engine {
 pub(crate) fn start_of_files(
     [asm_wasm, asm_mjs, stdlib_zip, image]: [Bytes; 4],
     host: Arc<dyn Host>,
+    max_memory_bytes: u64,
     replies: ReplySink,
 ) -> Result<Running, Error> {
     let image = Image::trusted(image).ok_or_else(|| {
         Error::new(ErrorKind::Start, "the memory image is not laid out as an image is")
     })?;
     let files = Files { asm_wasm, asm_mjs, stdlib_zip };
-    isolate::spawn(Parts { files, wasm: SharedWasm::default(), host }, image, replies)
+    let wasm = SharedWasm::default();
+    isolate::spawn(Parts { files, wasm, host, max_memory_bytes }, image, replies)
 }
 
 impl fmt::Debug for Engine {

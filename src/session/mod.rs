@@ -33,10 +33,6 @@ use crate::value::Value;
 use crate::waist::{Command, Link};
 use crate::worker::{Launch, find_worker, launch as launch_worker};
 
-/// The private memory that the kernel lets a worker have: WebAssembly's 4 GiB and room for V8, so that the
-/// limits of the session come first.
-const DATA_BYTES: u64 = 6 << 30;
-
 /// One Python interpreter with its state, on a thread or in a process of its own.
 ///
 /// Runs keep their state: what one defines the next one sees. A session is made by
@@ -275,14 +271,17 @@ async fn connect(
     let guarded = Arc::new(Guarded(Arc::clone(host) as _));
     let confinement = sandbox.confinement();
     match confinement.isolation {
-        Isolation::Thread => Ok((engine.spawn(guarded)?, IsolationReport::thread())),
+        Isolation::Thread => {
+            let link = engine.spawn(guarded, sandbox.limits().memory_bytes())?;
+            Ok((link, IsolationReport::thread()))
+        }
         Isolation::Process => {
             let launch = Launch {
                 program: &find_worker(confinement.worker.as_deref())?,
                 blobs: engine.blobs()?,
                 host: guarded,
                 max_report_bytes: host.max_report_bytes(),
-                data_bytes: DATA_BYTES,
+                memory_bytes: sandbox.limits().memory_bytes(),
                 required: &confinement.required,
             };
             launch_worker(launch).await

@@ -247,6 +247,11 @@ impl Shared {
                 self.brake.kill();
                 died(unreadable(&reason))
             }
+            (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
+                let termination = Termination::Memory { limit, observed };
+                let ending = Ending::Stopped(termination, Report::default());
+                (SessionState::Terminated, ending, 0)
+            }
             (None, Some(Reply::Exited(status)), _) => {
                 (SessionState::Exited, Ending::Exited(status), 0)
             }

@@ -26,7 +26,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) blobs: &'a [Blob; 4],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
-    pub(crate) data_bytes: u64,
+    pub(crate) memory_bytes: u64,
     pub(crate) required: &'a [Layer],
 }
 

@@ -32,7 +32,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) blobs: &'a [Blob; BLOBS],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
-    pub(crate) data_bytes: u64,
+    /// The session's memory.
+    pub(crate) memory_bytes: u64,
     /// What has to be in force.
     pub(crate) required: &'a [Layer],
 }
@@ -52,7 +53,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = spawner::spawn(command).map_err(failed)?;
     let started = link::start(ours, child, launch.host, max_frame_bytes, |socket| {
-        let setup = Setup { max_frame_bytes, data_bytes: launch.data_bytes };
+        let setup = Setup { max_frame_bytes, memory_bytes: launch.memory_bytes };
         send_setup(socket, setup, launch.blobs)
     });
     let Started { link, ready } = started.map_err(failed)?;

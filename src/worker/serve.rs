@@ -22,6 +22,10 @@ use crate::waist::{Reply, ReplySink};
 /// The longest setup frame.
 const SETUP_BYTES: usize = 256;
 
+/// The memory that the kernel lets a worker have beside its session's: V8's heap, which may grow beyond its
+/// limit while the guest is stopped for it, compiled code, and stacks.
+const OVERHEAD_BYTES: u64 = 4 << 30;
+
 /// What the parent sends is bounded by what it lets cross.
 const ANY_LENGTH: u64 = u64::MAX;
 
@@ -53,7 +57,7 @@ fn run(parent: u32) -> io::Result<()> {
         Err(error) => return refuse(error.to_string()),
     };
     let (setup, files) = receive_setup(&socket)?;
-    settings.data_bytes = setup.data_bytes;
+    settings.data_bytes = setup.memory_bytes.saturating_add(OVERHEAD_BYTES);
     let booted = match boot(&socket, files, &setup) {
         Ok(booted) => booted,
         Err(reason) => return refuse(reason),
@@ -89,7 +93,7 @@ fn boot(socket: &UnixStream, files: [Bytes; BLOBS], setup: &Setup) -> Result<Boo
         }
         reply => replies.tell(&FromWorker::Reply(reply)).is_ok(),
     });
-    let running = engine::start_of_files(files, Arc::clone(&host) as _, sink)
+    let running = engine::start_of_files(files, Arc::clone(&host) as _, setup.memory_bytes, sink)
         .map_err(|error| error.to_string())?;
     let reader = socket.try_clone().map_err(text)?;
     std::thread::Builder::new()

@@ -28,8 +28,8 @@ const OVERHEAD_BYTES: u64 = 160 << 20;
 pub(super) struct Setup {
     /// The longest frame that the parent takes.
     pub(super) max_frame_bytes: u64,
-    /// The private memory that the kernel lets the worker have.
-    pub(super) data_bytes: u64,
+    /// The session's memory.
+    pub(super) memory_bytes: u64,
 }
 
 /// What a parent sends.

@@ -32,6 +32,9 @@ pub(super) struct DspyArgs {
     /// Longest wall-clock time of one execution, calls of tools included; past it the session ends
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
+    /// Memory of the session, such as 256MiB: past it Python raises MemoryError
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    pub(super) memory: u64,
     /// File that the client may have copied to the code; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(super) allow_read: Vec<PathBuf>,
@@ -54,7 +57,8 @@ pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
         .max_run_time(args.timeout)
         .max_value_bytes(MAX_VALUE_BYTES)
         .max_source_bytes(MAX_VALUE_BYTES)
-        .max_stdout_bytes(MAX_VALUE_BYTES);
+        .max_stdout_bytes(MAX_VALUE_BYTES)
+        .max_memory_bytes(args.memory);
     let mut options = InterpreterOptions::default();
     options.enable_env_vars = args.allow_env;
     options.enable_network_access = args.allow_net;

@@ -2,7 +2,7 @@
 
 use deno_core::{OpState, op2, v8};
 
-use super::OpError;
+use super::{OpError, fill};
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::SavedMemory;
 use crate::engine::isolate::{EntryPoints, State};
@@ -38,10 +38,18 @@ pub(crate) fn op_isolet_wasm_module<'s>(
     Ok(module)
 }
 
-#[op2]
-#[buffer]
-pub(crate) fn op_isolet_stdlib(state: &mut OpState) -> Result<Vec<u8>, OpError> {
-    Ok(booting(state)?.files.stdlib_zip.to_vec())
+#[op2(fast)]
+#[number]
+pub(crate) fn op_isolet_stdlib_length(state: &mut OpState) -> Result<u64, OpError> {
+    Ok(booting(state)?.files.stdlib_zip.len() as u64)
+}
+
+#[op2(fast)]
+pub(crate) fn op_isolet_stdlib(
+    state: &mut OpState,
+    #[buffer] target: &mut [u8],
+) -> Result<(), OpError> {
+    fill(target, &booting(state)?.files.stdlib_zip)
 }
 
 /// Our Python modules: names and sources.
@@ -91,7 +99,8 @@ pub(crate) fn op_isolet_image_save(
     Ok(())
 }
 
-fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
+/// The state, while the isolate boots.
+pub(super) fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
     let state = state.borrow_mut::<State>();
     if state.booted { Err(OpError::Phase("what serves the boot")) } else { Ok(state) }
 }

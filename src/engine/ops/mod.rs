@@ -3,6 +3,7 @@
 pub(crate) mod boot;
 pub(crate) mod entropy;
 pub(crate) mod file;
+pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod run;
 pub(crate) mod stdio;
@@ -10,6 +11,15 @@ pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod tool;
 pub(crate) mod wasm;
+
+/// Fills a buffer that JavaScript has made, so that it counts as the session's memory.
+fn fill(target: &mut [u8], bytes: &[u8]) -> Result<(), OpError> {
+    if target.len() != bytes.len() {
+        return Err(OpError::Size { got: target.len(), needed: bytes.len() });
+    }
+    target.copy_from_slice(bytes);
+    Ok(())
+}
 
 /// Why an op failed; a JavaScript exception in the guest.
 #[derive(Debug, thiserror::Error, deno_error::JsError)]

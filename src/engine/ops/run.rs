@@ -2,7 +2,7 @@
 
 use deno_core::{OpState, op2};
 
-use super::OpError;
+use super::{OpError, fill};
 use crate::engine::isolate::State;
 use crate::waist::HostRequest;
 
@@ -14,23 +14,15 @@ pub(crate) fn op_isolet_frame_take(
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
     let frame = state.frame.take().ok_or(OpError::Phase("a command frame"))?;
-    if target.len() != frame.len() {
-        return Err(OpError::Size { got: target.len(), needed: frame.len() });
-    }
-    target.copy_from_slice(&frame);
-    Ok(())
+    fill(target, &frame)
 }
 
-/// Hands the guest's report on the command to the host, and keeps the size of its memory.
+/// Hands the guest's report on the command to the host.
 #[op2(fast)]
-pub(crate) fn op_isolet_reply(
-    state: &mut OpState,
-    #[buffer] report: &[u8],
-    #[number] memory_bytes: u64,
-) {
+pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8]) {
     let state = state.borrow_mut::<State>();
     state.host.call(HostRequest::Report(state.peek, report));
-    state.reported = Some(memory_bytes);
+    state.reported = true;
 }
 
 /// Takes the status that the guest ended its interpreter with.

@@ -2,12 +2,22 @@
 
 use deno_core::op2;
 
-use super::OpError;
+use super::{OpError, fill};
 
-#[op2]
-#[buffer]
-pub(crate) fn op_isolet_utf8_encode(#[string] text: String) -> Vec<u8> {
-    text.into_bytes()
+/// How many bytes the text takes.
+#[op2(fast)]
+#[number]
+pub(crate) fn op_isolet_utf8_length(#[string] text: &str) -> u64 {
+    text.len() as u64
+}
+
+/// Encodes into a buffer of just that size.
+#[op2(fast)]
+pub(crate) fn op_isolet_utf8_encode(
+    #[string] text: &str,
+    #[buffer] target: &mut [u8],
+) -> Result<(), OpError> {
+    fill(target, text.as_bytes())
 }
 
 /// Encodes as many whole characters as fit; returns UTF-16 units read and bytes written.

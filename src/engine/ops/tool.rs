@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use deno_core::{OpState, op2};
 
-use super::OpError;
+use super::{OpError, fill};
 use crate::engine::isolate::State;
 use crate::frame;
 use crate::tool::ToolError;
@@ -85,11 +85,7 @@ pub(crate) fn op_isolet_tool_take(
 ) -> Result<(), OpError> {
     let answer = state.borrow_mut::<State>().calls.take(call);
     let answer = answer.ok_or(OpError::Phase("the answer to this call"))?;
-    if target.len() != answer.len() {
-        return Err(OpError::Size { got: target.len(), needed: answer.len() });
-    }
-    target.copy_from_slice(&answer);
-    Ok(())
+    fill(target, &answer)
 }
 
 /// Says that nobody waits for the answer to a call any more.

@@ -1,0 +1,140 @@
+//! The memory of JavaScript's buffers, counted against the session's budget, and a look at V8's heap.
+//!
+//! This file has unsafe code because V8 asks for buffers through a table of C functions, and because
+//! V8 calls back about its heap without saying which isolate's it is.
+
+#![expect(
+    unsafe_code,
+    reason = "V8's allocator is a table of C functions, and its callbacks name no isolate"
+)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use deno_core::{JsRuntime, v8};
+
+use super::budget::MemoryBudget;
+
+/// Buffers of so few bytes are never refused: V8 ends the process when it cannot make one for a small
+/// typed array, whose contents are in its heap until somebody asks for the buffer. Each takes more than
+/// its size in V8's heap besides, which has a limit.
+const NEVER_REFUSED: u64 = 64;
+
+/// What malloc aligns to, and so what any buffer's contents need.
+const ALIGNMENT: usize = 16;
+
+/// How far V8 is with a buffer that it could not have.
+///
+/// V8 does not give up at once: it collects garbage and asks again, then says that its heap is near
+/// the limit, collects everything, and asks for the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts(AtomicU8);
+
+impl Attempts {
+    const NONE: u8 = 0;
+    /// A buffer was refused, and V8 has not said that its heap is near the limit since.
+    const REFUSED: u8 = 1;
+    /// It has; what it asks for next is its last attempt.
+    const LAST: u8 = 2;
+
+    fn granted(&self) {
+        self.0.store(Self::NONE, Ordering::Relaxed);
+    }
+
+    fn refused(&self) {
+        let was_last = self.0.load(Ordering::Relaxed) == Self::LAST;
+        self.0.store(if was_last { Self::NONE } else { Self::REFUSED }, Ordering::Relaxed);
+    }
+
+    /// Whether V8 speaks of its heap only because it was refused a buffer.
+    pub(crate) fn explain_a_call(&self) -> bool {
+        let explained = self.0.load(Ordering::Relaxed) == Self::REFUSED;
+        self.0.store(if explained { Self::LAST } else { Self::NONE }, Ordering::Relaxed);
+        explained
+    }
+}
+
+/// What the functions of an allocator work on.
+struct Counted {
+    budget: Arc<MemoryBudget>,
+    attempts: Arc<Attempts>,
+}
+
+static VTABLE: v8::RustAllocatorVtable<Counted> = v8::RustAllocatorVtable {
+    allocate,
+    // What is recycled may be another session's; no byte of it is worth the time saved.
+    allocate_uninitialized: allocate,
+    free,
+    drop: release,
+};
+
+/// Makes the allocator of an isolate's buffers. V8 keeps it for as long as there is a buffer of it.
+pub(crate) fn counting_allocator(
+    budget: Arc<MemoryBudget>,
+    attempts: Arc<Attempts>,
+) -> v8::UniqueRef<v8::Allocator> {
+    let counted = Arc::into_raw(Arc::new(Counted { budget, attempts }));
+    // SAFETY: the functions of the table take a `Counted`, and the pointer is to one. It stays valid
+    // until `release`, which V8 calls once, when the last owner of the allocator is gone.
+    unsafe { v8::new_rust_allocator(counted, &VTABLE) }
+}
+
+/// The layout of a buffer's contents; the same for the same length.
+fn layout(length: usize) -> Option<Layout> {
+    Layout::from_size_align(length.max(1), ALIGNMENT).ok()
+}
+
+/// Returns zeros, or null, from which V8 makes a `RangeError`.
+unsafe extern "C" fn allocate(counted: &Counted, length: usize) -> *mut c_void {
+    let bytes = length as u64;
+    if bytes <= NEVER_REFUSED {
+        counted.budget.take(bytes);
+    } else if counted.budget.try_take(bytes).is_err() {
+        counted.attempts.refused();
+        return std::ptr::null_mut();
+    }
+    // SAFETY: no layout that `layout` returns has a size of zero.
+    let memory =
+        layout(length).map_or(std::ptr::null_mut(), |layout| unsafe { alloc_zeroed(layout) });
+    if memory.is_null() {
+        counted.budget.give_back(bytes);
+        counted.attempts.refused();
+    } else {
+        counted.attempts.granted();
+    }
+    memory.cast()
+}
+
+unsafe extern "C" fn free(counted: &Counted, memory: *mut c_void, length: usize) {
+    let Some(layout) = layout(length) else {
+        return;
+    };
+    // SAFETY: V8 passes what `allocate` returned for this length, once.
+    unsafe { dealloc(memory.cast(), layout) };
+    counted.budget.give_back(length as u64);
+}
+
+unsafe extern "C" fn release(counted: *const Counted) {
+    // SAFETY: the pointer is that of `Arc::into_raw` in `counting_allocator`, and V8 calls this once.
+    drop(unsafe { Arc::from_raw(counted) });
+}
+
+/// Has `decide` called on the thread of the isolate when V8's heap is near its limit: with that limit,
+/// and with the bytes that the heap has reserved. It returns the new limit.
+pub(crate) fn on_near_heap_limit(
+    runtime: &mut JsRuntime,
+    mut decide: impl FnMut(usize, u64) -> usize + 'static,
+) {
+    // SAFETY: the pointer is used in the callback alone.
+    let isolate = unsafe { runtime.v8_isolate().as_raw_isolate_ptr() };
+    runtime.add_near_heap_limit_callback(move |limit, _initial| {
+        // SAFETY: the callback is of the runtime of this isolate; V8 calls it on the isolate's thread,
+        // out of a garbage collection, so that the isolate is alive and nobody else uses it meanwhile.
+        let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
+        let spaces = 0..isolate.number_of_heap_spaces();
+        let sizes = spaces.filter_map(|space| isolate.get_heap_space_statistics(space));
+        decide(limit, sizes.map(|space| space.space_size() as u64).sum())
+    });
+}

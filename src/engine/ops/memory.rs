@@ -1,0 +1,130 @@
+//! Ops by which WebAssembly memories take from the session's budget before they grow.
+
+use std::sync::Arc;
+
+use deno_core::{OpState, op2, v8};
+
+use super::OpError;
+use super::boot::booting;
+use crate::engine::budget::{Exceeded, MemoryBudget};
+use crate::engine::isolate::State;
+
+/// The unit in which memories grow.
+const PAGE: u64 = 1 << 16;
+
+/// The largest memory that Emscripten deals with: 4 GiB less a page.
+const LARGEST: u64 = (1 << 32) - PAGE;
+
+/// The interpreter's memory grows by a fifth, so that it need not do so for each allocation, but by no
+/// more than this besides what is needed.
+const MOST_ROOM: u64 = 96 << 20;
+
+/// What the interpreter's memory leaves of the budget. What carries its calls into JavaScript takes a
+/// buffer now and then, and without one the interpreter is lost.
+const LEFT_FOR_BUFFERS: u64 = 4 << 20;
+
+/// What a memory that JavaScript makes takes besides its pages. V8 reserves 8 GiB of the process's
+/// address space for each, whatever its size, so there may not be thousands.
+const NEW_MEMORY: u64 = 16 << 20;
+
+/// What the WebAssembly memories of a session have of its budget.
+pub(crate) struct WasmMemory {
+    budget: Arc<MemoryBudget>,
+    /// The interpreter's own.
+    interpreter: Option<v8::Global<v8::WasmMemoryObject>>,
+    /// What the interpreter's own has taken.
+    taken: u64,
+}
+
+impl WasmMemory {
+    pub(crate) fn new(budget: Arc<MemoryBudget>) -> Self {
+        Self { budget, interpreter: None, taken: 0 }
+    }
+
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    /// Counts the interpreter's memory as large as it is.
+    fn measure(&mut self, scope: &mut v8::PinScope<'_, '_>) {
+        let Some(memory) = &self.interpreter else {
+            return;
+        };
+        let length = v8::Local::new(scope, memory).buffer().byte_length() as u64;
+        if length > self.taken {
+            self.budget.take(length - self.taken);
+        } else {
+            self.budget.give_back(self.taken - length);
+        }
+        self.taken = length;
+    }
+
+    /// Takes what the interpreter's memory needs to have `needed` bytes, and, if `with_room`, more where
+    /// the budget has it. Returns the size that the memory may have.
+    fn grow(&mut self, needed: u64, with_room: bool) -> Result<u64, Exceeded> {
+        let needed = needed.next_multiple_of(PAGE);
+        let missing = needed.saturating_sub(self.taken);
+        let fifth = self.taken / 5;
+        self.budget.take_leaving(missing, LEFT_FOR_BUFFERS)?;
+        self.taken += missing;
+        if with_room {
+            let room = fifth.saturating_sub(missing).min(MOST_ROOM);
+            let room = room.min(self.budget.left().saturating_sub(LEFT_FOR_BUFFERS));
+            let room = room.min(LARGEST.saturating_sub(self.taken)) / PAGE * PAGE;
+            // Meanwhile nothing else takes: all that does runs on this thread.
+            if self.budget.try_take(room).is_ok() {
+                self.taken += room;
+            }
+        }
+        Ok(self.taken)
+    }
+}
+
+/// Counts the memory that the interpreter was instantiated with, and keeps it to look at its size.
+#[op2(nofast)]
+pub(crate) fn op_isolet_memory_adopt(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &mut OpState,
+    memory: v8::Local<'_, v8::Value>,
+) -> Result<(), OpError> {
+    let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
+        .map_err(|_| OpError::Argument("a memory"))?;
+    let state = booting(state)?;
+    let length = memory.buffer().byte_length() as u64;
+    state.memory.budget.try_take(length).map_err(|error| OpError::Host(error.to_string()))?;
+    state.memory.taken = length;
+    state.memory.interpreter = Some(v8::Global::new(scope, memory));
+    Ok(())
+}
+
+/// Takes what the interpreter's memory needs to grow to `needed` bytes, or some more. Returns the size
+/// that it may have now, or 0 if the budget has not enough.
+#[op2(nofast)]
+#[number]
+pub(crate) fn op_isolet_memory_grow(
+    scope: &mut v8::PinScope<'_, '_>,
+    state: &mut OpState,
+    #[number] needed: u64,
+    with_room: bool,
+) -> u64 {
+    let memory = &mut state.borrow_mut::<State>().memory;
+    // It is smaller than what was taken for it if it did not grow the last time.
+    memory.measure(scope);
+    if needed > LARGEST {
+        return 0;
+    }
+    memory.grow(needed, with_room).unwrap_or_default()
+}
+
+/// Takes for another memory to be made, of so many bytes. It is not given back.
+#[op2(fast)]
+pub(crate) fn op_isolet_memory_make(state: &mut OpState, #[number] bytes: u64) -> bool {
+    let memory = &state.borrow::<State>().memory;
+    memory.budget.try_take(bytes.saturating_add(NEW_MEMORY)).is_ok()
+}
+
+/// Takes for another memory to grow by so many bytes. They are not given back.
+#[op2(fast)]
+pub(crate) fn op_isolet_memory_take(state: &mut OpState, #[number] bytes: u64) -> bool {
+    state.borrow::<State>().memory.budget.try_take(bytes).is_ok()
+}
