@@ -10,6 +10,8 @@ import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
+  op_isolet_died,
+  op_isolet_exited,
   op_isolet_image_config,
   op_isolet_image_length,
   op_isolet_image_restore,
@@ -178,6 +180,10 @@ export async function boot(createModule, makeImage) {
   API.fatal_error = (error) => {
     // Marked, nothing on the way takes it for a Python exception; the host reports it.
     if (typeof error === "object" && error !== null) error.pyodide_fatal_error = true;
+    // In a task nobody would hear of it.
+    const status = booted.exitStatus(error);
+    if (status !== undefined) op_isolet_exited(status);
+    else op_isolet_died(`${error}`);
     throw error;
   };
   // Every entry into Python that may suspend goes through here, and begins with code that must not

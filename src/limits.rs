@@ -22,6 +22,7 @@ pub struct Limits {
     grace: Duration,
     stdout_bytes: u64,
     stderr_bytes: u64,
+    output_lines: u64,
     value_bytes: u64,
     concurrent_tools: usize,
     tool_calls: u64,
@@ -39,6 +40,8 @@ impl Limits {
     pub const DEFAULT_STDOUT_BYTES: u64 = 1 << 20;
     /// Default of [`max_stderr_bytes`](Self::max_stderr_bytes): 1 MiB.
     pub const DEFAULT_STDERR_BYTES: u64 = 1 << 20;
+    /// Default of [`max_output_lines`](Self::max_output_lines).
+    pub const DEFAULT_OUTPUT_LINES: u64 = 1_000_000;
     /// Default of [`max_value_bytes`](Self::max_value_bytes): 256 MiB.
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
     /// Default of [`max_concurrent_tools`](Self::max_concurrent_tools).
@@ -112,6 +115,16 @@ impl Limits {
     #[must_use]
     pub fn max_stderr_bytes(mut self, bytes: u64) -> Self {
         self.stderr_bytes = bytes;
+        self
+    }
+
+    /// Sets how many lines of each of a run's streams are kept, beside the limit of their bytes: the first
+    /// and the last half of so many.
+    ///
+    /// By default this is 1,000,000.
+    #[must_use]
+    pub fn max_output_lines(mut self, lines: u64) -> Self {
+        self.output_lines = lines;
         self
     }
 
@@ -220,6 +233,12 @@ impl Limits {
         self.stderr_bytes
     }
 
+    /// Returns how many lines of each stream are kept.
+    #[must_use]
+    pub fn output_lines(&self) -> u64 {
+        self.output_lines
+    }
+
     /// Returns the largest encoded size of a value.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
@@ -305,6 +324,7 @@ impl Default for Limits {
             grace: Self::DEFAULT_GRACE,
             stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
             stderr_bytes: Self::DEFAULT_STDERR_BYTES,
+            output_lines: Self::DEFAULT_OUTPUT_LINES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
             concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
             tool_calls: Self::DEFAULT_TOOL_CALLS,

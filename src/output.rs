@@ -14,24 +14,35 @@ pub enum Stream {
     Stderr,
 }
 
-/// Keeps the first and the last half of `limit` bytes of whatever is written.
+/// Keeps the first and the last half of `limit` bytes of whatever is written, and of so many lines.
 #[derive(Debug)]
 pub(crate) struct Capture {
     head: Vec<u8>,
-    head_limit: usize,
+    /// What the head still takes; nothing once it is full.
+    head_room: Room,
     tail: VecDeque<u8>,
-    tail_limit: usize,
+    tail_lines: usize,
+    tail_limit: Room,
     written: u64,
 }
 
+/// So many bytes and so many lines.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    bytes: usize,
+    lines: usize,
+}
+
 impl Capture {
-    pub(crate) fn new(limit: u64) -> Self {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    pub(crate) fn new(max_bytes: u64, max_lines: u64) -> Self {
+        let bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let lines = usize::try_from(max_lines).unwrap_or(usize::MAX);
         Self {
             head: Vec::new(),
-            head_limit: limit.div_ceil(2),
+            head_room: Room { bytes: bytes.div_ceil(2), lines: lines.div_ceil(2) },
             tail: VecDeque::new(),
-            tail_limit: limit / 2,
+            tail_lines: 0,
+            tail_limit: Room { bytes: bytes / 2, lines: lines / 2 },
             written: 0,
         }
     }
@@ -39,14 +50,38 @@ impl Capture {
     /// Takes `bytes` and returns those of them that belong to the head.
     pub(crate) fn write<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         self.written += bytes.len() as u64;
-        let room = self.head_limit - self.head.len();
-        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        let (head, rest) = bytes.split_at(self.head_room.fitting(bytes));
         self.head.extend_from_slice(head);
-        let rest = &rest[rest.len().saturating_sub(self.tail_limit)..];
-        let excess = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
-        self.tail.drain(..excess.min(self.tail.len()));
-        self.tail.extend(rest);
+        if rest.is_empty() {
+            self.head_room.bytes -= head.len();
+            self.head_room.lines -= lines(head);
+        } else {
+            self.head_room = Room { bytes: 0, lines: 0 };
+            self.write_tail(rest);
+        }
         head
+    }
+
+    fn write_tail(&mut self, bytes: &[u8]) {
+        let limit = self.tail_limit;
+        let bytes = &bytes[bytes.len().saturating_sub(limit.bytes)..];
+        let excess = (self.tail.len() + bytes.len()).saturating_sub(limit.bytes);
+        self.drop_from_tail(excess.min(self.tail.len()));
+        self.tail.extend(bytes);
+        self.tail_lines += lines(bytes);
+        let mut excess = self.tail_lines.saturating_sub(limit.lines);
+        if excess > 0 {
+            let is_last = |byte: &u8| {
+                excess -= usize::from(*byte == b'\n');
+                excess == 0
+            };
+            let end = self.tail.iter().position(is_last).map_or(0, |last| last + 1);
+            self.drop_from_tail(end);
+        }
+    }
+
+    fn drop_from_tail(&mut self, count: usize) {
+        self.tail_lines -= self.tail.drain(..count).filter(|byte| *byte == b'\n').count();
     }
 
     pub(crate) fn finish(self) -> Captured {
@@ -63,6 +98,23 @@ impl Capture {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Captured { head_bytes, bytes, text, dropped, written: self.written }
     }
+}
+
+impl Room {
+    /// How many of these bytes fit.
+    fn fitting(self, bytes: &[u8]) -> usize {
+        let bytes = &bytes[..self.bytes.min(bytes.len())];
+        if self.lines == 0 {
+            return 0;
+        }
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        ends.map(|(end, _)| end + 1).nth(self.lines - 1).unwrap_or(bytes.len())
+    }
+}
+
+/// How many lines end in these bytes.
+fn lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// A finished stream.
@@ -100,7 +152,7 @@ mod tests {
 
     #[test]
     fn output_up_to_the_limit_is_kept_whole() {
-        let mut capture = Capture::new(10);
+        let mut capture = Capture::new(10, 10);
         assert_eq!(capture.write(b"0123"), b"0123");
         assert_eq!(capture.write(b"456789"), b"4");
         let kept = capture.finish();
@@ -110,7 +162,7 @@ mod tests {
 
     #[test]
     fn longer_output_keeps_head_and_tail_and_says_what_was_dropped() {
-        let mut capture = Capture::new(4);
+        let mut capture = Capture::new(4, 10);
         for digit in b'0'..=b'9' {
             capture.write(&[digit]);
         }
@@ -122,8 +174,27 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_keeps_nothing() {
-        let mut capture = Capture::new(0);
+        let mut capture = Capture::new(0, 10);
         assert_eq!(capture.write(b"abc"), b"");
         assert_eq!(capture.finish().text(), "\n[... 3 bytes dropped ...]\n");
+    }
+
+    #[test]
+    fn more_lines_than_the_limit_keep_the_first_and_the_last_of_them() {
+        let mut capture = Capture::new(1000, 5);
+        for number in 0..10 {
+            capture.write(format!("{number}a\n{number}b\n").as_bytes());
+        }
+        capture.write(b"the rest");
+        let kept = capture.finish();
+        assert_eq!(kept.text(), "0a\n0b\n1a\n\n[... 45 bytes dropped ...]\n9a\n9b\nthe rest");
+        assert_eq!(kept.dropped(), 45);
+        // All in one piece.
+        let mut capture = Capture::new(1000, 2);
+        assert_eq!(capture.write(b"1\n2\n3\n4\n"), b"1\n");
+        assert_eq!(capture.finish().text(), "1\n\n[... 4 bytes dropped ...]\n4\n");
+        let mut capture = Capture::new(1000, 3);
+        capture.write(b"1\n2\n3\n");
+        assert_eq!(capture.finish().text(), "1\n2\n3\n");
     }
 }

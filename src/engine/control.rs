@@ -57,6 +57,11 @@ impl IsolateControl {
         self.exhausted.get().copied()
     }
 
+    /// Has the isolate's thread look again.
+    pub(crate) fn wake(&self) {
+        self.woken.notify_one();
+    }
+
     /// Waits for an interrupt or a termination.
     pub(crate) async fn woken(&self) {
         self.woken.notified().await;

@@ -39,6 +39,7 @@ deno_core::extension!(
         ops::run::op_isolet_frame_take,
         ops::run::op_isolet_reply,
         ops::run::op_isolet_exited,
+        ops::run::op_isolet_died,
         ops::run::op_isolet_interrupted,
         ops::net::op_isolet_net_check,
         ops::net::op_isolet_net_start,

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 
 use deno_core::error::CoreError;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
@@ -18,6 +19,7 @@ use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
+use super::relay::Relay;
 use crate::error::{Error, ErrorKind};
 use crate::waist::{Control, Message, Reply, ReplySink};
 
@@ -59,6 +61,8 @@ pub(crate) struct State {
     /// The guest has reported on the command.
     pub(crate) reported: bool,
     pub(crate) exited: Option<i32>,
+    /// The interpreter has died, for this reason.
+    pub(crate) died: Option<String>,
     pub(crate) calls: PendingCalls,
     pub(crate) memory: WasmMemory,
 }
@@ -154,6 +158,8 @@ struct Isolate {
 enum Called {
     Returned,
     Stopped,
+    /// The interpreter has ended elsewhere than in this call, which nobody will settle.
+    Ended,
     Threw(String),
 }
 
@@ -179,6 +185,7 @@ impl Isolate {
             peek: None,
             reported: false,
             exited: None,
+            died: None,
             calls: PendingCalls::default(),
             memory: WasmMemory::new(Arc::clone(&memory.budget)),
         };
@@ -216,7 +223,9 @@ impl Isolate {
                 isolate.state(|state| state.booted = true);
                 Ok(isolate)
             }
-            Called::Stopped => Err("the isolate was stopped while it started".to_owned()),
+            Called::Stopped | Called::Ended => {
+                Err("the isolate was stopped while it started".to_owned())
+            }
             Called::Threw(error) => Err(format!("the interpreter did not start: {error}")),
         }
     }
@@ -249,6 +258,10 @@ impl Isolate {
         match self.call(&handle, &[length], inbox, replies).await {
             Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(first_line(&error)),
+            Called::Ended => match self.state(|state| (state.died.take(), state.exited)) {
+                (Some(reason), _) => Reply::Failed(first_line(&reason)),
+                (None, status) => Reply::Exited(status.unwrap_or_default()),
+            },
             Called::Returned => match self.state(|state| (state.reported, state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
                 (true, None) => Reply::Done { memory_bytes: self.peak() },
@@ -325,13 +338,17 @@ impl Isolate {
         replies: &ReplySink,
     ) -> Called {
         let mut call = Box::pin(self.runtime.call_with_args(function, arguments));
+        let relay = Relay::new();
         loop {
             if self.control.is_stopped() {
                 return Called::Stopped;
             }
+            if self.state(|state| state.died.is_some() || state.exited.is_some()) {
+                return Called::Ended;
+            }
             tokio::select! {
                 biased;
-                result = settle(&mut self.runtime, &mut call) => match result {
+                result = settle(&mut self.runtime, &mut call, &relay) => match result {
                     _ if self.control.is_stopped() => return Called::Stopped,
                     Ok(()) => return Called::Returned,
                     Err(error) => return Called::Threw(error.to_string()),
@@ -365,13 +382,18 @@ fn first_line(error: &str) -> String {
 
 /// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
 /// waits, as everywhere, until its deadline or an interrupt.
-async fn settle<F>(runtime: &mut JsRuntime, call: &mut Pin<Box<F>>) -> Result<(), CoreError>
+async fn settle<F>(
+    runtime: &mut JsRuntime,
+    call: &mut Pin<Box<F>>,
+    relay: &Relay,
+) -> Result<(), CoreError>
 where
     F: Future<Output = Result<v8::Global<v8::Value>, Box<deno_core::error::JsError>>>,
 {
     std::future::poll_fn(|context| {
-        use std::task::Poll;
-        if let Poll::Ready(result) = call.as_mut().poll(context) {
+        let waker = relay.waker(context.waker());
+        let mut relayed = Context::from_waker(&waker);
+        if let Poll::Ready(result) = call.as_mut().poll(&mut relayed) {
             return Poll::Ready(result.map(drop).map_err(CoreError::from));
         }
         if let Poll::Ready(Err(error)) =
@@ -379,7 +401,7 @@ where
         {
             return Poll::Ready(Err(error));
         }
-        call.as_mut().poll(context).map(|result| result.map(drop).map_err(CoreError::from))
+        call.as_mut().poll(&mut relayed).map(|result| result.map(drop).map_err(CoreError::from))
     })
     .await
 }

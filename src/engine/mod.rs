@@ -16,10 +16,12 @@ mod loader;
 mod ops;
 mod pending;
 mod platform;
+mod relay;
 mod trampoline;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -44,6 +46,7 @@ pub use platform::v8_version;
 pub struct Engine {
     inner: Arc<Inner>,
     confinement: Confinement,
+    max_sessions: usize,
 }
 
 pub(crate) struct Inner {
@@ -54,6 +57,16 @@ pub(crate) struct Inner {
     image: Image,
     /// The same for workers, once there is one.
     blobs: OnceLock<[Blob; 4]>,
+    open_sessions: AtomicUsize,
+}
+
+/// One of the sessions that an engine may have open.
+pub(crate) struct Slot(Arc<Inner>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.open_sessions.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// What an interpreter is made of beside its memory image, verified.
@@ -76,6 +89,9 @@ impl Files {
 }
 
 impl Engine {
+    /// Default of [`with_max_sessions`](Self::with_max_sessions).
+    pub const DEFAULT_MAX_SESSIONS: usize = 1000;
+
     /// Makes an engine of the assets that [`find_assets`](crate::find_assets) finds.
     ///
     /// # Errors
@@ -116,8 +132,10 @@ impl Engine {
             wasm,
             image,
             blobs: OnceLock::new(),
+            open_sessions: AtomicUsize::new(0),
         });
-        Ok(Self { inner, confinement: Confinement::default() })
+        let confinement = Confinement::default();
+        Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
     }
 
     /// Returns the directory that the assets were read from.
@@ -160,6 +178,28 @@ impl Engine {
     pub fn with_required(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required = layers.into_iter().collect();
         self
+    }
+
+    /// Returns this engine with another limit of the sessions that it may have open, those of its clones
+    /// included. One more is refused with [`ErrorKind::Limit`].
+    ///
+    /// At first that is 1000; each takes a thread and tens of megabytes.
+    #[must_use]
+    pub fn with_max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = sessions;
+        self
+    }
+
+    /// Takes the place of one session.
+    pub(crate) fn take_slot(&self) -> Result<Slot, Error> {
+        let slot = Slot(Arc::clone(&self.inner));
+        let needed = self.inner.open_sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        if needed <= self.max_sessions {
+            return Ok(slot);
+        }
+        let limit = self.max_sessions;
+        let message = format!("too many sessions of the engine: limit {limit}, needed {needed}");
+        Err(Error::new(ErrorKind::Limit, message))
     }
 
     pub(crate) fn confinement(&self) -> &Confinement {

@@ -201,8 +201,8 @@ impl SessionHost {
 impl RunStreams {
     fn new(limits: &Limits, sink: Option<Sink>) -> Self {
         Self {
-            stdout: Capture::new(limits.stdout_bytes()),
-            stderr: Capture::new(limits.stderr_bytes()),
+            stdout: Capture::new(limits.stdout_bytes(), limits.output_lines()),
+            stderr: Capture::new(limits.stderr_bytes(), limits.output_lines()),
             sink,
         }
     }

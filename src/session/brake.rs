@@ -32,7 +32,7 @@ struct Verdict(Mutex<Settled>);
 #[derive(Default)]
 struct Settled {
     cause: Option<Cause>,
-    /// The kill that follows the interrupt.
+    /// The second interrupt and the kill, which follow the first.
     kill: Option<Armed>,
     killed: Arc<AtomicBool>,
 }
@@ -118,18 +118,26 @@ impl Brake {
         }
         settled.cause = Some(cause);
         let (brake, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
-        let kill = move || {
+        let last = Instant::now() + self.grace;
+        let step = move || {
+            if Instant::now() < last {
+                // One interrupt ends one task; what the guest has begun meanwhile needs another one.
+                brake.interrupt();
+                return Some(last);
+            }
             killed.store(true, Ordering::Release);
             brake.kill();
             Some(Instant::now() + REARM)
         };
-        if self.grace.is_zero() {
-            kill();
-        } else {
-            self.interrupt();
-        }
+        let next = match self.grace.is_zero() {
+            true => step(),
+            false => {
+                self.interrupt();
+                Some(Instant::now() + self.grace / 2)
+            }
+        };
         // Without the watchdog's thread there would be no deadline to come from.
-        settled.kill = watchdog::arm(Instant::now() + self.grace, Box::new(kill)).ok();
+        settled.kill = watchdog::arm(next.unwrap_or(last), Box::new(step)).ok();
     }
 }
 

@@ -20,6 +20,7 @@ use shared::Shared;
 pub use state::SessionState;
 
 use crate::cell::Cell;
+use crate::engine::Slot;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::host::SessionHost;
@@ -42,6 +43,7 @@ pub struct Session {
     shared: Arc<Shared>,
     sandbox: Sandbox,
     isolation: IsolationReport,
+    slot: Option<Slot>,
 }
 
 impl Session {
@@ -50,12 +52,13 @@ impl Session {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let limits = sandbox.limits().clone();
+        let slot = Some(sandbox.engine().take_slot()?);
         let (events, calls) = mpsc::unbounded_channel();
         let host = Arc::new(SessionHost::new(&sandbox, id, events));
         let (link, isolation) = connect(&sandbox, &host).await?;
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, limits));
-        let session = Self { shared, sandbox, isolation };
+        let session = Self { shared, sandbox, isolation, slot };
         session.shared.start(session.sandbox.env().to_vec()).await?;
         let (tools, submit) = session.sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
@@ -192,6 +195,7 @@ impl Session {
     /// closed then.
     pub async fn reset(&mut self) -> Result<(), Error> {
         self.shared.close();
+        self.slot = None;
         *self = Self::start(self.sandbox.clone()).await?;
         Ok(())
     }

@@ -72,7 +72,12 @@ pub(super) fn start(
         outgoing: outgoing.clone(),
         asked: AtomicBool::new(false),
     });
-    let begun = first(&socket).and_then(|()| {
+    let begun = first(&socket).or_else(|error| match error.kind() {
+        // It has ended already; the reading thread says how.
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        _ => Err(error),
+    });
+    let begun = begun.and_then(|()| {
         let writer = Arc::new(Mutex::new(socket.try_clone()?));
         let reader = Reader {
             socket,

@@ -13,6 +13,8 @@ mod lockdown;
 mod remote;
 mod serve;
 mod spawner;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub(crate) use self::blob::Blob;

@@ -85,6 +85,16 @@ endless! { interrupted:
         "while True:\n    with open('/tmp/x', 'wb') as f: f.write(bytes(1 << 16))",
 }
 
+/// One interrupt ends one of them; the second comes at half of the grace.
+#[tokio::test]
+async fn two_tasks_in_a_row_are_interrupted() {
+    let code = "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    while True: pass\n\
+                await asyncio.gather(f(), f())";
+    let (mut session, execution) = stopped(code, Duration::from_secs(4)).await;
+    assert!(execution.session_alive(), "{execution:?}");
+    assert_eq!(eval(&mut session, "x").await, Value::Int(42));
+}
+
 endless! { killed:
     a_loop_that_catches_everything_is_killed:
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",

@@ -7,6 +7,7 @@
 
 mod assets;
 mod async_code;
+mod caps;
 mod command;
 #[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
 mod corpus;
@@ -20,12 +21,16 @@ mod files;
 mod golden;
 mod hostile;
 mod interrupt;
+mod isolation;
 mod json;
+mod leaks;
 mod locals;
+mod matrix;
 mod output;
 mod profile_python_executor;
 mod profile_python_helpers;
 mod profile_sandboxed_executor;
+mod race;
 mod repl;
 mod security;
 mod server;

@@ -28,7 +28,17 @@ pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8]) {
 /// Takes the status that the guest ended its interpreter with.
 #[op2(fast)]
 pub(crate) fn op_isolet_exited(state: &mut OpState, #[smi] status: i32) {
-    state.borrow_mut::<State>().exited = Some(status);
+    let state = state.borrow_mut::<State>();
+    state.exited = Some(status);
+    state.control.wake();
+}
+
+/// Takes the reason why the interpreter can do no more.
+#[op2(fast)]
+pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: &str) {
+    let state = state.borrow_mut::<State>();
+    state.died.get_or_insert_with(|| reason.to_owned());
+    state.control.wake();
 }
 
 /// Takes the interrupt that the host asked for, if it did. Called by every signal check of CPython.

@@ -1,0 +1,70 @@
+//! A waker that can be cut off.
+//!
+//! Of a promise that is not settled when its isolate is dropped, `deno_core` leaves behind what was to be told,
+//! and with it the waker that waited: tokio's, which keeps the event loop and its descriptors. So it
+//! gets one of these, of which a few bytes stay.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use futures_util::task::AtomicWaker;
+
+/// Passes wake-ups on to the waker that was registered last, until it is dropped.
+pub(super) struct Relay(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner(AtomicWaker);
+
+impl Relay {
+    pub(super) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Has wake-ups passed on to `waker`; returns what to wait with.
+    pub(super) fn waker(&self, waker: &Waker) -> Waker {
+        self.0.0.register(waker);
+        Waker::from(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.0.0.take();
+    }
+}
+
+impl Wake for Inner {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_relay_wakes_until_it_is_dropped_and_keeps_nothing_then() {
+        let count = Arc::new(Count::default());
+        let target = Waker::from(Arc::clone(&count));
+        let relay = Relay::new();
+        let left_behind = relay.waker(&target);
+        left_behind.wake_by_ref();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        let left_behind = relay.waker(&target);
+        drop((relay, target));
+        left_behind.wake_by_ref();
+        assert_eq!((count.0.load(Ordering::Relaxed), Arc::strong_count(&count)), (1, 1));
+    }
+}

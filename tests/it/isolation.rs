@@ -1,0 +1,207 @@
+//! Isolation in a process: what is in force, and that a worker's end is the end of its session only.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use isolet::{
+    ErrorKind, Isolation, IsolationReport, Layer, Outcome, Sandbox, Session, SessionState,
+    Termination, Value,
+};
+
+use crate::util::{Scratch, builder, command, eval, isolet};
+
+fn in_process() -> Sandbox {
+    builder().isolation(Isolation::Process).build().unwrap()
+}
+
+/// The number of a session's worker, which its report gives.
+fn worker(session: &Session) -> String {
+    let (_, state) =
+        session.isolation().layers().find(|(layer, _)| *layer == Layer::Process).unwrap();
+    let number = state.text().strip_prefix("process ").unwrap();
+    assert!(number.parse::<u32>().is_ok(), "{number}");
+    number.to_owned()
+}
+
+fn signal(name: &str, process: &str) {
+    // A process that is gone already is none to signal.
+    Command::new("kill").args(["-s", name, process]).output().unwrap();
+}
+
+/// Tells when the guest is in its loop.
+async fn run_until_killed(session: &mut Session, name: &str) -> isolet::Execution {
+    let worker = worker(session);
+    let mut run = session.run_streaming("print('running')\nwhile True: pass");
+    run.next().await.unwrap();
+    // Rust's own handler of the two takes the first one for a fault that will come again.
+    for _ in 0..if matches!(name, "SEGV" | "BUS") { 2 } else { 1 } {
+        signal(name, &worker);
+    }
+    run.finish().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_ends_its_session_and_no_other() {
+    let sandbox = in_process();
+    let mut beside = sandbox.session().await.unwrap();
+    for name in ["SEGV", "KILL", "ABRT", "BUS", "ILL", "SYS"] {
+        let mut session = sandbox.session().await.unwrap();
+        let execution = run_until_killed(&mut session, name).await;
+        assert_eq!(execution.stdout(), "running\n");
+        let Outcome::Terminated(Termination::Died { reason }) = execution.outcome() else {
+            panic!("{execution:?}");
+        };
+        assert!(reason.contains(&format!("SIG{name}")), "{reason}");
+        assert!(!execution.session_alive() && session.state() == SessionState::Died);
+        assert_eq!(execution.into_result().unwrap_err().kind(), ErrorKind::WorkerDied);
+        assert_eq!(session.run("1").await.unwrap_err().kind(), ErrorKind::Closed);
+        session.reset().await.unwrap();
+        assert_eq!(eval(&mut session, "40 + 2").await, Value::Int(42));
+    }
+    assert_eq!(eval(&mut beside, "40 + 2").await, Value::Int(42));
+}
+
+#[tokio::test]
+async fn a_worker_that_dies_between_runs_is_told_of_by_the_next_one() {
+    let mut session = in_process().session().await.unwrap();
+    signal("KILL", &worker(&session));
+    let execution = session.run("1").await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Died { .. })));
+    assert_eq!(session.state(), SessionState::Died);
+}
+
+#[tokio::test]
+async fn a_guest_that_aborts_ends_its_session_only() {
+    let sandbox = in_process();
+    let execution = sandbox.run("import os; os.abort()").await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Died { .. })));
+    assert_eq!(sandbox.run("40 + 2").await.unwrap().value(), Some(&Value::Int(42)));
+}
+
+#[tokio::test]
+async fn a_worker_is_locked_down_and_says_so() {
+    let sandbox =
+        builder().isolation(Isolation::Process).require([Layer::Seccomp, Layer::Landlock]);
+    let session = sandbox.build().unwrap().session().await.unwrap();
+    let report = session.isolation();
+    assert_eq!(report.isolation(), Isolation::Process);
+    for layer in [
+        Layer::Process,
+        Layer::EmptyEnvironment,
+        Layer::Descriptors,
+        Layer::NoNewPrivileges,
+        Layer::NotDumpable,
+        Layer::ResourceLimits,
+    ] {
+        assert!(report.is_enforced(layer), "{report}");
+    }
+    // What the kernel says, not what the worker does.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", worker(&session))).unwrap();
+    let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+    assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1", "2"));
+    assert_eq!(line("CapEff:"), "0000000000000000");
+}
+
+#[tokio::test]
+async fn a_thread_has_no_layers_and_nothing_can_be_required_of_it() {
+    let session = builder().isolation(Isolation::Thread).build().unwrap().session().await.unwrap();
+    assert_eq!(session.isolation(), &IsolationReport::thread());
+    let required = builder().isolation(Isolation::Thread).require([Layer::Seccomp]);
+    let error = required.build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    let sentence = "the layer seccomp is required, and isolation `thread` has none; `process` has";
+    assert_eq!(error.to_string(), sentence);
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_worker_is_an_error_that_says_so() {
+    let scratch = Scratch::new("no-worker");
+    let script = |name: &str, text: &str| {
+        let path = scratch.file(name, format!("#!/bin/sh\n{text}\n"));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    for (program, words) in [
+        (scratch.path().join("none").to_str().unwrap().to_owned(), "cannot be started"),
+        (script("ends", "exit 7"), "ended with status 7"),
+        (script("chatters", "printf 'this is no frame at all' >&0"), "the limit is"),
+        (
+            script("lies", "printf '\\004\\000\\000\\000\\000\\000\\000\\000nope' >&0"),
+            "since it sent",
+        ),
+    ] {
+        let sandbox = builder().isolation(Isolation::Process).worker(&program).build().unwrap();
+        let error = sandbox.session().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Start);
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn many_workers_serve_at_once() {
+    let sandbox = in_process();
+    let mut sessions = Vec::new();
+    for number in 0..6 {
+        let mut session = sandbox.session().await.unwrap();
+        session.set("number", number).await.unwrap();
+        sessions.push(session);
+    }
+    for (session, number) in sessions.iter_mut().zip(0..) {
+        assert_eq!(eval(session, "number").await, Value::Int(number));
+    }
+}
+
+#[test]
+fn the_command_isolates_in_a_process_unless_told_otherwise() {
+    let doctor = |arguments: &[&str]| {
+        let mut doctor = command(["doctor"].iter().chain(arguments));
+        crate::util::Ran::from(doctor.env_remove("ISOLET_ISOLATION").output().unwrap())
+    };
+    let ran = doctor(&["--require", "seccomp,landlock"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("\nisolation          process\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nseccomp            yes"), "{}", ran.stdout);
+    let ran = doctor(&["--isolation", "thread"]);
+    assert!(ran.stdout.contains("\nisolation          thread\n"), "{}", ran.stdout);
+    let ran = doctor(&["--isolation", "thread", "--require", "seccomp"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let ran = isolet(["run", "--require", "walls", "-c", "1"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("there is no isolation layer `walls`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_worker_dies_with_the_process_it_works_for() {
+    let code = "print('running', flush=True)\nwhile True: pass";
+    let mut parent = command(["run", "--isolation", "process", "-c", code]);
+    let mut parent = parent.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut byte = [0];
+    std::io::Read::read_exact(parent.stdout.as_mut().unwrap(), &mut byte).unwrap();
+    let workers = children(parent.id());
+    assert_eq!(workers.len(), 1);
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    // Whoever waits for an orphan may not have done so yet: what counts is that it does not run.
+    while workers.iter().any(|worker| runs(worker)) {
+        std::thread::yield_now();
+    }
+}
+
+/// The processes whose parent this is.
+fn children(parent: u32) -> Vec<String> {
+    let is_child =
+        |process: &String| stat(process).is_some_and(|stat| stat[1] == parent.to_string());
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_child).collect()
+}
+
+fn runs(process: &str) -> bool {
+    stat(process).is_some_and(|stat| !matches!(stat[0].as_str(), "Z" | "X"))
+}
+
+/// State, parent and so on of a process.
+fn stat(process: &str) -> Option<Vec<String>> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    Some(rest.split_whitespace().map(str::to_owned).collect())
+}

@@ -1,0 +1,67 @@
+//! Sessions that were killed leave nothing behind: no thread, no descriptor, no process. Counted in a process
+//! of its own, where no other test runs.
+
+use std::process::Command;
+use std::time::Duration;
+
+use isolet::{Cell, Limits, Outcome};
+
+use crate::util::sandbox;
+
+/// Enough to see one that is left behind at each.
+const KILLS: usize = 25;
+
+#[test]
+fn killed_sessions_leave_no_thread_and_no_descriptor() {
+    let probe = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "leaks::probe", "--ignored", "--test-threads", "1", "--nocapture"])
+        .output()
+        .unwrap();
+    assert!(probe.status.success(), "{}", String::from_utf8_lossy(&probe.stderr));
+}
+
+/// The threads, descriptors and children of this process.
+fn counts() -> [usize; 3] {
+    let entries = |path: &str| std::fs::read_dir(path).unwrap().count();
+    let children = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    [entries("/proc/self/task"), entries("/proc/self/fd"), children.split_whitespace().count()]
+}
+
+/// What the descriptors are of.
+fn descriptors() -> Vec<std::path::PathBuf> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
+}
+
+#[tokio::test]
+#[ignore = "the test above runs it, in a process of its own"]
+async fn probe() {
+    let limits = Limits::default().max_grace(Duration::ZERO);
+    let sandbox = sandbox(limits.max_run_time(Duration::from_millis(20)));
+    let kill = async || {
+        let mut session = sandbox.session().await.unwrap();
+        let cell = Cell::new("import time\nwhile True: time.sleep(1000)");
+        let execution = session.run(cell).await.unwrap();
+        assert!(matches!(execution.outcome(), Outcome::Terminated(_)));
+    };
+    // What a process needs once is there after the first.
+    kill().await;
+    let before = counts();
+    for _ in 0..KILLS {
+        kill().await;
+    }
+    // The threads of the last one may be about to end.
+    let mut after = counts();
+    for _ in 0..1000 {
+        if after <= before {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        after = counts();
+    }
+    assert!(
+        after.iter().zip(before).all(|(after, before)| *after <= before),
+        "threads, descriptors, children: {before:?} before, {after:?} after {KILLS} kills; {:?}",
+        descriptors()
+    );
+}
