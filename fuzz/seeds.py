@@ -211,6 +211,18 @@ header https://api.example.com Host evil
 url https://api.example.com/
 url https://api.example.com:8443/
 url http://api.example.com/""",
+    "servers": """\
+public
+allow [::1]:80
+answer 93.184.216.34
+connect a.example 5000
+connect a.example# 5000
+connect a.example?x 5000
+connect user@a.example 80
+connect ::1 80
+connect [::1]:80 443
+connect 2130706433 80
+connect a.example 65536""",
     "many-answers": "public\nanswer " + " ".join(f"8.8.{n}.8" for n in range(33)) + "\nurl http://a.example/",
     "no-answers": "public\nurl http://a.example/\nconnect a.example 0\nconnect a.example/x 65536",
 }
@@ -322,8 +334,8 @@ WHEEL = {
     "recipe-file-and-directory": recipe("store 0 1 a.py/x y"),
     "recipe-link": recipe("store 120777 1 link target"),
     "recipe-other-method": recipe("12 0 1 x y"),
-    "recipe-bomb": recipe("deflate 0 4000000 zeros 0", "lie size 900000000"),
-    "recipe-bomb-within-the-ratio": recipe("deflate 0 900000 zeros 0"),
+    "recipe-bomb": recipe("deflate 0 1300000 zeros 0", "lie size 900000000"),
+    "recipe-bomb-below-the-ratio": recipe("deflate 0 1000000 zeros 0"),
     "recipe-size-too-small": recipe("deflate 0 9 x abc", "lie size 3", "lie local.size 3"),
     "recipe-shared-bytes": recipe("store 0 1 x y", "lie start 4294967200"),
     "recipe-names-differ": recipe("store 0 1 x y", "lie local.name z"),
