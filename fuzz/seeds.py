@@ -313,6 +313,11 @@ def archive(files, method=zipfile.ZIP_DEFLATED):
     return out.getvalue()
 
 
+def announced(archive, size, announced):
+    """The archive with another size of its content, wherever it is said."""
+    return archive.replace(struct.pack("<I", size), struct.pack("<I", announced))
+
+
 def ended(entries, size, start):
     return b"PK\5\6\0\0\0\0" + struct.pack("<HHIIH", entries, entries, size, start, 0)
 
@@ -324,6 +329,7 @@ WHEEL = {
     "bytes-wheel-stored": archive({"a.py": "", METADATA: "Name: a\nVersion: 1\n"}, zipfile.ZIP_STORED),
     "bytes-bomb": archive({"zeros": bytes(3 << 20)}),
     "bytes-bomb-below-the-limit": archive({"zeros": bytes(1 << 20), METADATA: "Name: a\nVersion: 1\n"}),
+    "bytes-bomb-announced-as-small": announced(archive({"zeros": bytes(3 << 20)}), 3 << 20, 10),
     "recipe-wheel": recipe(),
     "recipe-modules": recipe("store 100755 1 nat.cpython-314.so x", "store 0 1 lib/x.so.1.2 y", "store 40755 1 dir/"),
     "recipe-data": recipe("store 0 1 a-1.data/purelib/b.py x", "store 0 1 A-1.data/platlib/c/d y", "store 0 1 a-1.data/scripts/run z"),
