@@ -211,6 +211,18 @@ header https://api.example.com Host evil
 url https://api.example.com/
 url https://api.example.com:8443/
 url http://api.example.com/""",
+    "servers": """\
+public
+allow [::1]:80
+answer 93.184.216.34
+connect a.example 5000
+connect a.example# 5000
+connect a.example?x 5000
+connect user@a.example 80
+connect ::1 80
+connect [::1]:80 443
+connect 2130706433 80
+connect a.example 65536""",
     "many-answers": "public\nanswer " + " ".join(f"8.8.{n}.8" for n in range(33)) + "\nurl http://a.example/",
     "no-answers": "public\nurl http://a.example/\nconnect a.example 0\nconnect a.example/x 65536",
 }
@@ -301,6 +313,11 @@ def archive(files, method=zipfile.ZIP_DEFLATED):
     return out.getvalue()
 
 
+def announced(archive, size, announced):
+    """The archive with another size of its content, wherever it is said."""
+    return archive.replace(struct.pack("<I", size), struct.pack("<I", announced))
+
+
 def ended(entries, size, start):
     return b"PK\5\6\0\0\0\0" + struct.pack("<HHIIH", entries, entries, size, start, 0)
 
@@ -310,6 +327,9 @@ WHEEL = {
     "bytes-end-elsewhere": ended(1, 46, 0),
     "bytes-wheel": archive({"a.py": "print(1)", METADATA: ABOUT.replace("\\n", "\n")}),
     "bytes-wheel-stored": archive({"a.py": "", METADATA: "Name: a\nVersion: 1\n"}, zipfile.ZIP_STORED),
+    "bytes-bomb": archive({"zeros": bytes(3 << 20)}),
+    "bytes-bomb-below-the-limit": archive({"zeros": bytes(1 << 20), METADATA: "Name: a\nVersion: 1\n"}),
+    "bytes-bomb-announced-as-small": announced(archive({"zeros": bytes(3 << 20)}), 3 << 20, 10),
     "recipe-wheel": recipe(),
     "recipe-modules": recipe("store 100755 1 nat.cpython-314.so x", "store 0 1 lib/x.so.1.2 y", "store 40755 1 dir/"),
     "recipe-data": recipe("store 0 1 a-1.data/purelib/b.py x", "store 0 1 A-1.data/platlib/c/d y", "store 0 1 a-1.data/scripts/run z"),
@@ -322,8 +342,7 @@ WHEEL = {
     "recipe-file-and-directory": recipe("store 0 1 a.py/x y"),
     "recipe-link": recipe("store 120777 1 link target"),
     "recipe-other-method": recipe("12 0 1 x y"),
-    "recipe-bomb": recipe("deflate 0 4000000 zeros 0", "lie size 900000000"),
-    "recipe-bomb-within-the-ratio": recipe("deflate 0 900000 zeros 0"),
+    "recipe-announced-bomb": recipe("deflate 0 60000 zeros 0", "lie size 900000000"),
     "recipe-size-too-small": recipe("deflate 0 9 x abc", "lie size 3", "lie local.size 3"),
     "recipe-shared-bytes": recipe("store 0 1 x y", "lie start 4294967200"),
     "recipe-names-differ": recipe("store 0 1 x y", "lie local.name z"),

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use url::Url;
+use url::{Position, Url};
 
 use super::error::{NetError, NetErrorKind};
 use super::limits::NetLimits;
@@ -173,9 +173,10 @@ pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), 
     let bare = host.contains(':') && !host.starts_with('[');
     let host = if bare { format!("[{host}]") } else { host.to_owned() };
     let parsed = Parsed::new(&format!("http://{host}:{port}/"))?;
+    // What looks like a host to a guest may be more than that in a URL, which hides the port.
+    let (path, more) = (parsed.url.path(), &parsed.url[Position::AfterPath..]);
     let checked = match &parsed.host {
-        // What looks like a host to a guest may be more than that in a URL.
-        _ if parsed.url.path() != "/" || parsed.url.query().is_some() => Err("it is no host name"),
+        _ if path != "/" || !more.is_empty() => Err("it is no host name"),
         host => policy.check_host(host, parsed.port),
     };
     match (checked, &parsed.host) {

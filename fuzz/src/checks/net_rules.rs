@@ -40,11 +40,20 @@ pub fn net_rules(data: &[u8]) {
         }
     }
     for (host, port) in &scenario.servers {
-        let verdict = precheck(&policy, host, *port);
-        if verdict.is_ok() {
-            assert!(*port > 0 && *port <= 65535 && !scenario.allows_nothing(), "{host}:{port}");
-        }
+        check_server(&scenario, &policy, host, *port);
     }
+}
+
+/// What may be connected to is a host and a port, and nothing that only begins with one.
+fn check_server(scenario: &Scenario<'_>, policy: &NetPolicy, host: &str, port: u32) {
+    if precheck(policy, host, port).is_err() {
+        return;
+    }
+    assert!(!scenario.allows_nothing(), "{host}:{port}");
+    let bare = host.contains(':') && !host.starts_with('[');
+    let read = url::Host::parse(&if bare { format!("[{host}]") } else { host.to_owned() });
+    assert!(read.is_ok(), "{host:?} is no host: {read:?}");
+    assert!(u16::try_from(port).is_ok_and(|port| !is_bad_port(port)), "{host}:{port}");
 }
 
 /// The case of a rule's letters does not matter, and neither does a second reading of what it means.

@@ -337,6 +337,8 @@ fn a_connection_is_refused_as_its_requests_would_be() {
         ("user@api.example.com", 443),
         ("api.example.com/x?", 443),
         ("api.example.com#", 443),
+        ("a.cdn.example.com#", 5000),
+        ("a.cdn.example.com?", 5000),
         ("api.example.com\\", 443),
         ("", 443),
         ("api.example.com", 0),

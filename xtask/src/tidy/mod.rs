@@ -74,12 +74,13 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
-    let rules: [Rule; 6] = [
+    let rules: [Rule; 7] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
         rules::only_the_engine_names_the_engine,
         rules::only_listed_files_are_unsafe,
         rules::no_leftovers,
+        rules::what_is_fuzzed_is_what_is_built,
         rules::top_level_is_known,
     ];
     rules.iter().flat_map(|rule| rule(files)).collect()

@@ -1,6 +1,6 @@
 //! The rules themselves. A complaint is `path:line: what is wrong`, or `path: what is wrong`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{ENGINE, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
@@ -63,6 +63,37 @@ pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// The fuzz targets, which have a lock of their own, use the versions that isolet uses.
+pub(super) fn what_is_fuzzed_is_what_is_built(files: &[SourceFile]) -> Vec<String> {
+    const LOCK: &str = "fuzz/Cargo.lock";
+    let locked = |path: &str| {
+        let text = files.iter().find(|file| file.path == path).map(|file| file.text.as_str());
+        packages(text.unwrap_or_default())
+    };
+    let (ours, fuzzed) = (locked("Cargo.lock"), locked(LOCK));
+    let complaint = |(name, versions): (&&str, &BTreeSet<&str>)| {
+        let known = ours.get(name)?;
+        let other = versions.iter().find(|version| !known.contains(*version))?;
+        Some(format!("{LOCK}: has {name} {other}, which `Cargo.lock` has in another version"))
+    };
+    fuzzed.iter().filter_map(complaint).collect()
+}
+
+/// The versions of each package in a lock.
+fn packages(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let value = |line| str::strip_suffix(line, '"');
+    let mut packages = BTreeMap::<&str, BTreeSet<&str>>::new();
+    let mut name = "";
+    for line in lock.lines() {
+        if let Some(said) = line.strip_prefix("name = \"").and_then(value) {
+            name = said;
+        } else if let Some(version) = line.strip_prefix("version = \"").and_then(value) {
+            packages.entry(name).or_default().insert(version);
+        }
+    }
+    packages
 }
 
 /// The top of the repository stays a table of contents.

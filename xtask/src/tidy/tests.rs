@@ -73,6 +73,26 @@ fn leftovers_are_found() {
 }
 
 #[test]
+fn fuzzing_another_version_is_found() {
+    let locks = |ours: &str, fuzzed: &str| {
+        let file = |path: &str, versions: &str| {
+            let package =
+                |version| format!("[[package]]\nname = \"zip\"\nversion = \"{version}\"\n");
+            let text = versions.split_whitespace().map(package).collect();
+            SourceFile { path: path.to_owned(), text }
+        };
+        complaints(&[file("Cargo.lock", ours), file("fuzz/Cargo.lock", fuzzed)])
+    };
+    assert_eq!(locks("9.4.1", "9.4.1"), Vec::<String>::new());
+    assert_eq!(locks("8.0.0 9.4.1", "9.4.1"), Vec::<String>::new());
+    assert_eq!(locks("", "9.4.1"), Vec::<String>::new());
+    assert_eq!(
+        locks("9.4.1", "9.4.0"),
+        ["fuzz/Cargo.lock: has zip 9.4.0, which `Cargo.lock` has in another version"]
+    );
+}
+
+#[test]
 fn new_top_level_entry_is_found() {
     check("notes.txt", "", &["notes.txt: is not known at the top level"]);
     check("tools/a.sh", "", &["tools: is not known at the top level"]);

@@ -15,7 +15,7 @@ use flate2::{Compression, Crc};
 const TITLE: &str = "recipe\n";
 /// The most entries, and the most bytes of all their content.
 const MAX_ENTRIES: usize = 64;
-const MAX_CONTENT: usize = 4 << 20;
+const MAX_CONTENT: usize = 64 << 10;
 
 /// What an archive says of an entry, once before its bytes and once in its directory.
 #[derive(Clone, Default)]
