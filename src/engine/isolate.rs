@@ -9,6 +9,7 @@ use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
 use isolet_pyodide_assets::Assets;
 use tokio::sync::mpsc;
 
+use super::budget::Exceeded;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::guarded::Guarded;
@@ -209,7 +210,11 @@ impl Isolate {
                 Ok(isolate)
             }
             Called::Stopped => Err("the isolate was stopped while it started".to_owned()),
-            Called::Threw(error) => Err(format!("the interpreter did not start: {error}")),
+            Called::Threw(error) => {
+                let refusal = isolate.state(|state| state.memory.last_refusal());
+                let refusal = refusal.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
+                Err(format!("the interpreter did not start: {}{refusal}", first_line(&error)))
+            }
         }
     }
 
@@ -243,7 +248,10 @@ impl Isolate {
             Called::Threw(error) => Reply::Failed(first_line(&error)),
             Called::Returned => match self.state(|state| (state.reply.take(), state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (Some(Ok(report)), None) => Reply::Done { report, memory_bytes: self.peak() },
+                (Some(Ok(report)), None) => match self.measure() {
+                    Ok(memory_bytes) => Reply::Done { report, memory_bytes },
+                    Err(error) => Reply::Failed(error.to_string()),
+                },
                 (Some(Err(reason)), None) => {
                     Reply::Failed(format!("its report cannot be read: {reason}"))
                 }
@@ -261,9 +269,12 @@ impl Isolate {
         Reply::OutOfMemory { limit, observed: observed.max(heap) }
     }
 
-    /// The most memory that the session has had.
-    fn peak(&self) -> u64 {
-        self.state(|state| state.memory.budget().peak())
+    /// The most memory that the session has had. It is an error if the interpreter's has grown past the
+    /// budget without asking.
+    fn measure(&mut self) -> Result<u64, Exceeded> {
+        let state = self.runtime.op_state();
+        deno_core::scope!(scope, self.runtime);
+        state.borrow_mut().borrow_mut::<State>().memory.measure(scope)
     }
 
     /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.

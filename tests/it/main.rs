@@ -22,6 +22,7 @@ mod hostile;
 mod interrupt;
 mod json;
 mod locals;
+mod memory;
 mod output;
 mod profile_python_executor;
 mod profile_python_helpers;
