@@ -74,7 +74,7 @@ struct PolicyArgs {
     /// Bytes kept of each output stream, head and tail, such as 64KiB; past it the middle is dropped
     #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
     max_output: u64,
-    /// Memory of a session, such as 256MiB: past it Python raises MemoryError
+    /// Memory of a session, such as 256MiB: past it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
     #[command(flatten)]

@@ -121,20 +121,31 @@ unsafe extern "C" fn release(counted: *const Counted) {
     drop(unsafe { Arc::from_raw(counted) });
 }
 
-/// Has `decide` called on the thread of the isolate when V8's heap is near its limit: with that limit,
-/// and with the bytes that the heap has reserved. It returns the new limit.
+/// What V8 says of its heap, in bytes.
+pub(crate) struct HeapState {
+    /// The limit that it is near.
+    pub(crate) limit: usize,
+    /// The limit that it had first.
+    pub(crate) initial_limit: usize,
+    /// What it has reserved for objects.
+    pub(crate) committed: u64,
+}
+
+/// Has `decide` called on the thread of the isolate when V8's heap is near its limit. It returns the
+/// new limit; V8 ends the process if it is none.
 pub(crate) fn on_near_heap_limit(
     runtime: &mut JsRuntime,
-    mut decide: impl FnMut(usize, u64) -> usize + 'static,
+    mut decide: impl FnMut(&HeapState) -> usize + 'static,
 ) {
     // SAFETY: the pointer is used in the callback alone.
     let isolate = unsafe { runtime.v8_isolate().as_raw_isolate_ptr() };
-    runtime.add_near_heap_limit_callback(move |limit, _initial| {
+    runtime.add_near_heap_limit_callback(move |limit, initial_limit| {
         // SAFETY: the callback is of the runtime of this isolate; V8 calls it on the isolate's thread,
         // out of a garbage collection, so that the isolate is alive and nobody else uses it meanwhile.
         let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
         let spaces = 0..isolate.number_of_heap_spaces();
         let sizes = spaces.filter_map(|space| isolate.get_heap_space_statistics(space));
-        decide(limit, sizes.map(|space| space.space_size() as u64).sum())
+        let committed = sizes.map(|space| space.space_size() as u64).sum();
+        decide(&HeapState { limit, initial_limit, committed })
     });
 }

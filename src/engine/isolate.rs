@@ -10,6 +10,7 @@ use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
 use tokio::sync::mpsc;
 
 use super::Files;
+use super::budget::Exceeded;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::heap::Memory;
@@ -226,7 +227,11 @@ impl Isolate {
             Called::Stopped | Called::Ended => {
                 Err("the isolate was stopped while it started".to_owned())
             }
-            Called::Threw(error) => Err(format!("the interpreter did not start: {error}")),
+            Called::Threw(error) => {
+                let refusal = isolate.state(|state| state.memory.last_refusal());
+                let refusal = refusal.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
+                Err(format!("the interpreter did not start: {}{refusal}", first_line(&error)))
+            }
         }
     }
 
@@ -264,7 +269,10 @@ impl Isolate {
             },
             Called::Returned => match self.state(|state| (state.reported, state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (true, None) => Reply::Done { memory_bytes: self.peak() },
+                (true, None) => match self.measure() {
+                    Ok(memory_bytes) => Reply::Done { memory_bytes },
+                    Err(error) => Reply::Failed(error.to_string()),
+                },
                 (false, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
@@ -279,9 +287,12 @@ impl Isolate {
         Reply::OutOfMemory { limit, observed: observed.max(heap) }
     }
 
-    /// The most memory that the session has had.
-    fn peak(&self) -> u64 {
-        self.state(|state| state.memory.budget().peak())
+    /// The most memory that the session has had. It is an error if the interpreter's has grown past the
+    /// budget without asking.
+    fn measure(&mut self) -> Result<u64, Exceeded> {
+        let state = self.runtime.op_state();
+        deno_core::scope!(scope, self.runtime);
+        state.borrow_mut().borrow_mut::<State>().memory.measure(scope)
     }
 
     /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.

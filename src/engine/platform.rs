@@ -13,12 +13,21 @@ type Task = Box<dyn FnOnce() + Send>;
 /// A thread to start, and where to answer whether it was.
 type Request = (Task, mpsc::Sender<io::Result<()>>);
 
+/// V8's flags, each for a reason.
+///
 /// CPython recurses in C. V8's default of 1 MB for its own stack, and for those that WebAssembly
 /// suspends on, ends in a dead interpreter where CPython would raise `RecursionError`: a `__repr__`
 /// that calls `repr(self)` is enough. With 4 MB CPython's own checks come first. The second kind may
 /// not be larger: V8 keeps at most 4 MB of them for reuse, and a fresh one costs every task of an event
 /// loop, and every wait, twice the time.
-const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000";
+///
+/// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest is
+/// killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
+///
+/// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
+/// for the least heap that a session may have.
+const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
+                     --no-turboshaft-loop-unrolling --wasm-max-table-size=1000000";
 
 /// Room for V8's stack and for ours. Pages that are never touched cost nothing.
 const STACK_BYTES: usize = 32 << 20;

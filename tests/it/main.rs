@@ -26,6 +26,7 @@ mod json;
 mod leaks;
 mod locals;
 mod matrix;
+mod memory;
 mod output;
 mod profile_python_executor;
 mod profile_python_helpers;

@@ -32,7 +32,7 @@ pub(super) struct DspyArgs {
     /// Longest wall-clock time of one execution, calls of tools included; past it the session ends
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
-    /// Memory of the session, such as 256MiB: past it Python raises MemoryError
+    /// Memory of the session, such as 256MiB: past it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     pub(super) memory: u64,
     /// File that the client may have copied to the code; repeatable, or comma-separated

@@ -41,22 +41,24 @@ impl WasmMemory {
         Self { budget, interpreter: None, taken: 0 }
     }
 
-    pub(crate) fn budget(&self) -> &MemoryBudget {
-        &self.budget
+    /// What the session was refused last.
+    pub(crate) fn last_refusal(&self) -> Option<Exceeded> {
+        self.budget.last_refusal()
     }
 
-    /// Counts the interpreter's memory as large as it is.
-    fn measure(&mut self, scope: &mut v8::PinScope<'_, '_>) {
-        let Some(memory) = &self.interpreter else {
-            return;
-        };
-        let length = v8::Local::new(scope, memory).buffer().byte_length() as u64;
-        if length > self.taken {
-            self.budget.take(length - self.taken);
-        } else {
-            self.budget.give_back(self.taken - length);
+    /// Counts the interpreter's memory as large as it is, and returns the session's peak. It is an error
+    /// if that memory has grown past the budget: by WebAssembly's own instruction, which asks nobody.
+    pub(crate) fn measure(&mut self, scope: &mut v8::PinScope<'_, '_>) -> Result<u64, Exceeded> {
+        if let Some(memory) = &self.interpreter {
+            let length = v8::Local::new(scope, memory).buffer().byte_length() as u64;
+            let (before, limit) = (std::mem::replace(&mut self.taken, length), self.budget.limit());
+            self.budget.give_back(before.saturating_sub(length));
+            self.budget.take(length.saturating_sub(before));
+            if length > before && self.budget.used() > limit {
+                return Err(Exceeded { limit, needed: self.budget.used() });
+            }
         }
-        self.taken = length;
+        Ok(self.budget.peak())
     }
 
     /// Takes what the interpreter's memory needs to have `needed` bytes, and, if `with_room`, more where
@@ -108,9 +110,8 @@ pub(crate) fn op_isolet_memory_grow(
     with_room: bool,
 ) -> u64 {
     let memory = &mut state.borrow_mut::<State>().memory;
-    // It is smaller than what was taken for it if it did not grow the last time.
-    memory.measure(scope);
-    if needed > LARGEST {
+    // It has less than was taken for it if it could not grow the last time.
+    if needed > LARGEST || memory.measure(scope).is_err() {
         return 0;
     }
     memory.grow(needed, with_room).unwrap_or_default()

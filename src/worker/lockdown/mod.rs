@@ -32,8 +32,11 @@ pub(crate) struct Settings {
     ///
     /// The kernel means the *thread* that started it: it has to live as long as the worker should.
     pub parent: u32,
-    /// How many bytes of memory that can be written to the worker may have: a last resort, above
-    /// every limit that ends in an exception.
+    /// How many bytes of private memory that can be written to the worker may have: a last resort,
+    /// above every limit that ends in an exception. At it allocations fail, and most end the worker.
+    ///
+    /// What is reserved for writing counts also if nothing was written. The code of V8 alone counts
+    /// 512 MiB; a worker that has run nothing yet is at about 720 MiB.
     pub data_bytes: u64,
 }
 
@@ -81,8 +84,9 @@ impl LockdownError {
 
 /// Does what has to be done while the process has one thread.
 ///
-/// Afterwards the process has the descriptors 0, 1 and 2 only, can open nothing by a path, and dies
-/// with its parent. It can still make threads, memory and event loops.
+/// Afterwards the process has the descriptors 0, 1 and 2 only and dies with its parent. Where the
+/// kernel has landlock or grants a mount namespace, it can open nothing by a path. It can still make
+/// threads, memory and event loops.
 ///
 /// Files that V8 would read are out of reach: among them `/dev/urandom`, without which V8 takes its
 /// random seeds from the clock. Give it another source of entropy first.
@@ -114,8 +118,9 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
 
 /// Does the rest, when everything is loaded and every thread started.
 ///
-/// Afterwards any system call that is not in the table of [`syscalls`] kills the process, on every
-/// thread, and memory that can be written to ends at [`Settings::data_bytes`].
+/// Afterwards any system call that is not in the table of `syscalls.rs` kills the process, on every
+/// thread, and memory that can be written to ends at [`Settings::data_bytes`]. No thread can be
+/// started and no descriptor made.
 ///
 /// # Errors
 ///

@@ -11,9 +11,9 @@ use crate::isolation::Layer;
 
 /// Enters each namespace that the kernel grants, and records each.
 ///
-/// The namespace of users comes first: in it the process may make the others, whoever it was before.
-/// Nobody is mapped into it, so its user has no name and owns nothing there. Where it is denied, a
-/// process that is privileged still gets the others.
+/// The namespace of users comes first: in it the process may make the others, whoever it was
+/// before. Nobody is mapped into it, so its user has no name there. Where it is denied, a process
+/// that is privileged still gets the others.
 pub(super) fn enter(states: &mut States) {
     let user = unshare(UnshareFlags::NEWUSER);
     match user {

@@ -81,10 +81,9 @@ fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> 
             .iter()
             .map(|value| rule(argument, Dword, MaskedEq(bits(mask)), bits(*value)))
             .collect(),
-        When::LongHas(argument, bit) => {
-            Ok(vec![rule(argument, Qword, MaskedEq(bits(bit)), bits(bit))?])
+        When::LongMasked(argument, mask, value) => {
+            Ok(vec![rule(argument, Qword, MaskedEq(mask.cast_unsigned()), bits(value))?])
         }
-        When::Null(argument) => Ok(vec![rule(argument, Qword, Eq, 0)?]),
         When::OwnProcess(argument) => Ok(vec![rule(argument, Dword, Eq, own)?]),
     }
 }

@@ -1,6 +1,6 @@
 //! System calls that kill a worker, by name and by number.
 
-use std::ffi::c_long;
+use std::ffi::{c_int, c_long};
 
 use super::attempt;
 use super::probes::raw;
@@ -48,7 +48,7 @@ pub(super) const DENIED: &[(&str, Call)] = &[
     ("tgkill of the parent", |parent| raw(libc::SYS_tgkill, [parent, parent, 0, 0, 0, 0])),
     ("tgkill of all", |_| raw(libc::SYS_tgkill, [-1, 0, 0, 0, 0, 0])),
     ("memfd_create", |_| raw(libc::SYS_memfd_create, [0; 6])),
-    ("mmap of a file", |_| raw(libc::SYS_mmap, [0, 4096, 1, libc::MAP_PRIVATE.into(), 0, 0])),
+    ("mmap of a file", |_| map(libc::MAP_PRIVATE)),
     ("shmget", |_| raw(libc::SYS_shmget, [0; 6])),
     ("ioctl", |_| raw(libc::SYS_ioctl, [0; 6])),
     ("prctl with another option", |_| raw(libc::SYS_prctl, [0; 6])),
@@ -67,7 +67,15 @@ pub(super) const DENIED: &[(&str, Call)] = &[
     ("rt_sigaction of the filter's signal", |_| {
         raw(libc::SYS_rt_sigaction, [libc::SIGSYS.into(), 0, 0, 8, 0, 0])
     }),
-    ("sendto another address", |_| raw(libc::SYS_sendto, [1, 0, 0, 0, 16, 16])),
+    ("sendto out of band", |_| raw(libc::SYS_sendto, [1, 0, 0, libc::MSG_OOB.into(), 0, 0])),
+    ("recvfrom out of band", |_| raw(libc::SYS_recvfrom, [1, 0, 0, libc::MSG_OOB.into(), 0, 0])),
+    ("mmap of shared memory", |_| map(libc::MAP_SHARED | libc::MAP_ANONYMOUS)),
+    ("mmap of a stack that grows", |_| map(OWN_MEMORY | libc::MAP_GROWSDOWN)),
+    ("mmap of huge pages", |_| map(OWN_MEMORY | libc::MAP_HUGETLB)),
+    ("mremap that leaves a hole", |_| {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
+        raw(libc::SYS_mremap, [0, 0, 0, flags.into(), 0, 0])
+    }),
     #[cfg(target_arch = "x86_64")]
     ("getpid by the numbers of x32", |_| raw(0x4000_0000 | libc::SYS_getpid, [0; 6])),
     ("a number that no kernel has", |_| raw(100_000, [0; 6])),
@@ -80,8 +88,42 @@ const THREAD: c_long = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREA
 /// What opens a file to write in it.
 const WRITE: c_long = (libc::O_WRONLY | libc::O_CLOEXEC) as c_long;
 
+const OWN_MEMORY: c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+
+/// Maps a page that can be read, of the descriptor 0 if it is one of a file.
+fn map(flags: c_int) -> c_long {
+    raw(libc::SYS_mmap, [0, 4096, libc::PROT_READ.into(), flags.into(), 0, 0])
+}
+
 /// The number of the filter's signal is the same on both architectures.
 const KILLED: &str = "signal 31";
+
+/// Allowed calls that do not occur on every machine.
+const KEPT: &[(&str, [c_long; 6], c_long)] = &[
+    ("prctl", [libc::PR_SET_VMA as c_long, 0, 0, 0, 0, 0], libc::SYS_prctl),
+    ("pkey_mprotect", [0, 0, 0, -1, 0, 0], libc::SYS_pkey_mprotect),
+    ("epoll_pwait", [-1, 0, 0, 0, 0, 0], libc::SYS_epoll_pwait),
+    ("gettimeofday", [0; 6], libc::SYS_gettimeofday),
+    ("clock_gettime", [0; 6], libc::SYS_clock_gettime),
+    ("nanosleep", [0; 6], libc::SYS_nanosleep),
+    ("restart_syscall", [0; 6], libc::SYS_restart_syscall),
+    ("set_robust_list", [0; 6], libc::SYS_set_robust_list),
+    ("rseq", [0; 6], libc::SYS_rseq),
+    ("mremap", [0, 0, 0, libc::MREMAP_MAYMOVE as c_long, 0, 0], libc::SYS_mremap),
+    ("brk", [0; 6], libc::SYS_brk),
+    ("writev", [1, 0, 0, 0, 0, 0], libc::SYS_writev),
+    ("recvfrom", [1, 0, 0, 0, 0, 0], libc::SYS_recvfrom),
+    ("sendto", [1, 0, 0, 0, 0, 0], libc::SYS_sendto),
+];
+
+/// Makes the calls that are kept, and names the last one.
+pub(super) fn make_kept() {
+    super::lock();
+    for (name, arguments, number) in KEPT {
+        raw(*number, *arguments);
+        super::say(name);
+    }
+}
 
 fn own() -> c_long {
     std::process::id().into()
@@ -100,6 +142,11 @@ fn a_locked_down_worker_cannot_make_these_calls() {
 #[test]
 fn to_open_a_file_to_read_it_fails_and_does_not_kill() {
     assert_eq!(attempt("open-to-read"), (Some("PermissionDenied".to_owned()), "code 0".to_owned()));
+}
+
+#[test]
+fn calls_that_other_kernels_and_machines_lead_to_do_not_kill() {
+    assert_eq!(attempt("kept"), (Some("sendto".to_owned()), "code 0".to_owned()));
 }
 
 #[test]

@@ -80,6 +80,12 @@ fn memory_that_can_be_written_to_ends_at_its_limit() {
     assert_eq!(attempt("memory"), (Some("true false".to_owned()), "code 0".to_owned()));
 }
 
+/// When a heap shrinks that is not the main thread's, glibc opens a file of the kernel's once.
+#[test]
+fn a_thread_s_heap_can_shrink() {
+    assert_eq!(attempt("shrinking-heap"), (Some("it shrank".to_owned()), "code 0".to_owned()));
+}
+
 #[test]
 fn a_worker_can_make_no_descriptor_even_without_the_filter() {
     assert_eq!(attempt("no-descriptor"), (Some("true".to_owned()), "code 0".to_owned()));

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::sync::mpsc;
 
 use super::super::{LockdownError, Settings, after_load, before_threads, syscalls::CALLS};
-use super::denied::DENIED;
+use super::denied::{self, DENIED};
 use super::{first_part, lock, say, settings, tell, worker};
 
 /// The probes by name.
@@ -23,8 +23,9 @@ const PROBES: &[(&str, fn())] = &[
     ("late-thread-paths", late_thread_paths),
     ("wait", wait),
     ("wrong-parent", wrong_parent),
-    ("thread", || threads(|| say(raw(libc::SYS_getppid, [0; 6])))),
+    ("thread", || threads(1, || say(raw(libc::SYS_getppid, [0; 6])))),
     ("late-threads", late_threads),
+    ("shrinking-heap", || threads(8, shrink_heap)),
     ("no-thread", no_thread),
     ("abort", || {
         lock();
@@ -39,6 +40,7 @@ const PROBES: &[(&str, fn())] = &[
         lock();
         say(kind(File::open("/dev/null")));
     }),
+    ("kept", denied::make_kept),
     ("memory", memory),
     ("no-descriptor", no_descriptor),
     ("foreign-architecture", foreign_architecture),
@@ -76,8 +78,8 @@ pub(super) fn end_some_day() {
 pub(super) fn raw(number: c_long, arguments: [c_long; 6]) -> c_long {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     #[expect(unsafe_code, reason = "what is tested is the system call itself")]
-    // SAFETY: the calls of these tests pass numbers, and pointers that are null: the kernel writes to
-    // no memory of this process. Those that would take memory or threads away end it at once.
+    // SAFETY: the calls of these tests pass numbers, and pointers that are null: the kernel writes
+    // to no memory of this process. Calls that would take memory or threads away end it at once.
     unsafe {
         libc::syscall(number, first, second, third, fourth, fifth, sixth)
     }
@@ -207,17 +209,31 @@ fn late_threads() {
     say("all ended");
 }
 
-/// Starts a thread between the two parts of the lockdown, which does something after the second.
-fn threads(job: impl FnOnce() + Send + 'static) {
+/// Starts threads between the two parts of the lockdown, which do something after the second.
+fn threads(number: usize, job: fn()) {
     let early = first_part();
-    let (locked, wait) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        wait.recv().unwrap();
-        job();
-    });
+    let start = |_| {
+        let (locked, wait) = mpsc::channel::<()>();
+        let wait_and_work = move || {
+            wait.recv().unwrap();
+            job();
+        };
+        (locked, std::thread::spawn(wait_and_work))
+    };
+    let threads: Vec<_> = (0..number).map(start).collect();
     after_load(early, &settings()).unwrap();
-    locked.send(()).unwrap();
-    thread.join().unwrap();
+    for (locked, thread) in threads {
+        locked.send(()).unwrap();
+        thread.join().unwrap();
+    }
+}
+
+/// Has a thread's heap, if it has one of its own, grow and shrink. The blocks are too small for
+/// mappings of their own.
+fn shrink_heap() {
+    let blocks: Vec<Vec<u8>> = (0..100).map(|_| std::hint::black_box(vec![1; 100 << 10])).collect();
+    drop(blocks);
+    say("it shrank");
 }
 
 fn no_thread() {
@@ -234,7 +250,7 @@ fn overflow(depth: u64) -> u64 {
 fn segfault() {
     lock();
     #[expect(unsafe_code, reason = "a crash is what is tested")]
-    // SAFETY: there is no safe crash. No page is ever mapped at this address, so nothing is written.
+    // SAFETY: there is no safe crash. No page is ever mapped at this address: nothing is written.
     unsafe {
         std::ptr::without_provenance_mut::<u8>(16).write_volatile(1);
     }
@@ -263,7 +279,7 @@ fn foreign_architecture() {
     #[expect(unsafe_code, reason = "another architecture's call is an instruction")]
     // SAFETY: this is `getpid` by i386's numbers. It takes nothing and writes to one register.
     unsafe {
-        core::arch::asm!("int 0x80", inlateout("eax") 20 => result, out("r8") _, out("r9") _, out("r10") _, out("r11") _);
+        core::arch::asm!("int 0x80", inlateout("eax") 20 => result, clobber_abi("C"));
     }
     say(result);
 }
