@@ -31,20 +31,27 @@ pub(crate) struct Armed {
     id: u64,
 }
 
-/// Has `action` called at `deadline`.
-pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
+/// Starts the thread, which else the first action does.
+pub(crate) fn prepare() -> Result<(), std::io::Error> {
+    start().map(drop)
+}
+
+fn start() -> Result<&'static Queue, std::io::Error> {
     static QUEUE: OnceLock<Queue> = OnceLock::new();
     static STARTED: Mutex<bool> = Mutex::new(false);
     let queue = QUEUE.get_or_init(Queue::default);
-    {
-        let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*started {
-            std::thread::Builder::new()
-                .name("isolet-watchdog".to_owned())
-                .spawn(move || queue.serve())?;
-            *started = true;
-        }
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*started {
+        let thread = std::thread::Builder::new().name("isolet-watchdog".to_owned());
+        thread.spawn(move || queue.serve())?;
+        *started = true;
     }
+    Ok(queue)
+}
+
+/// Has `action` called at `deadline`.
+pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
+    let queue = start()?;
     let action = Arc::new(Mutex::new(Some(action)));
     let mut entries = queue.lock();
     entries.last += 1;

@@ -18,6 +18,7 @@ use super::remote::{Answer, RemoteHost};
 use super::wire::{self, FromWorker, Setup, ToWorker};
 use crate::engine::{self, Running};
 use crate::waist::{Reply, ReplySink};
+use crate::watchdog;
 
 /// The longest setup frame.
 const SETUP_BYTES: usize = 256;
@@ -95,6 +96,8 @@ fn boot(socket: &UnixStream, files: [Bytes; BLOBS], setup: &Setup) -> Result<Boo
     });
     let running = engine::start_of_files(files, Arc::clone(&host) as _, setup.memory_bytes, sink)
         .map_err(|error| error.to_string())?;
+    // It ends a guest whose heap is full; afterwards no thread can be made.
+    watchdog::prepare().map_err(text)?;
     let reader = socket.try_clone().map_err(text)?;
     std::thread::Builder::new()
         .name("isolet-socket".to_owned())

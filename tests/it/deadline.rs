@@ -85,30 +85,36 @@ endless! { interrupted:
         "while True:\n    with open('/tmp/x', 'wb') as f: f.write(bytes(1 << 16))",
 }
 
-/// One interrupt ends one of them; the second comes at half of the grace.
-#[tokio::test]
-async fn two_tasks_in_a_row_are_interrupted() {
-    let code = "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    while True: pass\n\
-                await asyncio.gather(f(), f())";
+/// Runs what takes the second interrupt, which comes at half of the grace.
+async fn interrupted_twice(code: &str) {
     let (mut session, execution) = stopped(code, Duration::from_secs(4)).await;
     assert!(execution.session_alive(), "{execution:?}");
     assert_eq!(eval(&mut session, "x").await, Value::Int(42));
+}
+
+endless! { interrupted_twice:
+    two_tasks_in_a_row_are_interrupted:
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    while True: pass\n\
+         await asyncio.gather(f(), f())",
+    a_finally_that_does_not_end_is_interrupted:
+        "try:\n    while True: pass\nfinally:\n    while True: pass",
+    an_await_that_refuses_to_be_cancelled_is_interrupted:
+        "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(1000)\n    \
+         except BaseException: pass",
+    a_str_of_an_exception_that_never_ends_is_interrupted:
+        "class A(Exception):\n    def __str__(self):\n        while True: pass\nraise A",
 }
 
 endless! { killed:
     a_loop_that_catches_everything_is_killed:
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
     a_finally_that_never_ends_is_killed:
-        "try:\n    while True: pass\nfinally:\n    while True: pass",
+        "try:\n    while True: pass\nfinally:\n    while True:\n        try:\n            \
+         while True: pass\n        except BaseException: pass",
     a_sum_in_c_is_killed: "sum(range(10 ** 12))",
     a_search_in_c_is_killed: "10 ** 12 - 0.5 in range(10 ** 12)",
     a_handler_that_ignores_interrupts_is_killed:
         "import signal\nsignal.signal(signal.SIGINT, lambda *_: None)\nwhile True: pass",
-    an_await_that_refuses_to_be_cancelled_is_killed:
-        "import asyncio\nwhile True:\n    try:\n        await asyncio.sleep(1000)\n    \
-         except BaseException: pass",
-    a_str_of_an_exception_that_never_ends_is_killed:
-        "class A(Exception):\n    def __str__(self):\n        while True: pass\nraise A",
     a_loop_in_javascript_is_killed: "from pyodide.code import run_js\nrun_js('for(;;){}')",
     a_loop_of_microtasks_is_killed:
         "import asyncio\nfrom pyodide.code import run_js\n\

@@ -31,13 +31,19 @@ fn signal(name: &str, process: &str) {
 /// Tells when the guest is in its loop.
 async fn run_until_killed(session: &mut Session, name: &str) -> isolet::Execution {
     let worker = worker(session);
-    let mut run = session.run_streaming("print('running')\nwhile True: pass");
+    let code = "import sys\nsys.stdout.write('running\\n')\nwhile True: pass";
+    let mut run = session.run_streaming(code);
     run.next().await.unwrap();
-    // Rust's own handler of the two takes the first one for a fault that will come again.
-    for _ in 0..if matches!(name, "SEGV" | "BUS") { 2 } else { 1 } {
-        signal(name, &worker);
-    }
-    run.finish().await.unwrap()
+    let name = name.to_owned();
+    // Rust's own handler takes the first fault for one that will come again.
+    let kill = tokio::task::spawn_blocking(move || {
+        while runs(&worker) {
+            signal(&name, &worker);
+        }
+    });
+    let execution = run.finish().await.unwrap();
+    kill.await.unwrap();
+    execution
 }
 
 #[tokio::test]
