@@ -351,6 +351,31 @@ WHEEL = {
     "recipe-encrypted": recipe("store 0 1 x y", "lie flags 1"),
 }
 
+
+
+def framed(content):
+    return struct.pack("<Q", len(content)) + content
+
+
+# Numbers of variants, lengths and strings as `postcard` writes them.
+WIRE = {
+    "nothing": b"",
+    "not-ready": framed(b"\x01\x02no"),
+    "write": framed(b"\x02\x00\x00\x04text"),
+    "report": framed(b"\x02\x01\x00\x01N"),
+    "read-stdin": framed(b"\x02\x02\x80\x08"),
+    "two-frames": framed(b"\x02\x03") + framed(b"\x02\x04"),
+    "call-tool": framed(b"\x02\x05\x01\x01t\x03{0}"),
+    "file-stat": framed(b"\x02\x08\x00\x00\x03a/b"),
+    "read-file": framed(b"\x03\x00\x00\x10"),
+    "reply-done": framed(b"\x04\x01\x80\x80\x04"),
+    "reply-failed": framed(b"\x04\x06\x05sadly"),
+    "empty-frame": framed(b""),
+    "longer-than-claimed": framed(b"\x02\x03") + b"\x00",
+    "shorter-than-claimed": struct.pack("<Q", 100) + b"\x02",
+    "longer-than-the-limit": struct.pack("<Q", 2**64 - 1),
+}
+
 TARGETS = {
     "value": VALUE,
     "frame": FRAME,
@@ -358,6 +383,7 @@ TARGETS = {
     "guest_path": PATH,
     "requirement": REQUIREMENT,
     "wheel": WHEEL,
+    "wire": WIRE,
 }
 
 

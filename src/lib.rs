@@ -1,5 +1,5 @@
-//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in your process, with
-//! every permission denied until it is allowed.
+//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in your process or
+//! in one of its own, with every permission denied until it is allowed.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {
@@ -25,7 +25,7 @@
 //!   session, V8's platform never.
 //! * A [`Sandbox`] is policy: limits and what the guest may see of the host. It owns no guest state,
 //!   is cheap to make and to clone, and many threads can share it.
-//! * A [`Session`] owns one interpreter on a thread of its own. Runs in it keep their state; nothing
+//! * A [`Session`] owns one interpreter on a thread or in a process of its own. Runs in it keep their state; nothing
 //!   passes from one session to another. It can move between threads but not be shared by them.
 //!   Dropping it ends the interpreter and gives its memory back.
 //! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound and
@@ -44,8 +44,24 @@
 //! interpreter was never given one. Deadlines are kept by a thread outside the guest, output and
 //! values are bounded on the host's side, and bytes from the guest are decoded as hostile.
 //!
-//! The isolate lives in your process. A bug in V8 that guest code can reach is a bug in your
-//! process; isolation in a process of its own is being built.
+//! # Isolation
+//!
+//! By default an isolate is a thread of your process: a bug in V8 that guest code can reach is a bug in
+//! your process. With [`Isolation::Process`] each session has a worker, a process that holds nothing
+//! else and that the kernel lets do next to nothing; what is in force is in [`Session::isolation`], and
+//! [`SandboxBuilder::require`] makes it a condition. Workers are made of the `isolet` command, or of any
+//! program that calls [`worker_main`]; Linux only.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), isolet::Error> {
+//! use isolet::{Engine, Isolation, Layer, Sandbox};
+//!
+//! let engine = Engine::new()?.with_isolation(Isolation::Process);
+//! let sandbox = Sandbox::builder(&engine).require([Layer::Seccomp, Layer::Landlock]).build()?;
+//! let execution = sandbox.run("import os; os.abort()").await?;
+//! assert!(!execution.session_alive());
+//! # Ok(()) }
+//! ```
 //!
 //! # Features
 //!

@@ -6,6 +6,7 @@ mod net_rules;
 mod requirement;
 mod value;
 mod wheel;
+mod wire;
 
 pub use frame::frame;
 pub use guest_path::guest_path;
@@ -13,3 +14,4 @@ pub use net_rules::net_rules;
 pub use requirement::requirement;
 pub use value::value;
 pub use wheel::wheel;
+pub use wire::wire;

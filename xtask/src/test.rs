@@ -13,11 +13,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     python::ensure()?;
     setup::run()?;
     // One profile for everything, so that V8's bindings and deno_core are compiled once.
-    let mut cargo = process::cargo();
-    cargo.args(["test", "--workspace", "--release"]).args(args);
-    let status = process::status(python::with_python(process::with_assets(&mut cargo))?)?;
-    if !status.success() {
-        return Ok(process::exit_code(status));
+    // Unit tests and documentation know no isolation; the integration tests run in each.
+    for (isolation, what) in [("thread", &["--workspace"][..]), ("process", &["--test", "it"])] {
+        eprintln!("isolation {isolation}");
+        let mut cargo = process::cargo();
+        cargo.args(["test", "--release"]).args(what).args(args).env("ISOLET_ISOLATION", isolation);
+        let status = process::status(python::with_python(process::with_assets(&mut cargo))?)?;
+        if !status.success() {
+            return Ok(process::exit_code(status));
+        }
     }
     if args.is_empty() {
         for name in examples()? {
