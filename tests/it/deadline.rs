@@ -110,6 +110,10 @@ endless! { killed:
     a_str_of_an_exception_that_never_ends_is_killed:
         "class A(Exception):\n    def __str__(self):\n        while True: pass\nraise A",
     a_loop_in_javascript_is_killed: "from pyodide.code import run_js\nrun_js('for(;;){}')",
+    an_optimized_loop_around_another_is_killed:
+        "from pyodide.code import run_js\nrun_js('for(;;) new Array(1000).fill(0)')",
+    an_optimized_function_that_never_ends_is_killed:
+        "from pyodide.code import run_js\nrun_js('(() => { for(;;) new Array(1000).fill(0) })()')",
     a_loop_of_microtasks_is_killed:
         "import asyncio\nfrom pyodide.code import run_js\n\
          run_js('f=()=>Promise.resolve().then(f);f();0')\nawait asyncio.sleep(0)",
