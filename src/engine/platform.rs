@@ -24,10 +24,15 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 /// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest is
 /// killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
 ///
+/// While another thread optimizes a function, its loops are not checked at all: one that copies a large
+/// object at each turn would go on for minutes. So the isolate's thread optimizes them itself, which costs
+/// no more time.
+///
 /// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
 /// for the least heap that a session may have.
 const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
-                     --no-turboshaft-loop-unrolling --wasm-max-table-size=1000000";
+                     --no-turboshaft-loop-unrolling --no-concurrent-recompilation \
+                     --wasm-max-table-size=1000000";
 
 /// Room for V8's stack and for ours. Pages that are never touched cost nothing.
 const STACK_BYTES: usize = 32 << 20;

@@ -116,6 +116,10 @@ endless! { killed:
     a_handler_that_ignores_interrupts_is_killed:
         "import signal\nsignal.signal(signal.SIGINT, lambda *_: None)\nwhile True: pass",
     a_loop_in_javascript_is_killed: "from pyodide.code import run_js\nrun_js('for(;;){}')",
+    an_optimized_loop_around_another_is_killed:
+        "from pyodide.code import run_js\nrun_js('for(;;) new Array(1000).fill(0)')",
+    an_optimized_function_that_never_ends_is_killed:
+        "from pyodide.code import run_js\nrun_js('(() => { for(;;) new Array(1000).fill(0) })()')",
     a_loop_of_microtasks_is_killed:
         "import asyncio\nfrom pyodide.code import run_js\n\
          run_js('f=()=>Promise.resolve().then(f);f();0')\nawait asyncio.sleep(0)",

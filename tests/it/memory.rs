@@ -324,8 +324,12 @@ async fn code_that_fills_the_heap_ends_the_session_only() {
 
 #[tokio::test]
 async fn one_huge_object_ends_the_session_only() {
-    for code in ["[...Array(1e8).keys()]", "const k = []; for (;;) k.push(new Array(1e7).fill(0))"]
-    {
+    for code in [
+        "[...Array(1e8).keys()]",
+        "const k = []; for (;;) k.push(new Array(1e7).fill(0))",
+        "const o = {}; for (let i = 0; i < 1e5; i++) o['k' + i] = i;
+         const k = []; for (;;) k.push({ ...o })",
+    ] {
         fills_the_heap(code).await;
     }
     is_well(&mut session_of(128).await).await;
