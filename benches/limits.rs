@@ -137,5 +137,5 @@ fn footprint() -> [usize; 3] {
     let entries = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: usize = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-    [pages * 4096 >> 20, entries("/proc/self/task"), entries("/proc/self/fd")]
+    [(pages * 4096) >> 20, entries("/proc/self/task"), entries("/proc/self/fd")]
 }

@@ -240,12 +240,12 @@ impl Engine {
                 Blob::new("isolet-image", image.file())?,
             ])
         };
-        let made = make().map_err(|error: std::io::Error| {
+        let new = make().map_err(|error: std::io::Error| {
             let message = format!("the interpreter cannot be put into shared memory: {error}");
             Error::new(ErrorKind::Start, message)
         })?;
         // Another thread may have been quicker.
-        Ok(blobs.get_or_init(|| made))
+        Ok(blobs.get_or_init(|| new))
     }
 }
 

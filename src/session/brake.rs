@@ -70,10 +70,7 @@ impl Brake {
     }
 
     /// Begins a command, which is stopped at `deadline`.
-    pub(super) fn begin<'a>(
-        self: &'a Arc<Self>,
-        deadline: Instant,
-    ) -> Result<Braked<'a>, std::io::Error> {
+    pub(super) fn begin(self: &Arc<Self>, deadline: Instant) -> Result<Braked<'_>, std::io::Error> {
         self.control.clear_interrupt();
         let verdict = Arc::new(Verdict::default());
         *lock(&self.current) = Some(Arc::clone(&verdict));
@@ -129,12 +126,11 @@ impl Brake {
             brake.kill();
             Some(Instant::now() + REARM)
         };
-        let next = match self.grace.is_zero() {
-            true => step(),
-            false => {
-                self.interrupt();
-                Some(Instant::now() + self.grace / 2)
-            }
+        let next = if self.grace.is_zero() {
+            step()
+        } else {
+            self.interrupt();
+            Some(Instant::now() + self.grace / 2)
         };
         // Without the watchdog's thread there would be no deadline to come from.
         settled.kill = watchdog::arm(next.unwrap_or(last), Box::new(step)).ok();

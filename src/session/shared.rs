@@ -210,13 +210,13 @@ impl Shared {
     fn finish(
         &self,
         reply: Option<Reply>,
-        decided: Decided,
+        Decided { cause, killed }: Decided,
         started: Instant,
         limit: Duration,
     ) -> Finished {
         let finished = self.host.finish();
         let wall_time = started.elapsed();
-        let stopped = match decided.cause {
+        let stopped = match cause {
             Cause::Finished => None,
             Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
             Cause::Limit { kind, limit, observed } => {
@@ -230,9 +230,7 @@ impl Shared {
         let report = self.host.take_report(None);
         // What the host has decided counts, whatever the guest says.
         let (state, ending, memory_bytes) = match (stopped, reply, report) {
-            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report))
-                if !decided.killed =>
-            {
+            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report)) if !killed => {
                 (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
             }
             (Some(termination), ..) => {

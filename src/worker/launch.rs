@@ -19,7 +19,7 @@ use crate::isolation::{IsolationReport, Layer};
 use crate::waist::{Host, Link};
 
 /// How long a worker may take to be ready. Many times what it takes on a busy machine.
-const START_TIME: Duration = Duration::from_secs(60);
+const START_TIME: Duration = Duration::from_mins(1);
 
 /// How many descriptors a worker gets beside its socket.
 pub(super) const BLOBS: usize = 4;

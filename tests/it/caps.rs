@@ -9,7 +9,7 @@ use isolet::{
 use crate::util::{builder, eval, exec, raised, sandbox, session};
 
 /// More than the busiest machine needs to raise an exception.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn calling(limits: Limits) -> isolet::Sandbox {
     let tool = Tool::from_handler(ToolSpec::new("t"), |_, _| async { Ok(Value::None) });

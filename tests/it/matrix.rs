@@ -31,7 +31,7 @@ const STATES: &[(&str, &str)] = &[
 ];
 
 /// More than the busiest machine needs to raise an exception.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 struct Hit {
     /// The body of `hit`.

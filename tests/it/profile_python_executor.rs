@@ -241,7 +241,7 @@ async fn reset_drops_variables_and_functions_and_keeps_the_helpers() {
 #[tokio::test]
 async fn a_deadline_is_told_and_reset_starts_over() {
     let limits = Limits::default().max_run_time(Duration::from_millis(500));
-    let limits = limits.max_grace(Duration::from_secs(60));
+    let limits = limits.max_grace(Duration::from_mins(1));
     let mut executor = executor_with(|options| options.limits = limits).await;
     let result = execute(&mut executor, "x = 1\nprint('so far')\nwhile True: pass").await;
     assert_eq!((result.success, result.stdout.as_str()), (false, "so far\n"));

@@ -26,7 +26,7 @@ async fn a_run_that_ends_at_its_deadline_gets_one_verdict() {
 }
 
 async fn race(seed: u64) -> (u64, u64) {
-    let sandbox = sandbox(Limits::default().max_grace(Duration::from_secs(60)));
+    let sandbox = sandbox(Limits::default().max_grace(Duration::from_mins(1)));
     let mut session = sandbox.session().await.unwrap();
     session.run("import time").await.unwrap();
     let (mut completed, mut stopped) = (0, 0);

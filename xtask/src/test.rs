@@ -14,7 +14,9 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     setup::run()?;
     // One profile for everything, so that V8's bindings and deno_core are compiled once.
     // Unit tests and documentation know no isolation; the integration tests run in each.
-    for (isolation, what) in [("thread", &["--workspace"][..]), ("process", &["--test", "it"])] {
+    for (isolation, what) in
+        [("thread", &["--workspace"][..]), ("process", &["--workspace", "--test", "it"])]
+    {
         eprintln!("isolation {isolation}");
         let mut cargo = process::cargo();
         cargo.args(["test", "--release"]).args(what).args(args).env("ISOLET_ISOLATION", isolation);
