@@ -87,7 +87,9 @@ pub(super) fn show_outcome(execution: &Execution, printer: &Printer) -> io::Resu
         Outcome::Raised(exception) => {
             stderr.write_all(printer.for_stderr(&exception.traceback).as_bytes())
         }
-        Outcome::Terminated(termination) => writeln!(stderr, "error: {termination}"),
+        Outcome::Terminated(termination) => {
+            writeln!(stderr, "error: {}", printer.for_stderr(&termination.to_string()))
+        }
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod guarded;
 mod packages;
 pub(crate) mod tally;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -32,9 +32,6 @@ use crate::waist::{Host, HostReply, HostRequest, Outbox, Report};
 /// Where the guest's Python looks for packages.
 const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 
-/// Reports that the session has not taken yet: one for the command, and those of peeks. An isolate says
-/// of each that it is there, so that more are only sent by one that is not ours any more.
-const WAITING_REPORTS: usize = 1024;
 
 /// Where a run's output goes as it comes.
 pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
@@ -43,7 +40,7 @@ pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
 pub(crate) struct SessionHost {
     started: Instant,
     run: Mutex<RunStreams>,
-    reports: Mutex<HashMap<Option<u64>, Result<Report, String>>>,
+    reports: Mutex<Reports>,
     max_report_bytes: u64,
     input: Mutex<Arc<InputPump>>,
     tools: ToolHost,
@@ -62,6 +59,14 @@ pub(crate) struct FinishedRun {
     pub(crate) stderr: Captured,
     pub(crate) tool_calls: u64,
     pub(crate) submission: Option<Value>,
+}
+
+/// The guest's accounts of the command and of peeks that the session has not taken yet.
+#[derive(Default)]
+struct Reports {
+    /// The peeks that were asked for. What comes of others nobody would take.
+    peeks: HashSet<u64>,
+    received: HashMap<Option<u64>, Result<Report, String>>,
 }
 
 struct RunStreams {
@@ -149,7 +154,7 @@ impl SessionHost {
     /// Opens the streams of a run; what was left of the last run's is gone.
     pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, sink: Option<Sink>) {
         *lock(&self.run) = RunStreams::new(limits, sink);
-        lock(&self.reports).clear();
+        *lock(&self.reports) = Reports::default();
         *lock(&self.input) = InputPump::new(stdin).into();
         self.tally.begin();
         self.tools.begin();
@@ -168,10 +173,18 @@ impl SessionHost {
         FinishedRun { stdout, stderr, tool_calls, submission }
     }
 
+    /// Lets the guest give an account of this peek.
+    pub(crate) fn expect_report(&self, peek: u64) {
+        lock(&self.reports).peeks.insert(peek);
+    }
+
     /// Takes the guest's account of the command, or of the peek of this number.
     pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Report, String> {
-        let report = lock(&self.reports).remove(&peek);
-        report.unwrap_or_else(|| Err("there is none".to_owned()))
+        let mut reports = lock(&self.reports);
+        if let Some(number) = peek {
+            reports.peeks.remove(&number);
+        }
+        reports.received.remove(&peek).unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
     /// The most bytes of a report.
@@ -187,8 +200,8 @@ impl SessionHost {
             frame::decode(report)
         };
         let mut reports = lock(&self.reports);
-        if reports.len() < WAITING_REPORTS {
-            reports.insert(peek, report);
+        if peek.is_none_or(|number| reports.peeks.contains(&number)) {
+            reports.received.insert(peek, report);
         }
     }
 

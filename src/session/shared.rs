@@ -309,6 +309,7 @@ impl Shared {
         let number = peeks.last;
         let (sender, answer) = oneshot::channel();
         peeks.waiting.insert(number, sender);
+        self.host.expect_report(number);
         self.send(Message::Peek(number, frame::encode(command())));
         Some(answer)
     }

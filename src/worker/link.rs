@@ -5,17 +5,21 @@ use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, ToWorker};
 use crate::isolation::IsolationReport;
+use crate::limits::Limits;
 use crate::waist::{Control, Host, HostRequest, Link, Message, Reply};
 
 /// What is read of a worker at once.
 const READ_BYTES: usize = 64 << 10;
+
+/// Messages that may wait for a worker to read them: more than there can be calls of host functions.
+const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
 
 /// The threads of a worker do little, and there may be many.
 const STACK_BYTES: usize = 512 << 10;
@@ -43,6 +47,10 @@ struct WorkerControl {
     outgoing: mpsc::UnboundedSender<Outgoing>,
     /// An interrupt was asked for in this run.
     asked: AtomicBool,
+    /// Replies that the worker owes: one to each command and peek, and one that says that it could not start.
+    owed: AtomicUsize,
+    /// Messages that it has not read yet.
+    queued: AtomicUsize,
 }
 
 /// What the reading thread works with.
@@ -71,6 +79,8 @@ pub(super) fn start(
         child: Mutex::new(child),
         outgoing: outgoing.clone(),
         asked: AtomicBool::new(false),
+        owed: AtomicUsize::new(1),
+        queued: AtomicUsize::new(0),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
         // It has ended already; the reading thread says how.
@@ -89,13 +99,19 @@ pub(super) fn start(
             max_frame_bytes,
         };
         thread("isolet-from-worker", move || reader.serve())?;
-        thread("isolet-to-worker", move || write(queue, &writer))
+        let control = Arc::clone(&control);
+        thread("isolet-to-worker", move || write(queue, &writer, &control))
     });
     if let Err(error) = begun {
         let _ = control.end();
         return Err(error);
     }
+    let counts = Arc::clone(&control);
     let messages = Arc::new(move |message| {
+        if matches!(message, Message::Command(_) | Message::Peek(..)) {
+            counts.owed.fetch_add(1, Ordering::Relaxed);
+        }
+        counts.queued.fetch_add(1, Ordering::Relaxed);
         // A worker that is gone says so by its replies.
         let _ = outgoing.send(Outgoing::Message(message));
     });
@@ -108,10 +124,17 @@ fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Writes what is queued until the worker is gone. A worker that does not read holds up this thread only.
-fn write(mut queue: mpsc::UnboundedReceiver<Outgoing>, writer: &Mutex<UnixStream>) {
+fn write(
+    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    writer: &Mutex<UnixStream>,
+    control: &WorkerControl,
+) {
     while let Some(outgoing) = queue.blocking_recv() {
         let content = match outgoing {
-            Outgoing::Message(message) => ToWorker::Message(message),
+            Outgoing::Message(message) => {
+                control.queued.fetch_sub(1, Ordering::Relaxed);
+                ToWorker::Message(message)
+            }
             Outgoing::Interrupt => ToWorker::Interrupt,
             Outgoing::ClearInterrupt => ToWorker::ClearInterrupt,
             Outgoing::Stop => return,
@@ -160,6 +183,11 @@ impl Reader {
                     self.send(&ToWorker::FileBytes(read))?;
                 }
                 FromWorker::Reply(reply) => {
+                    let owed = &self.control.owed;
+                    let one_less = |owed: usize| owed.checked_sub(1);
+                    if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+                        return Err(violation("a reply that nobody has asked for"));
+                    }
                     // The session may be gone; then the worker is about to be killed.
                     let _ = self.replies.send(reply);
                 }
@@ -175,6 +203,13 @@ impl Reader {
                 }
             }
             content.shrink_to(READ_BYTES);
+            let queued = self.control.queued.load(Ordering::Relaxed);
+            if queued > QUEUED_MESSAGES {
+                let message = format!(
+                    "requests without reading the answers: limit {QUEUED_MESSAGES}, waiting {queued}"
+                );
+                return Err(violation(&message));
+            }
         }
         Ok(())
     }
@@ -220,6 +255,10 @@ impl Control for WorkerControl {
     fn terminate(&self) {
         let _ = lock(&self.child).kill();
     }
+}
+
+fn violation(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// How the worker ended.

@@ -80,6 +80,29 @@ fn a_worker_that_sends_no_frames_is_killed() {
 }
 
 #[test]
+fn a_worker_that_replies_unasked_is_killed() {
+    let reply = frame(&FromWorker::Reply(Reply::Peeked(1)));
+    let told = reason(|worker| worker.write_all(&[reply.clone(), reply].concat()).unwrap());
+    assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
+}
+
+#[test]
+fn a_worker_that_reads_no_answers_is_killed() {
+    let (mut parent, mut worker) = parent();
+    // More than a socket takes, and than may wait.
+    for _ in 0..50_000 {
+        (parent.link.messages)(Message::Answer(1, vec![0; 1000]));
+    }
+    // It is looked at when it asks for something.
+    worker.write_all(&frame(&FromWorker::Request(HostRequest::NetClose(1)))).unwrap();
+    let told = parent.link.replies.blocking_recv();
+    assert!(
+        matches!(&told, Some(Reply::Failed(reason)) if reason.contains("without reading the answers")),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_worker_that_hangs_up_is_killed() {
     for length in [0, 3, 8, 10] {
         let whole = frame(&FromWorker::Reply(Reply::Done { memory_bytes: u64::MAX }));

@@ -33,7 +33,7 @@ pub(super) struct DspyArgs {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
     /// Memory of the session, such as 256MiB: past it Python raises `MemoryError`
-    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = units::bytes)]
     pub(super) memory: u64,
     /// File that the client may have copied to the code; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
