@@ -1,12 +1,9 @@
 //! One isolate: its thread, its boot, and its loop of commands.
 
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
-use deno_core::error::CoreError;
-use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8};
+use deno_core::{JsRuntime, RuntimeOptions, v8};
 use tokio::sync::mpsc;
 
 use super::Files;
@@ -208,7 +205,7 @@ impl Isolate {
             .entry_points
             .clone()
             .ok_or("the engine's JavaScript did not load")?;
-        let create_module = load_default_export(&mut runtime, &asm).await?;
+        let create_module = loader::load_default_export(&mut runtime, &asm).await?;
         let mut isolate = Self { runtime, entry_points, control };
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
@@ -359,7 +356,7 @@ impl Isolate {
             }
             tokio::select! {
                 biased;
-                result = settle(&mut self.runtime, &mut call, &relay) => match result {
+                result = relay.settle(&mut self.runtime, &mut call) => match result {
                     _ if self.control.is_stopped() => return Called::Stopped,
                     Ok(()) => return Called::Returned,
                     Err(error) => return Called::Threw(error.to_string()),
@@ -389,49 +386,4 @@ impl Isolate {
 /// What an error says without the stack that follows.
 fn first_line(error: &str) -> String {
     error.lines().next().unwrap_or_default().to_owned()
-}
-
-/// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
-/// waits, as everywhere, until its deadline or an interrupt.
-async fn settle<F>(
-    runtime: &mut JsRuntime,
-    call: &mut Pin<Box<F>>,
-    relay: &Relay,
-) -> Result<(), CoreError>
-where
-    F: Future<Output = Result<v8::Global<v8::Value>, Box<deno_core::error::JsError>>>,
-{
-    std::future::poll_fn(|context| {
-        let waker = relay.waker(context.waker());
-        let mut relayed = Context::from_waker(&waker);
-        if let Poll::Ready(result) = call.as_mut().poll(&mut relayed) {
-            return Poll::Ready(result.map(drop).map_err(CoreError::from));
-        }
-        if let Poll::Ready(Err(error)) =
-            runtime.poll_event_loop(context, PollEventLoopOptions::default())
-        {
-            return Poll::Ready(Err(error));
-        }
-        call.as_mut().poll(&mut relayed).map(|result| result.map(drop).map_err(CoreError::from))
-    })
-    .await
-}
-
-async fn load_default_export(
-    runtime: &mut JsRuntime,
-    source: &[u8],
-) -> Result<v8::Global<v8::Value>, String> {
-    let text = |error: CoreError| error.to_string();
-    let specifier = deno_core::resolve_url(loader::PYODIDE).map_err(|e| e.to_string())?;
-    let source = String::from_utf8(source.to_vec()).map_err(|error| error.to_string())?;
-    let id = runtime.load_side_es_module_from_code(&specifier, source).await.map_err(text)?;
-    let evaluated = runtime.mod_evaluate(id);
-    runtime.run_event_loop(PollEventLoopOptions::default()).await.map_err(text)?;
-    evaluated.await.map_err(text)?;
-    let namespace = runtime.get_module_namespace(id).map_err(text)?;
-    deno_core::scope!(scope, runtime);
-    let namespace = v8::Local::new(scope, namespace);
-    let key = v8::String::new(scope, "default").ok_or("a string cannot be made")?;
-    let export = namespace.get(scope, key.into()).ok_or("the module has no default export")?;
-    Ok(v8::Global::new(scope, export))
 }

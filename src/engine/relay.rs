@@ -4,9 +4,12 @@
 //! and with it the waker that waited: tokio's, which keeps the event loop and its descriptors. So it
 //! gets one of these, of which a few bytes stay.
 
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
+use deno_core::error::{CoreError, JsError};
+use deno_core::{JsRuntime, PollEventLoopOptions, v8};
 use futures_util::task::AtomicWaker;
 
 /// Passes wake-ups on to the waker that was registered last, until it is dropped.
@@ -21,9 +24,35 @@ impl Relay {
     }
 
     /// Has wake-ups passed on to `waker`; returns what to wait with.
-    pub(super) fn waker(&self, waker: &Waker) -> Waker {
+    fn waker(&self, waker: &Waker) -> Waker {
         self.0.0.register(waker);
         Waker::from(Arc::clone(&self.0))
+    }
+
+    /// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
+    /// waits, as everywhere, until its deadline or an interrupt.
+    pub(super) async fn settle<F>(
+        &self,
+        runtime: &mut JsRuntime,
+        call: &mut Pin<Box<F>>,
+    ) -> Result<(), CoreError>
+    where
+        F: Future<Output = Result<v8::Global<v8::Value>, Box<JsError>>>,
+    {
+        std::future::poll_fn(|context| {
+            let waker = self.waker(context.waker());
+            let mut relayed = Context::from_waker(&waker);
+            if let Poll::Ready(result) = call.as_mut().poll(&mut relayed) {
+                return Poll::Ready(result.map(drop).map_err(CoreError::from));
+            }
+            if let Poll::Ready(Err(error)) =
+                runtime.poll_event_loop(context, PollEventLoopOptions::default())
+            {
+                return Poll::Ready(Err(error));
+            }
+            call.as_mut().poll(&mut relayed).map(|result| result.map(drop).map_err(CoreError::from))
+        })
+        .await
     }
 }
 

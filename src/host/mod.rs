@@ -32,7 +32,6 @@ use crate::waist::{Host, HostReply, HostRequest, Outbox, Report};
 /// Where the guest's Python looks for packages.
 const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 
-
 /// Where a run's output goes as it comes.
 pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod brake;
 mod files;
+mod finish;
 mod handle;
 mod packages;
 mod run;

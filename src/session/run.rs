@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::shared::{Ending, Finished, Shared};
+use super::finish::{Ending, Finished};
+use super::shared::Shared;
 use super::state::SessionState;
 use crate::cell::Cell;
 use crate::error::{Error, ErrorKind};

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::SessionHandle;
-use super::brake::{Brake, Cause, Decided};
+use super::brake::Brake;
+use super::finish::{Ending, Finished, unreadable};
 use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Termination;
 use crate::frame;
 use crate::host::{SessionHost, Sink};
 use crate::limits::Limits;
-use crate::output::{Captured, Stream};
+use crate::output::Stream;
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
 use crate::value::Value;
@@ -26,7 +27,7 @@ pub(crate) struct Shared {
     id: u64,
     pub(super) host: Arc<SessionHost>,
     pub(super) limits: Limits,
-    brake: Arc<Brake>,
+    pub(super) brake: Arc<Brake>,
     messages: Outbox,
     state: Mutex<SessionState>,
     /// Held by whoever has the guest do something.
@@ -46,25 +47,6 @@ struct Peeks {
     open: bool,
     last: u64,
     waiting: HashMap<u64, oneshot::Sender<Result<Report, String>>>,
-}
-
-/// A command that has ended.
-pub(super) struct Finished {
-    pub(super) ending: Ending,
-    pub(super) memory_bytes: u64,
-    pub(super) stdout: Captured,
-    pub(super) stderr: Captured,
-    pub(super) tool_calls: u64,
-    pub(super) submission: Option<Value>,
-    pub(super) wall_time: Duration,
-}
-
-pub(super) enum Ending {
-    /// The guest gave an account of it.
-    Reported(Report),
-    Exited(i32),
-    /// The host stopped it; the guest's account, if it still gave one.
-    Stopped(Termination, Report),
 }
 
 impl Shared {
@@ -98,7 +80,7 @@ impl Shared {
         *lock(&self.state)
     }
 
-    fn set_state(&self, state: SessionState) {
+    pub(super) fn set_state(&self, state: SessionState) {
         let mut current = lock(&self.state);
         // An owner that is gone does not come back.
         if *current != SessionState::Closed {
@@ -207,70 +189,6 @@ impl Shared {
         reply
     }
 
-    fn finish(
-        &self,
-        reply: Option<Reply>,
-        Decided { cause, killed }: Decided,
-        started: Instant,
-        limit: Duration,
-    ) -> Finished {
-        let finished = self.host.finish();
-        let wall_time = started.elapsed();
-        let stopped = match cause {
-            Cause::Finished => None,
-            Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
-            Cause::Limit { kind, limit, observed } => {
-                Some(Termination::Limit { kind, limit, observed })
-            }
-        };
-        let died = |reason: String| {
-            let ending = Ending::Stopped(Termination::Died { reason }, Report::default());
-            (SessionState::Died, ending, 0)
-        };
-        let report = self.host.take_report(None);
-        // What the host has decided counts, whatever the guest says.
-        let (state, ending, memory_bytes) = match (stopped, reply, report) {
-            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report)) if !killed => {
-                (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
-            }
-            (Some(termination), ..) => {
-                self.brake.kill();
-                let ending = Ending::Stopped(termination, Report::default());
-                (SessionState::Terminated, ending, 0)
-            }
-            (None, Some(Reply::Done { memory_bytes }), Ok(report)) => {
-                (SessionState::Ready, Ending::Reported(report), memory_bytes)
-            }
-            (None, Some(Reply::Done { .. }), Err(reason)) => {
-                self.brake.kill();
-                died(unreadable(&reason))
-            }
-            (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
-                let termination = Termination::Memory { limit, observed };
-                let ending = Ending::Stopped(termination, Report::default());
-                (SessionState::Terminated, ending, 0)
-            }
-            (None, Some(Reply::Exited(status)), _) => {
-                (SessionState::Exited, Ending::Exited(status), 0)
-            }
-            (None, Some(Reply::Failed(reason)), _) => died(reason),
-            (None, Some(Reply::Terminated | Reply::Peeked(_) | Reply::Booted) | None, _) => {
-                self.brake.kill();
-                died("it ended during the run".to_owned())
-            }
-        };
-        self.set_state(state);
-        Finished {
-            ending,
-            memory_bytes,
-            stdout: finished.stdout,
-            stderr: finished.stderr,
-            tool_calls: finished.tool_calls,
-            submission: finished.submission,
-            wall_time,
-        }
-    }
-
     /// Has the guest carry out a command that runs no cell; during a run as soon as the run waits.
     pub(super) async fn look(
         self: &Arc<Self>,
@@ -366,10 +284,6 @@ impl Shared {
         let message = format!("session {} is busy, something runs in it already", self.id);
         Error::new(ErrorKind::Busy, message).with_session_alive()
     }
-}
-
-fn unreadable(reason: &str) -> String {
-    format!("its report cannot be read: {reason}")
 }
 
 /// Kills the guest of a run whose future is dropped before its reply came.

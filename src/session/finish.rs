@@ -1,0 +1,101 @@
+//! What became of a command: the host's verdict, the isolate's reply and the guest's account put together.
+
+use std::time::{Duration, Instant};
+
+use super::brake::{Cause, Decided};
+use super::shared::Shared;
+use super::state::SessionState;
+use crate::execution::Termination;
+use crate::output::Captured;
+use crate::value::Value;
+use crate::waist::{Reply, Report};
+
+/// A command that has ended.
+pub(super) struct Finished {
+    pub(super) ending: Ending,
+    pub(super) memory_bytes: u64,
+    pub(super) stdout: Captured,
+    pub(super) stderr: Captured,
+    pub(super) tool_calls: u64,
+    pub(super) submission: Option<Value>,
+    pub(super) wall_time: Duration,
+}
+
+pub(super) enum Ending {
+    /// The guest gave an account of it.
+    Reported(Report),
+    Exited(i32),
+    /// The host stopped it; the guest's account, if it still gave one.
+    Stopped(Termination, Report),
+}
+
+impl Shared {
+    pub(super) fn finish(
+        &self,
+        reply: Option<Reply>,
+        Decided { cause, killed }: Decided,
+        started: Instant,
+        limit: Duration,
+    ) -> Finished {
+        let finished = self.host.finish();
+        let wall_time = started.elapsed();
+        let stopped = match cause {
+            Cause::Finished => None,
+            Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
+            Cause::Limit { kind, limit, observed } => {
+                Some(Termination::Limit { kind, limit, observed })
+            }
+        };
+        let died = |reason: String| {
+            let ending = Ending::Stopped(Termination::Died { reason }, Report::default());
+            (SessionState::Died, ending, 0)
+        };
+        let report = self.host.take_report(None);
+        // What the host has decided counts, whatever the guest says.
+        let (state, ending, memory_bytes) = match (stopped, reply, report) {
+            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report)) if !killed => {
+                (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
+            }
+            (Some(termination), ..) => {
+                self.brake.kill();
+                let ending = Ending::Stopped(termination, Report::default());
+                (SessionState::Terminated, ending, 0)
+            }
+            (None, Some(Reply::Done { memory_bytes }), Ok(report)) => {
+                (SessionState::Ready, Ending::Reported(report), memory_bytes)
+            }
+            (None, Some(Reply::Done { .. }), Err(reason)) => {
+                self.brake.kill();
+                died(unreadable(&reason))
+            }
+            (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
+                let termination = Termination::Memory { limit, observed };
+                let ending = Ending::Stopped(termination, Report::default());
+                (SessionState::Terminated, ending, 0)
+            }
+            (None, Some(Reply::Exited(status)), _) => {
+                (SessionState::Exited, Ending::Exited(status), 0)
+            }
+            (None, Some(Reply::Failed(reason)), _) => died(reason),
+            (None, Some(Reply::Terminated | Reply::Peeked(_) | Reply::Booted) | None, _) => {
+                self.brake.kill();
+                died("it ended during the run".to_owned())
+            }
+        };
+        self.set_state(state);
+        Finished {
+            ending,
+            memory_bytes,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            tool_calls: finished.tool_calls,
+            submission: finished.submission,
+            wall_time,
+        }
+    }
+}
+
+/// Why a report is none.
+pub(super) fn unreadable(reason: &str) -> String {
+    format!("its report cannot be read: {reason}")
+}
