@@ -3,18 +3,16 @@
 async (...bridge) => {
   const detached = new Uint8Array(16);
   detached.buffer.transfer();
-  const shrunk = new Uint8Array(new ArrayBuffer(16, { maxByteLength: 64 }), 8);
-  shrunk.buffer.resize(4);
-  const growing = new Uint8Array(new ArrayBuffer(8, { maxByteLength: 64 }));
+  const fleeting = new Uint8Array(8);
   const odd = [
     undefined, null, true, -1, 0, 1, 2, 3.5, NaN, Infinity, -Infinity, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53,
     10n, -1n, 2n ** 64n, "", "pay", "\ud800", "__proto__", "x".repeat(100_000), Symbol("x"), Symbol.iterator,
     [], [1], [[]], {}, { length: -1 }, Object.create(null), () => 1, function () {}, class {}, /x/, new Date(NaN),
     new ArrayBuffer(0), new ArrayBuffer(8), new Uint8Array(8), new Float64Array(2), new DataView(new ArrayBuffer(4)),
-    new BigInt64Array(1), detached, detached.buffer, shrunk, shrunk.buffer, growing, new WebAssembly.Memory({ initial: 0 }),
+    new BigInt64Array(1), detached, detached.buffer, fleeting, new WebAssembly.Memory({ initial: 0 }),
     new Map(), new WeakRef({}), Promise.resolve(1), new Proxy({}, {}), new Proxy(() => 1, {}),
     { get length() { throw new Error("length") } },
-    { valueOf() { growing.buffer.resize(1); return 1 }, toString() { growing.buffer.resize(64); return "x" } },
+    { valueOf() { fleeting.buffer.transfer(); return 1 }, toString() { fleeting.buffer.transfer(); return "x" } },
     { [Symbol.toPrimitive]() { throw new Error("primitive") } },
     { get buffer() { return detached.buffer }, byteOffset: -1, byteLength: 1e9 },
     { get url() { return { toString: () => "http://127.0.0.1:1/" } } },
