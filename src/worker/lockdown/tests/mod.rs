@@ -47,6 +47,8 @@ impl Running {
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // A file would end a probe that writes to it: it may write to none.
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let stdin = starter.stdin.take();
