@@ -34,7 +34,11 @@ pub fn wire(data: &[u8]) {
 
 fn check(content: &[u8]) {
     let (decoded, used) = measured(|| wire::decode::<FromWorker<'_>>(content));
-    assert!(used.peak <= DECODED_FACTOR * content.len() + CLAIMED, "{} took {used:?}", content.len());
+    assert!(
+        used.peak <= DECODED_FACTOR * content.len() + CLAIMED,
+        "{} took {used:?}",
+        content.len()
+    );
     if let Ok(message) = decoded {
         let frame = wire::encode(&message).unwrap_or_default();
         let again = wire::decode::<FromWorker<'_>>(&frame[8..]);
