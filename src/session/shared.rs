@@ -234,7 +234,15 @@ impl Shared {
 
     /// Has the guest carry out a command that runs no cell, within the deadline of a run.
     pub(super) async fn quick(self: &Arc<Self>, command: Command) -> Result<Report, Error> {
-        let run_time = self.limits.run_time();
+        self.quick_within(command, self.limits.run_time()).await
+    }
+
+    /// The same within another deadline.
+    pub(super) async fn quick_within(
+        self: &Arc<Self>,
+        command: Command,
+        run_time: Duration,
+    ) -> Result<Report, Error> {
         let finished = self.command(command, run_time, Stdin::empty(), None).await?;
         match finished.ending {
             Ending::Reported(report) => Ok(report),

@@ -1,6 +1,7 @@
 //! Variables of the guest's namespace, and the functions that the host puts there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::shared::Shared;
 use crate::error::{Error, ErrorKind};
@@ -8,6 +9,9 @@ use crate::execution::Variable;
 use crate::tool::{Tool, ToolSpec, name};
 use crate::value::{Value, check_bounds, encoded_len};
 use crate::waist::{Command, Report, Status};
+
+/// How long making functions known to the guest may take at least.
+const DEFINE_TIME: Duration = Duration::from_secs(10);
 
 impl Shared {
     pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
@@ -57,7 +61,9 @@ impl Shared {
     ) -> Result<(), Error> {
         let specs = tools.iter().map(Tool::shared_spec).collect();
         let command = Command::Define { tools: specs, submit: submit.clone() };
-        let report = self.quick(command).await?;
+        // The owner's doing, which a session needs to start at all: not what a short run time is about.
+        let time = self.limits.run_time().max(DEFINE_TIME);
+        let report = self.quick_within(command, time).await?;
         completed(&report, "the guest could not define the functions")?;
         for tool in tools {
             self.host.tools().register(tool);
