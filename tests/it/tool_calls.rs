@@ -82,11 +82,13 @@ await asyncio.gather(worker(1), worker(2), worker(3))
 async fn no_more_calls_run_at_once_than_the_cap() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
+    // None of them ends before as many run as may.
+    let full = Arc::new(tokio::sync::Barrier::new(5));
     let tool = Tool::from_handler(int_param("t"), move |args, _| {
-        let (now, peak) = (Arc::clone(&now), Arc::clone(&peak));
+        let (now, peak, full) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&full));
         async move {
             peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            tokio::task::yield_now().await;
+            full.wait().await;
             now.fetch_sub(1, Ordering::SeqCst);
             Ok(args.get("x").cloned().unwrap_or_default())
         }
