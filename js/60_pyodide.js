@@ -142,6 +142,9 @@ function loadGlue(API) {
  * With `makeImage` the memory is saved as the image and the isolate is of no further use.
  */
 export async function boot(createModule, makeImage) {
+  // For each error on the way, which all are caught, V8 would look for lines in a function of a megabyte.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
   const booted = { __proto__: null, Module: null, memory: null, suspensions, exitStatus: null };
   const options = settings(makeImage, suspensions, booted);
@@ -150,7 +153,7 @@ export async function boot(createModule, makeImage) {
   globalThis.WorkerGlobalScope = function () {};
   const booting = createModule(options);
   delete globalThis.WorkerGlobalScope;
-  const Module = await booting;
+  const Module = await booting; 
   if (options.exitStatus !== undefined) {
     throw new Error(`the interpreter exited with status ${options.exitStatus} while it started`);
   }
@@ -193,10 +196,11 @@ export async function boot(createModule, makeImage) {
     suspensions.hold(true);
     return ReflectApply(promisingApply, Module, args);
   };
-  op_isolet_image_restore(Module.HEAPU8);
+  op_isolet_image_restore(booted.memory);
   API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
   connectStreams(Module);
   Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
+  Error.stackTraceLimit = stackTraceLimit;
   booted.Module = Module;
   booted.exitStatus = (error) =>
     error instanceof Module.ExitStatus ? error.status : options.exitStatus;

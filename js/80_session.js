@@ -53,11 +53,13 @@ function within(promise, timeout) {
 }
 
 /** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
-function bridge(memory, suspensions) {
+function bridge(Module, memory, suspensions) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
     schedule,
+    /** Mounts what the host has for the session. */
+    mount: () => mountAll(Module),
     interrupt: () => suspensions.endOutermost(),
     hold: () => suspensions.hold(true),
     release: () => suspensions.hold(false),
@@ -97,9 +99,8 @@ async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
   const { Module, memory, suspensions, exitStatus } = booted;
-  mountAll(Module);
   const glue = Module.API.sys.modules.get("_isolet");
-  glue.attach(bridge(memory, suspensions));
+  glue.attach(bridge(Module, memory, suspensions));
   const entry = glue.handle.copy();
   const { callPromising } = entry;
   session = {

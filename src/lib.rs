@@ -87,6 +87,7 @@ mod net;
 mod output;
 mod packages;
 mod permissions;
+mod pool;
 mod sandbox;
 mod session;
 mod stdin;

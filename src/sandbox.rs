@@ -8,10 +8,12 @@ use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
+use crate::frame;
 use crate::host::tally::Tally;
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
+use crate::pool::fresh::Kind;
 use crate::session::Session;
 use crate::tool::{Param, Tool, ToolSpec};
 
@@ -192,12 +194,37 @@ impl Sandbox {
         self.session().await?.run(cell).await
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    /// Keeps so many interpreters ready for sessions of this sandbox, and of others with the same isolation
+    /// and the same limits of memory and values: see [`Engine::prewarm`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::prewarm`].
+    pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
+        let engine = self.engine.inner();
+        engine.pool().keep(engine, &self.kind(), sessions)
     }
 
-    pub(crate) fn confinement(&self) -> &Confinement {
-        &self.policy.confinement
+    /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::prewarmed`].
+    pub async fn prewarmed(&self) -> Result<(), Error> {
+        self.engine.inner().pool().full(&self.kind()).await
+    }
+
+    /// What an interpreter for this sandbox is started with.
+    pub(crate) fn kind(&self) -> Kind {
+        Kind {
+            confinement: self.policy.confinement.clone(),
+            memory_bytes: self.limits().memory_bytes(),
+            max_report_bytes: frame::max_report_bytes(self.limits().value_bytes()),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -36,7 +36,7 @@ SPARE_PIECES = 4
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
 
 BRIDGE = (
-    *("schedule", "interrupt", "hold", "release", "sleep", "take", "give"),
+    *("schedule", "mount", "interrupt", "hold", "release", "sleep", "take", "give"),
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
@@ -129,7 +129,8 @@ def dump(reply, max_value):
 
 
 def start(command):
-    """Makes a restored interpreter this session's own: entropy, environment, streams."""
+    """Makes a restored interpreter this session's own: mounts, entropy, environment, streams."""
+    bridge.mount()
     random.seed()
     os.environ.clear()
     os.environ.update(command["env"])

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
 
 use super::isolate::State;
-use super::{builtin_ops, ops};
+use super::{builtin_ops, capture, ops};
 
 deno_core::extension!(
     isolet,
@@ -153,7 +153,8 @@ pub(crate) fn op_names() -> Vec<&'static str> {
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
     let modules = MODULES.iter().filter_map(|module| module.load().ok());
     let modules = modules.map(|source| Cow::Owned(source.as_str().to_owned()));
-    PYTHON_SOURCES.iter().map(|(_, source)| Cow::Borrowed(*source)).chain(modules)
+    let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([capture::WARM_UP]);
+    ours.map(Cow::Borrowed).chain(modules)
 }
 
 /// What ops call the host through.

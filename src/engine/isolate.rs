@@ -1,7 +1,7 @@
 //! One isolate: its thread, its boot, and its loop of commands.
 
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 use tokio::sync::mpsc;
@@ -12,7 +12,8 @@ use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::heap::Memory;
 use super::image::{Image, SavedMemory};
-use super::loader::{self, NoModules};
+use super::loader::{self, NoModules, Pyodide};
+use super::native_code::{self, SharedWasm};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
@@ -20,18 +21,6 @@ use super::platform;
 use super::relay::Relay;
 use crate::error::{Error, ErrorKind};
 use crate::waist::{Control, Message, Reply, ReplySink};
-
-/// The compiled CPython.
-pub(crate) struct CompiledWasm(pub(crate) v8::CompiledWasmModule);
-
-impl From<v8::CompiledWasmModule> for CompiledWasm {
-    fn from(module: v8::CompiledWasmModule) -> Self {
-        Self(module)
-    }
-}
-
-/// Compiled by the first isolate of the process, used by all.
-pub(crate) type SharedWasm = Arc<OnceLock<CompiledWasm>>;
 
 /// The functions through which the host enters our JavaScript.
 #[derive(Clone)]
@@ -47,7 +36,8 @@ pub(crate) struct State {
     pub(crate) host: HostHandle,
     pub(crate) control: Arc<IsolateControl>,
     pub(crate) files: Files,
-    pub(crate) wasm: SharedWasm,
+    /// CPython, until it is instantiated.
+    pub(crate) module: Option<v8::Global<v8::WasmModuleObject>>,
     pub(crate) image: Option<Image>,
     pub(crate) saved: Option<SavedMemory>,
     pub(crate) booted: bool,
@@ -112,29 +102,8 @@ pub(crate) fn spawn(parts: Parts, image: Image, replies: ReplySink) -> Result<Ru
     Ok(running)
 }
 
-/// Boots an interpreter from nothing and returns its memory, from which the image is made.
-pub(crate) fn capture_memory(parts: Parts) -> Result<SavedMemory, Error> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let control = Arc::new(IsolateControl::default());
-    on_isolate_thread(async move || {
-        let saved = match Isolate::boot(parts, None, control).await {
-            Ok(isolate) => isolate.state(|state| state.saved.take()).ok_or_else(String::new),
-            Err(reason) => Err(reason),
-        };
-        let _ = sender.send(saved);
-    })?;
-    let failed = |reason: &str| {
-        Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
-    };
-    match receiver.recv() {
-        Ok(Ok(saved)) => Ok(saved),
-        Ok(Err(reason)) => Err(failed(&reason)),
-        Err(_) => Err(failed("its thread ended early")),
-    }
-}
-
 /// Runs `main` on a new thread with an event loop of its own. All of V8's objects stay there.
-fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
+pub(super) fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
     let run = move || {
         // Without an event loop the channel closes, which the session reports.
         if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -146,8 +115,9 @@ fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), E
     })
 }
 
-struct Isolate {
-    runtime: JsRuntime,
+pub(super) struct Isolate {
+    pub(super) runtime: JsRuntime,
+    pub(super) pyodide: Pyodide,
     entry_points: EntryPoints,
     control: Arc<IsolateControl>,
 }
@@ -162,20 +132,19 @@ enum Called {
 }
 
 impl Isolate {
-    async fn boot(
+    pub(super) async fn boot(
         parts: Parts,
         image: Option<Image>,
         control: Arc<IsolateControl>,
     ) -> Result<Self, String> {
         let make_image = image.is_none();
-        let asm = parts.files.asm_mjs.clone();
         let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
             host: parts.host,
             control: Arc::clone(&control),
-            files: parts.files,
-            wasm: parts.wasm,
-            image,
+            files: parts.files.clone(),
+            module: None,
+            image: image.clone(),
             saved: None,
             booted: false,
             entry_points: None,
@@ -195,6 +164,13 @@ impl Isolate {
         })
         .map_err(|error| error.to_string())?;
         loader::refuse_imports(runtime.v8_isolate());
+        let module = {
+            let stored = image.as_ref().and_then(Image::native_code);
+            deno_core::scope!(scope, runtime);
+            let module = native_code::module(scope, &parts.wasm, &parts.files.asm_wasm, stored);
+            let module = module.ok_or("the interpreter's WebAssembly does not compile")?;
+            v8::Global::new(scope, module)
+        };
         refuse_compilation(runtime.v8_isolate());
         memory.enforce(&mut runtime, Arc::clone(&control));
         control.attach(runtime.v8_isolate().thread_safe_handle());
@@ -205,8 +181,11 @@ impl Isolate {
             .entry_points
             .clone()
             .ok_or("the engine's JavaScript did not load")?;
-        let create_module = loader::load_default_export(&mut runtime, &asm).await?;
-        let mut isolate = Self { runtime, entry_points, control };
+        let cache = image.as_ref().and_then(Image::script_cache);
+        let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache)?;
+        let create_module = pyodide.create_module.clone();
+        let mut isolate = Self { runtime, pyodide, entry_points, control };
+        isolate.state(|state| state.module = Some(module));
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
             let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();
@@ -248,7 +227,7 @@ impl Isolate {
         }
     }
 
-    async fn carry_out(
+    pub(super) async fn carry_out(
         &mut self,
         frame: Vec<u8>,
         inbox: &mut mpsc::UnboundedReceiver<Message>,
@@ -378,7 +357,7 @@ impl Isolate {
         }
     }
 
-    fn state<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn state<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {
         f(self.runtime.op_state().borrow_mut().borrow_mut::<State>())
     }
 }

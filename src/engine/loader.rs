@@ -1,33 +1,37 @@
-//! Loading modules: one of ours while an isolate boots, and none for the guest, whose every `import()` is
+//! Loading modules: Pyodide's while an isolate boots, and none for the guest, whose every `import()` is
 //! rejected, whatever it names.
 //!
-//! The modules of an isolate are those in the binary and Pyodide's, which are given to V8 as text while
+//! The modules of an isolate are those in the binary and Pyodide's, which is given to V8 as text while
 //! it boots. Nothing here opens a file or a connection.
 
-use deno_core::error::CoreError;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use deno_core::v8::script_compiler::{
+    CachedData, CompileOptions, NoCacheReason, Source, compile_module2,
+};
 use deno_core::{
     JsRuntime, ModuleLoadOptions, ModuleLoadReferrer, ModuleLoadResponse, ModuleLoader,
-    ModuleSpecifier, PollEventLoopOptions, ResolutionKind, v8,
+    ModuleSpecifier, ResolutionKind, v8,
 };
 use deno_error::JsErrorBox;
 
 const REFUSAL: &str = "modules cannot be imported in this sandbox";
 
-/// What Pyodide's module is called. Its text is given along with the name.
+/// What Pyodide's module is called in stack traces.
 const PYODIDE: &str = "isolet:pyodide.asm.mjs";
 
-/// Finds nothing but Pyodide and loads nothing.
+/// Finds nothing and loads nothing.
 pub(crate) struct NoModules;
 
 impl ModuleLoader for NoModules {
     fn resolve(
         &self,
-        specifier: &str,
+        _specifier: &str,
         _referrer: &str,
         _kind: ResolutionKind,
     ) -> Result<ModuleSpecifier, JsErrorBox> {
-        let pyodide = (specifier == PYODIDE).then(|| deno_core::resolve_url(specifier).ok());
-        pyodide.flatten().ok_or_else(|| JsErrorBox::type_error(REFUSAL))
+        Err(JsErrorBox::type_error(REFUSAL))
     }
 
     fn load(
@@ -59,22 +63,73 @@ fn rejection<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::P
     Some(resolver.get_promise(scope))
 }
 
-/// Evaluates a module of ours and returns its default export.
-pub(crate) async fn load_default_export(
+/// Pyodide's JavaScript, loaded.
+pub(crate) struct Pyodide {
+    /// Its default export, which makes an interpreter.
+    pub(crate) create_module: v8::Global<v8::Value>,
+    script: v8::Global<v8::UnboundModuleScript>,
+}
+
+/// Evaluates Pyodide's module. What V8 has compiled of it before, and still takes, is not compiled again.
+pub(crate) fn load_pyodide(
     runtime: &mut JsRuntime,
-    source: &[u8],
-) -> Result<v8::Global<v8::Value>, String> {
-    let text = |error: CoreError| error.to_string();
-    let specifier = deno_core::resolve_url(PYODIDE).map_err(|e| e.to_string())?;
-    let source = String::from_utf8(source.to_vec()).map_err(|error| error.to_string())?;
-    let id = runtime.load_side_es_module_from_code(&specifier, source).await.map_err(text)?;
-    let evaluated = runtime.mod_evaluate(id);
-    runtime.run_event_loop(PollEventLoopOptions::default()).await.map_err(text)?;
-    evaluated.await.map_err(text)?;
-    let namespace = runtime.get_module_namespace(id).map_err(text)?;
+    text: &Bytes,
+    cache: Option<&[u8]>,
+) -> Result<Pyodide, String> {
     deno_core::scope!(scope, runtime);
-    let namespace = v8::Local::new(scope, namespace);
-    let key = v8::String::new(scope, "default").ok_or("a string cannot be made")?;
-    let export = namespace.get(scope, key.into()).ok_or("the module has no default export")?;
-    Ok(v8::Global::new(scope, export))
+    v8::tc_scope!(let scope, scope);
+    evaluate(scope, text, cache).ok_or_else(|| {
+        let reason = scope.exception().map(|error| error.to_rust_string_lossy(scope));
+        format!("Pyodide's module does not load: {}", reason.unwrap_or_default())
+    })
+}
+
+fn evaluate(
+    scope: &mut v8::PinScope<'_, '_>,
+    text: &Bytes,
+    cache: Option<&[u8]>,
+) -> Option<Pyodide> {
+    let name = v8::String::new(scope, PYODIDE)?;
+    let origin =
+        v8::ScriptOrigin::new(scope, name.into(), 0, 0, false, 0, None, false, false, true, None);
+    let text = string(scope, text)?;
+    let (mut source, options) = match cache {
+        Some(cache) => {
+            let cache = CachedData::new(cache);
+            let source = Source::new_with_cached_data(text, Some(&origin), cache);
+            (source, CompileOptions::ConsumeCodeCache)
+        }
+        None => (Source::new(text, Some(&origin)), CompileOptions::NoCompileOptions),
+    };
+    let module = compile_module2(scope, &mut source, options, NoCacheReason::NoReason)?;
+    module.instantiate_module(scope, |_, _, _, _| None)?;
+    module.evaluate(scope)?;
+    let namespace = module.get_module_namespace().to_object(scope)?;
+    let key = v8::String::new(scope, "default")?;
+    let create_module = namespace.get(scope, key.into())?;
+    let script = module.get_unbound_module_script(scope);
+    Some(Pyodide {
+        create_module: v8::Global::new(scope, create_module),
+        script: v8::Global::new(scope, script),
+    })
+}
+
+/// The text as V8 has it: all isolates of the process share the one in memory, which is never freed.
+fn string<'s>(scope: &mut v8::PinScope<'s, '_>, text: &Bytes) -> Option<v8::Local<'s, v8::String>> {
+    static TEXT: OnceLock<Bytes> = OnceLock::new();
+    let shared = TEXT.get_or_init(|| text.clone());
+    if shared == text && text.is_ascii() {
+        v8::String::new_external_onebyte_static(scope, shared)
+    } else {
+        v8::String::new_from_utf8(scope, text, v8::NewStringType::Normal)
+    }
+}
+
+impl Pyodide {
+    /// What V8 has compiled of it so far, in its own format.
+    pub(crate) fn cache(&self, runtime: &mut JsRuntime) -> Vec<u8> {
+        deno_core::scope!(scope, runtime);
+        let script = v8::Local::new(scope, &self.script);
+        script.create_code_cache().map(|cache| cache.to_vec()).unwrap_or_default()
+    }
 }

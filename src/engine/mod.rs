@@ -7,34 +7,44 @@
 mod allocator;
 mod budget;
 mod builtin_ops;
+mod capture;
 mod control;
 mod extension;
 mod heap;
 mod image;
 mod isolate;
 mod loader;
+mod native_code;
 mod ops;
 mod pending;
 mod platform;
 mod relay;
+mod restore;
 mod trampoline;
 
 use std::fmt;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use bytes::Bytes;
 use isolet_pyodide_assets::Assets;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::error::{Error, ErrorKind};
+use crate::frame;
 use crate::isolation::{Confinement, Isolation, Layer};
+use crate::limits::Limits;
+use crate::pool::Pool;
+use crate::pool::fresh::Kind;
 use crate::waist::{Host, Link, ReplySink};
 use crate::worker::Blob;
 use image::{Damaged, Image};
+use isolate::Parts;
 pub(crate) use isolate::Running;
-use isolate::{Parts, SharedWasm};
+use native_code::SharedWasm;
 pub use platform::v8_version;
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
@@ -56,8 +66,10 @@ pub(crate) struct Inner {
     wasm: SharedWasm,
     image: Image,
     /// The same for workers, once there is one.
-    blobs: OnceLock<[Blob; 4]>,
+    blobs: OnceLock<[Blob; 3]>,
     open_sessions: AtomicUsize,
+    pool: Pool,
+    boots: Semaphore,
 }
 
 /// One of the sessions that an engine may have open.
@@ -133,6 +145,8 @@ impl Engine {
             image,
             blobs: OnceLock::new(),
             open_sessions: AtomicUsize::new(0),
+            pool: Pool::default(),
+            boots: Semaphore::new(thread::available_parallelism().map_or(1, NonZero::get)),
         });
         let confinement = Confinement::default();
         Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
@@ -190,6 +204,42 @@ impl Engine {
         self
     }
 
+    /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's and whose
+    /// limits of memory and values are the default ones; for others there is
+    /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
+    ///
+    /// Such a session then starts in well under a millisecond. The interpreter that it takes is replaced in the
+    /// background; when there is none left, a session boots its own, no more of them at once than there are
+    /// processors. Each one that is ready takes as much memory as an idle session. At first none is kept; with
+    /// 0 those that are ready are dropped.
+    ///
+    /// It does not wait: see [`prewarmed`](Self::prewarmed).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Start`] if there can be no further thread.
+    pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
+        self.inner.pool.keep(&self.inner, &self.kind(), sessions)
+    }
+
+    /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
+    ///
+    /// # Errors
+    ///
+    /// Why one could not start, as [`Sandbox::session`](crate::Sandbox::session) says.
+    pub async fn prewarmed(&self) -> Result<(), Error> {
+        self.inner.pool.full(&self.kind()).await
+    }
+
+    fn kind(&self) -> Kind {
+        let limits = Limits::default();
+        Kind {
+            confinement: self.confinement.clone(),
+            memory_bytes: limits.memory_bytes(),
+            max_report_bytes: frame::max_report_bytes(limits.value_bytes()),
+        }
+    }
+
     /// Takes the place of one session.
     pub(crate) fn take_slot(&self) -> Result<Slot, Error> {
         let slot = Slot(Arc::clone(&self.inner));
@@ -211,9 +261,24 @@ impl Engine {
         &self.inner.lock_json
     }
 
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+}
+
+impl Inner {
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// How many interpreters may boot at once, which more would only delay.
+    pub(crate) fn boots(&self) -> &Semaphore {
+        &self.boots
+    }
+
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
-        let Inner { files, wasm, image, .. } = &*self.inner;
+        let Self { files, wasm, image, .. } = self;
         let (files, wasm) = (files.clone(), Arc::clone(wasm));
         let parts = Parts { files, wasm, host, max_memory_bytes };
         let (sink, replies) = mpsc::unbounded_channel();
@@ -227,39 +292,46 @@ impl Engine {
     }
 
     /// What [`start_of_files`] wants in a worker, shared by all workers of this engine.
-    pub(crate) fn blobs(&self) -> Result<&[Blob; 4], Error> {
-        let Inner { files, image, blobs, .. } = &*self.inner;
-        if let Some(blobs) = blobs.get() {
-            return Ok(blobs);
-        }
+    pub(crate) fn blobs(&self) -> Result<[&Blob; 5], Error> {
+        let failed = |error: std::io::Error| {
+            let message = format!("the interpreter cannot be put into shared memory: {error}");
+            Error::new(ErrorKind::Start, message)
+        };
+        let Self { files, image, blobs, .. } = self;
+        let [head, memory] =
+            image.blobs().ok_or_else(|| failed(std::io::ErrorKind::Unsupported.into()))?;
         let make = || {
             Ok([
                 Blob::new("isolet-wasm", &files.asm_wasm)?,
                 Blob::new("isolet-module", &files.asm_mjs)?,
                 Blob::new("isolet-stdlib", &files.stdlib_zip)?,
-                Blob::new("isolet-image", image.file())?,
             ])
         };
-        let new = make().map_err(|error: std::io::Error| {
-            let message = format!("the interpreter cannot be put into shared memory: {error}");
-            Error::new(ErrorKind::Start, message)
-        })?;
-        // Another thread may have been quicker.
-        Ok(blobs.get_or_init(|| new))
+        let [wasm, module, stdlib] = if let Some(blobs) = blobs.get() {
+            blobs
+        } else {
+            let new = make().map_err(failed)?;
+            // Another thread may have been quicker.
+            blobs.get_or_init(|| new)
+        };
+        Ok([wasm, module, stdlib, head, memory])
     }
 }
 
-/// Starts an isolate of what [`Engine::blobs`] holds, in a process that has no engine.
+/// Starts an isolate of what [`Inner::blobs`] holds, in a process that has no engine.
 pub(crate) fn start_of_files(
-    [asm_wasm, asm_mjs, stdlib_zip, image]: [Bytes; 4],
+    [wasm, module, stdlib, head, memory]: [Blob; 5],
     host: Arc<dyn Host>,
     max_memory_bytes: u64,
     replies: ReplySink,
 ) -> Result<Running, Error> {
-    let image = Image::trusted(image).ok_or_else(|| {
-        Error::new(ErrorKind::Start, "the memory image is not laid out as an image is")
-    })?;
-    let files = Files { asm_wasm, asm_mjs, stdlib_zip };
+    let failed = |error: std::io::Error| {
+        let message = format!("the interpreter cannot be taken from shared memory: {error}");
+        Error::new(ErrorKind::Start, message)
+    };
+    let map = |blob: Blob| blob.map().map_err(failed);
+    let files = Files { asm_wasm: map(wasm)?, asm_mjs: map(module)?, stdlib_zip: map(stdlib)? };
+    let image = Image::received(head, memory).map_err(failed)?;
     let wasm = SharedWasm::default();
     isolate::spawn(Parts { files, wasm, host, max_memory_bytes }, image, replies)
 }

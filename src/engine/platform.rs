@@ -30,7 +30,7 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 ///
 /// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
 /// for the least heap that a session may have.
-const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
+pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
                      --no-turboshaft-loop-unrolling --no-concurrent-recompilation \
                      --wasm-max-table-size=1000000";
 

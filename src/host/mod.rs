@@ -186,11 +186,6 @@ impl SessionHost {
         reports.received.remove(&peek).unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
-    /// The most bytes of a report.
-    pub(crate) fn max_report_bytes(&self) -> u64 {
-        self.max_report_bytes
-    }
-
     fn report(&self, peek: Option<u64>, report: &[u8]) {
         let limit = self.max_report_bytes;
         let report = if report.len() as u64 > limit {

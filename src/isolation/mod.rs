@@ -92,7 +92,7 @@ pub struct IsolationReport {
 }
 
 /// Where sessions run, by what program, and what has to be in force.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Confinement {
     pub(crate) isolation: Isolation,
     /// `None`: the one that is found.

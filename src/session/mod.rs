@@ -26,14 +26,14 @@ use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::host::SessionHost;
 use crate::host::guarded::Guarded;
-use crate::isolation::{Isolation, IsolationReport};
+use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
+use crate::pool::fresh::Fresh;
 use crate::sandbox::Sandbox;
 use crate::stream::RunStream;
 use crate::tool::{Param, Tool, ToolSpec};
 use crate::value::Value;
-use crate::waist::{Command, Link};
-use crate::worker::{Launch, find_worker, launch as launch_worker};
+use crate::waist::Command;
 
 /// One Python interpreter with its state, on a thread or in a process of its own.
 ///
@@ -50,18 +50,33 @@ pub struct Session {
 impl Session {
     /// Starts a fresh interpreter under the sandbox's policy.
     pub(crate) async fn start(sandbox: Sandbox) -> Result<Self, Error> {
+        let slot = sandbox.engine().take_slot()?;
+        let (engine, kind) = (sandbox.engine().inner(), sandbox.kind());
+        let made = match engine.pool().take(engine, &kind) {
+            Some(ready) => Self::make(&sandbox, ready).await.ok(),
+            None => None,
+        };
+        let mut session = match made {
+            Some(session) => session,
+            // A ready one may have died since it was looked at.
+            None => Self::make(&sandbox, Fresh::boot(engine, &kind).await?).await?,
+        };
+        session.slot = Some(slot);
+        Ok(session)
+    }
+
+    /// Makes a session of an interpreter that is nobody's.
+    async fn make(sandbox: &Sandbox, fresh: Fresh) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let limits = sandbox.limits().clone();
-        let slot = Some(sandbox.engine().take_slot()?);
         let (events, calls) = mpsc::unbounded_channel();
-        let host = Arc::new(SessionHost::new(&sandbox, id, events));
-        let (link, isolation) = connect(&sandbox, &host).await?;
+        let host = Arc::new(SessionHost::new(sandbox, id, events));
+        let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, calls, limits));
-        let session = Self { shared, sandbox, isolation, slot };
-        session.shared.start(session.sandbox.env().to_vec()).await?;
-        let (tools, submit) = session.sandbox.functions();
+        let shared = Arc::new(Shared::new(id, link, host, calls, sandbox.limits().clone()));
+        let session = Self { shared, sandbox: sandbox.clone(), isolation, slot: None };
+        session.shared.start(sandbox.env().to_vec()).await?;
+        let (tools, submit) = sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
             session.shared.define(tools.to_vec(), submit.cloned()).await?;
         }
@@ -264,33 +279,6 @@ impl Session {
         let code = code.into();
         self.shared.check_source(&code)?;
         Ok(self.shared.quick(Command::Check { code }).await?.flag)
-    }
-}
-
-/// Starts an isolate where the sandbox wants it.
-async fn connect(
-    sandbox: &Sandbox,
-    host: &Arc<SessionHost>,
-) -> Result<(Link, IsolationReport), Error> {
-    let engine = sandbox.engine();
-    let guarded = Arc::new(Guarded(Arc::clone(host) as _));
-    let confinement = sandbox.confinement();
-    match confinement.isolation {
-        Isolation::Thread => {
-            let link = engine.spawn(guarded, sandbox.limits().memory_bytes())?;
-            Ok((link, IsolationReport::thread()))
-        }
-        Isolation::Process => {
-            let launch = Launch {
-                program: &find_worker(confinement.worker.as_deref())?,
-                blobs: engine.blobs()?,
-                host: guarded,
-                max_report_bytes: host.max_report_bytes(),
-                memory_bytes: sandbox.limits().memory_bytes(),
-                required: &confinement.required,
-            };
-            launch_worker(launch).await
-        }
     }
 }
 

@@ -111,18 +111,15 @@ impl Shared {
         let mut driver = self.driver.lock().await;
         let has_packages = self.host.packages().any_allowed();
         self.send_command(Command::Start { env, has_packages });
-        loop {
-            let reason = match driver.replies.recv().await {
-                Some(Reply::Booted) => continue,
-                Some(Reply::Done { .. }) => match self.host.take_report(None) {
-                    Ok(_) => return Ok(()),
-                    Err(reason) => unreadable(&reason),
-                },
-                Some(Reply::Failed(reason)) => reason,
-                _ => "the interpreter ended while it started".to_owned(),
-            };
-            return Err(Error::new(ErrorKind::Start, reason));
-        }
+        let reason = match driver.replies.recv().await {
+            Some(Reply::Done { .. }) => match self.host.take_report(None) {
+                Ok(_) => return Ok(()),
+                Err(reason) => unreadable(&reason),
+            },
+            Some(Reply::Failed(reason)) => reason,
+            _ => "the interpreter ended while it started".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Start, reason))
     }
 
     /// Has the guest carry out a command, within the deadline.

@@ -18,12 +18,24 @@ impl Blob {
     pub(crate) fn new(_name: &str, _bytes: &[u8]) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    pub(crate) fn sparse<'a>(
+        _name: &str,
+        _length: usize,
+        _pieces: impl IntoIterator<Item = (usize, &'a [u8])>,
+    ) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn map(&self) -> io::Result<bytes::Bytes> {
+        match *self {}
+    }
 }
 
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) blobs: &'a [Blob; 4],
+    pub(crate) blobs: [&'a Blob; 5],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     pub(crate) memory_bytes: u64,

@@ -22,14 +22,14 @@ use crate::waist::{Host, Link};
 const START_TIME: Duration = Duration::from_mins(1);
 
 /// How many descriptors a worker gets beside its socket.
-pub(super) const BLOBS: usize = 4;
+pub(super) const BLOBS: usize = 5;
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: &'a Path,
     /// The interpreter's files, in the order that [`crate::engine::Worker`] wants them.
-    pub(crate) blobs: &'a [Blob; BLOBS],
+    pub(crate) blobs: [&'a Blob; BLOBS],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     /// The session's memory.
@@ -91,9 +91,9 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
 }
 
 /// Sends the first frame, and the descriptors with it.
-fn send_setup(socket: &UnixStream, setup: Setup, blobs: &[Blob; BLOBS]) -> io::Result<()> {
+fn send_setup(socket: &UnixStream, setup: Setup, blobs: [&Blob; BLOBS]) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;
-    let fds: [BorrowedFd<'_>; BLOBS] = blobs.each_ref().map(Blob::fd);
+    let fds: [BorrowedFd<'_>; BLOBS] = blobs.map(Blob::fd);
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BLOBS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {

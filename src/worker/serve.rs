@@ -8,10 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 
-use bytes::Bytes;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::blob;
+use super::blob::Blob;
 use super::launch::BLOBS;
 use super::lockdown::{self, Settings};
 use super::remote::{Answer, RemoteHost};
@@ -80,7 +79,7 @@ struct Booted {
 }
 
 /// Boots an interpreter of these files. Its threads are all there afterwards.
-fn boot(socket: &UnixStream, files: [Bytes; BLOBS], setup: &Setup) -> Result<Booted, String> {
+fn boot(socket: &UnixStream, files: [Blob; BLOBS], setup: &Setup) -> Result<Booted, String> {
     let text = |error: io::Error| error.to_string();
     let (answers, answered) = mpsc::channel();
     let writer = socket.try_clone().map_err(text)?;
@@ -134,7 +133,7 @@ fn pass_on(
 }
 
 /// Receives the first frame, and the files that come with it.
-fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Bytes; BLOBS])> {
+fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS])> {
     let mut buffer = [0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BLOBS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -148,7 +147,7 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Bytes; BLOBS])> {
         })
         .flatten()
         .collect();
-    let files = fds.iter().map(blob::map).collect::<io::Result<Vec<Bytes>>>()?;
+    let files = fds.into_iter().map(Blob::received).collect::<io::Result<Vec<Blob>>>()?;
     let files = files.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
     let mut content = Vec::new();
     let mut frame = &buffer[..received.bytes];

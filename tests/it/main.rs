@@ -28,6 +28,7 @@ mod locals;
 mod matrix;
 mod memory;
 mod output;
+mod pool;
 mod profile_python_executor;
 mod profile_python_helpers;
 mod profile_sandboxed_executor;

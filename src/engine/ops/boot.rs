@@ -21,21 +21,14 @@ pub(crate) fn op_isolet_entry_points(
     Ok(())
 }
 
-/// The compiled CPython, shared by all isolates of the process.
+/// The compiled CPython.
 #[op2]
 pub(crate) fn op_isolet_wasm_module<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     state: &mut OpState,
 ) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
-    let state = booting(state)?;
-    let failed = || OpError::Host("the interpreter's WebAssembly does not compile".to_owned());
-    if let Some(compiled) = state.wasm.get() {
-        return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0).ok_or_else(failed);
-    }
-    let module = v8::WasmModuleObject::compile(scope, &state.files.asm_wasm).ok_or_else(failed)?;
-    // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
-    let _ = state.wasm.set(module.get_compiled_module().into());
-    Ok(module)
+    let module = booting(state)?.module.take().ok_or(OpError::Phase("the interpreter's module"))?;
+    Ok(v8::Local::new(scope, module))
 }
 
 #[op2(fast)]
@@ -78,14 +71,16 @@ pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpEr
 }
 
 /// Makes the interpreter's memory what it was when the image was taken.
-#[op2(fast)]
+#[op2(nofast)]
 pub(crate) fn op_isolet_image_restore(
     state: &mut OpState,
-    #[buffer] memory: &mut [u8],
+    memory: v8::Local<'_, v8::Value>,
 ) -> Result<(), OpError> {
+    let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
+        .map_err(|_| OpError::Argument("a memory"))?;
     let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
-    let got = memory.len();
-    image.restore(memory).ok_or(OpError::Size { got, needed: image.memory_bytes() })
+    let failed = |error| OpError::Host(format!("the memory image cannot be restored: {error}"));
+    image.restore(memory).map_err(failed)
 }
 
 /// Takes the memory of an interpreter that was booted to make the image.

@@ -1,0 +1,109 @@
+//! Boots interpreters for what they leave: the memory and the compiled code that an image is made of.
+
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use super::Files;
+use super::control::IsolateControl;
+use super::image::{Compiled, Image, SavedMemory};
+use super::isolate::{Isolate, Parts, on_isolate_thread};
+use super::native_code::{self, SharedWasm};
+use crate::error::{Error, ErrorKind};
+use crate::frame;
+use crate::fs::FileError;
+use crate::limits::Limits;
+use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, Role, RunCommand};
+
+/// What an interpreter runs so that V8 sees what is worth to be optimized.
+pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
+
+/// The memory of an interpreter that is booted to make the image: several times what it takes.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// V8 optimizes on threads of its own, and has come to an end when nothing has come of it for so long.
+const QUIET: Duration = Duration::from_millis(500);
+const MOST_WAITS: usize = 40;
+
+/// The host of an interpreter that is booted for what it leaves: it has nothing to give.
+struct NoHost;
+
+impl Host for NoHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        match request {
+            HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
+            HostRequest::MountPoints => HostReply::MountPoints(Vec::new()),
+            _ => HostReply::Done,
+        }
+    }
+
+    fn read_file(&self, _: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
+        Err(FileError::BadHandle)
+    }
+}
+
+fn parts(files: Files, wasm: SharedWasm) -> Parts {
+    Parts { files, wasm, host: Arc::new(NoHost), max_memory_bytes: MEMORY_BYTES }
+}
+
+/// Boots an interpreter from nothing and returns its memory.
+pub(crate) fn memory(files: Files, wasm: SharedWasm) -> Result<SavedMemory, Error> {
+    capture(async move || {
+        let isolate = Isolate::boot(parts(files, wasm), None, Arc::default()).await?;
+        isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
+    })
+}
+
+/// Boots an interpreter from a memory, has it work for a while, and returns what V8 has compiled.
+pub(crate) fn compiled(files: Files, wasm: SharedWasm, image: Image) -> Result<Compiled, Error> {
+    capture(async move || {
+        let parts = parts(files, Arc::clone(&wasm));
+        let control = Arc::new(IsolateControl::default());
+        let mut isolate = Isolate::boot(parts, Some(image), control).await?;
+        let run = RunCommand {
+            code: WARM_UP.to_owned(),
+            name: "<warm up>".to_owned(),
+            is_file: false,
+            role: Role::Cell,
+            has_stdin: false,
+            argv: None,
+            max_repr_chars: Limits::REPR_CHARS,
+            max_value_bytes: Limits::default().value_bytes(),
+        };
+        let start = Command::Start { env: Vec::new(), has_packages: false };
+        let (_, mut nobody) = tokio::sync::mpsc::unbounded_channel();
+        let nowhere: ReplySink = Box::new(|_| true);
+        for command in [start, Command::Run(run)] {
+            let frame = frame::encode(command);
+            match isolate.carry_out(frame, &mut nobody, &nowhere).await {
+                Reply::Done { .. } => {}
+                reply => return Err(format!("{reply:?}")),
+            }
+        }
+        let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
+        let compiled = wasm.get().ok_or("there is no module")?;
+        let mut native_code = native_code::serialize(compiled);
+        for _ in 0..MOST_WAITS {
+            std::thread::sleep(QUIET);
+            let before = std::mem::replace(&mut native_code, native_code::serialize(compiled));
+            if before.len() == native_code.len() {
+                break;
+            }
+        }
+        Ok(Compiled { native_code, script_cache })
+    })
+}
+
+/// Has an isolate's thread make something.
+fn capture<T: Send + 'static>(
+    work: impl AsyncFnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Error> {
+    let (sender, receiver) = mpsc::channel();
+    on_isolate_thread(async move || {
+        // It is waited for.
+        let _ = sender.send(work().await);
+    })?;
+    let made = receiver.recv().unwrap_or_else(|_| Err("its thread ended early".to_owned()));
+    made.map_err(|reason| {
+        Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
+    })
+}

@@ -1,0 +1,272 @@
+//! The image that sessions start from: the memory of a booted CPython with our glue and the common modules
+//! imported, taken before it had any entropy, input or environment of its own, and the compiled code of what
+//! runs while a session starts.
+//!
+//! A file of it belongs to exactly the assets, the glue and the V8 it was made with: they make its key
+//! and with it its name. Its own sha256 is checked before it is used. Only pages that are not all
+//! zero are stored.
+
+mod file;
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use deno_core::v8;
+use isolet_pyodide_assets::{Assets, Digest};
+
+use self::file::{Layout, layout, push_number};
+use super::Files;
+use super::capture;
+use super::extension::glue_sources;
+use super::native_code::SharedWasm;
+use super::platform::{FLAGS, v8_version};
+use super::restore::map_over;
+use crate::error::{Error, ErrorKind};
+use crate::worker::Blob;
+
+const MAGIC: &[u8; 16] = b"isolet image 002";
+/// The magic, the key and the digest of what follows.
+const HEADER: usize = MAGIC.len() + 64;
+const PREFIX: &str = "image-";
+
+/// Memory as the image-making isolate left it.
+pub(crate) struct SavedMemory {
+    bytes: usize,
+    config: String,
+    runs: Vec<u8>,
+}
+
+/// Code that V8 has compiled, in its own formats. Empty where there is none.
+#[derive(Default)]
+pub(crate) struct Compiled {
+    /// Of CPython.
+    pub(crate) native_code: Vec<u8>,
+    /// Of Pyodide's JavaScript.
+    pub(crate) script_cache: Vec<u8>,
+}
+
+/// What to do about an image file that is there and not as it should be.
+#[derive(Clone, Copy)]
+pub(crate) enum Damaged {
+    Refuse,
+    Replace,
+}
+
+/// A verified image; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Image(Arc<Contents>);
+
+struct Contents {
+    path: Option<PathBuf>,
+    /// The file, or what is in front of the pages.
+    head: Bytes,
+    layout: Layout,
+    shared: Option<Shared>,
+}
+
+/// The image where several processes have it.
+struct Shared {
+    head: Blob,
+    /// The memory as it is to be, zeros included.
+    memory: Blob,
+}
+
+impl SavedMemory {
+    /// Packs `memory`.
+    pub(crate) fn new(memory: &[u8], config: &str) -> Self {
+        let mut runs = Vec::new();
+        file::push_runs(&mut runs, memory);
+        Self { bytes: memory.len(), config: config.to_owned(), runs }
+    }
+
+    fn file(&self, compiled: &Compiled) -> Vec<u8> {
+        let mut file = file::head(self.bytes, &self.config, compiled);
+        file.extend_from_slice(&self.runs);
+        file
+    }
+}
+
+impl Image {
+    /// Loads the image that belongs to these assets from beside them, or makes it and stores it there.
+    ///
+    /// Where it cannot be stored it serves this process only.
+    pub(crate) fn load_or_build(
+        assets: &Assets,
+        dir: &Path,
+        wasm: &SharedWasm,
+        damaged: Damaged,
+    ) -> Result<Self, Error> {
+        let key = key(assets);
+        let path = dir.join(format!("{PREFIX}{}.bin", &key.to_string()[..16]));
+        let found = match fs::read(&path) {
+            Ok(file) => Some(Self::verified(&file.into(), path.clone(), key)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Err(Error::new(
+                ErrorKind::Assets,
+                format!("image `{}` cannot be read: {error}", path.display()),
+            ))),
+        };
+        match (found, damaged) {
+            (Some(Ok(image)), _) => return Ok(image),
+            (Some(Err(error)), Damaged::Refuse) => return Err(error),
+            (Some(Err(_)), Damaged::Replace) | (None, _) => {}
+        }
+        let files = Files::new(assets);
+        let saved = capture::memory(files.clone(), Arc::clone(wasm))?;
+        let broken = || Error::new(ErrorKind::Start, "the memory image is not laid out as one");
+        let draft = Self::new(saved.file(&Compiled::default()).into(), None).ok_or_else(broken)?;
+        let compiled = capture::compiled(files, Arc::clone(wasm), draft)?;
+        let contents = saved.file(&compiled);
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(key.as_bytes());
+        file.extend_from_slice(Digest::of(&contents).as_bytes());
+        file.extend_from_slice(&contents);
+        let stored = store(dir, &path, &file).is_ok();
+        Self::new(contents.into(), stored.then_some(path)).ok_or_else(broken)
+    }
+
+    /// An image that was verified before, in a process that has it from there.
+    pub(crate) fn received(head: Blob, memory: Blob) -> io::Result<Self> {
+        let mapped = head.map()?;
+        let layout = layout(&mapped).ok_or(io::ErrorKind::InvalidData)?;
+        let shared = Some(Shared { head, memory });
+        Ok(Self(Arc::new(Contents { path: None, head: mapped, layout, shared })))
+    }
+
+    /// An image of these contents; `None` if they are not laid out as one.
+    fn new(contents: Bytes, path: Option<PathBuf>) -> Option<Self> {
+        let mut layout = layout(&contents)?;
+        let runs =
+            layout.runs.iter().filter_map(|(at, run)| Some((*at, contents.get(run.clone())?)));
+        let pages = layout.script_cache.end;
+        let shared = Blob::sparse("isolet-memory", layout.memory_bytes, runs).and_then(|memory| {
+            let head = Blob::new("isolet-image", contents.get(..pages).unwrap_or_default())?;
+            Ok((head.map()?, Shared { head, memory }))
+        });
+        // Where nothing can be shared, every session copies the pages.
+        let (head, shared) = match shared {
+            Ok((head, shared)) => {
+                layout.runs = Vec::new();
+                (head, Some(shared))
+            }
+            Err(_) => (contents, None),
+        };
+        Some(Self(Arc::new(Contents { path, head, layout, shared })))
+    }
+
+    /// What [`received`](Self::received) wants, if it can be shared.
+    pub(crate) fn blobs(&self) -> Option<[&Blob; 2]> {
+        self.0.shared.as_ref().map(|shared| [&shared.head, &shared.memory])
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.0.layout.memory_bytes
+    }
+
+    /// What Pyodide has to know besides the memory.
+    pub(crate) fn config(&self) -> &str {
+        let bytes = self.0.head.get(self.0.layout.config.clone()).unwrap_or_default();
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// CPython's native code, if there is any.
+    pub(crate) fn native_code(&self) -> Option<Bytes> {
+        let range = self.0.layout.native_code.clone();
+        (!range.is_empty()).then(|| self.0.head.slice(range))
+    }
+
+    /// What V8 has compiled of Pyodide's JavaScript, if there is any.
+    pub(crate) fn script_cache(&self) -> Option<&[u8]> {
+        self.0.head.get(self.0.layout.script_cache.clone()).filter(|cache| !cache.is_empty())
+    }
+
+    /// Makes `memory` the image's.
+    pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+        let Layout { memory_bytes, runs, .. } = &self.0.layout;
+        if let Some(shared) = &self.0.shared {
+            return map_over(memory, &shared.memory, *memory_bytes);
+        }
+        let target = memory.buffer().get_backing_store();
+        let target = target.get(..*memory_bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
+        for cell in target {
+            cell.set(0);
+        }
+        for (at, run) in runs {
+            let run = self.0.head.get(run.clone()).unwrap_or_default();
+            for (cell, byte) in target.iter().skip(*at).zip(run) {
+                cell.set(*byte);
+            }
+        }
+        Ok(())
+    }
+
+    fn verified(file: &Bytes, path: PathBuf, key: Digest) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let wrong = |what: String| {
+            Error::new(
+                ErrorKind::Assets,
+                format!("image `{name}` {what}; `isolet assets prepare` makes it anew"),
+            )
+        };
+        let header = file
+            .get(..HEADER)
+            .ok_or_else(|| wrong(format!("ends after {} bytes, inside its header", file.len())))?;
+        let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
+        let contents = file.slice(HEADER..);
+        let digest = Digest::of(&contents);
+        if digest.as_bytes() != found_digest {
+            let expected: String =
+                found_digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+            return Err(wrong(format!("has the wrong sha256 (expected {expected}, got {digest})")));
+        }
+        if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
+            return Err(wrong(format!("is not the one of key {key}")));
+        }
+        Self::new(contents, Some(path))
+            .ok_or_else(|| wrong("is not laid out as an image is".to_owned()))
+    }
+}
+
+/// What an image depends on.
+fn key(assets: &Assets) -> Digest {
+    let mut inputs = Vec::new();
+    inputs.extend_from_slice(assets.digest().as_bytes());
+    let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
+    for part in versions.into_iter().chain(glue_sources()) {
+        push_number(&mut inputs, part.len());
+        inputs.extend_from_slice(part.as_bytes());
+    }
+    Digest::of(&inputs)
+}
+
+/// Stores the image so that it is there whole or not at all, and removes those it replaces.
+fn store(dir: &Path, path: &Path, file: &[u8]) -> io::Result<()> {
+    static STORED: AtomicU64 = AtomicU64::new(0);
+    let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
+    let temporary = dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
+    let written = fs::File::create(&temporary)
+        .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
+    for entry in fs::read_dir(dir)?.flatten() {
+        let name = entry.file_name();
+        let stale = name.to_string_lossy().starts_with(PREFIX) && entry.path() != path;
+        if stale {
+            // Another process may have removed it first.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! An interpreter that has booted and is nobody's yet.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::mpsc::error::TryRecvError;
+
+use crate::engine::Inner;
+use crate::error::{Error, ErrorKind};
+use crate::fs::FileError;
+use crate::isolation::{Confinement, Isolation, IsolationReport};
+use crate::waist::{Host, HostReply, HostRequest, Link, Reply};
+use crate::worker::{Launch, find_worker, launch};
+
+/// Everything that an interpreter is started with. Those of one kind are as good as each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    pub(crate) confinement: Confinement,
+    pub(crate) memory_bytes: u64,
+    pub(crate) max_report_bytes: u64,
+}
+
+/// A booted interpreter.
+pub(crate) struct Fresh {
+    link: Link,
+    report: IsolationReport,
+    host: Arc<LateHost>,
+}
+
+impl Fresh {
+    /// Boots one, when the processors have time for it.
+    pub(crate) async fn boot(engine: &Inner, kind: &Kind) -> Result<Self, Error> {
+        // The semaphore is never closed.
+        let _turn = engine.boots().acquire().await;
+        let host = Arc::new(LateHost::default());
+        let Kind { confinement, memory_bytes, max_report_bytes } = kind;
+        match confinement.isolation {
+            Isolation::Thread => {
+                let mut link = engine.spawn(Arc::clone(&host) as _, *memory_bytes)?;
+                let report = IsolationReport::thread();
+                match link.replies.recv().await {
+                    Some(Reply::Booted) => Ok(Self { link, report, host }),
+                    Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
+                    _ => {
+                        let message = "the interpreter ended while it started";
+                        Err(Error::new(ErrorKind::Start, message))
+                    }
+                }
+            }
+            Isolation::Process => {
+                let program = find_worker(confinement.worker.as_deref())?;
+                let launched = launch(Launch {
+                    program: &program,
+                    blobs: engine.blobs()?,
+                    host: Arc::clone(&host) as _,
+                    max_report_bytes: *max_report_bytes,
+                    memory_bytes: *memory_bytes,
+                    required: &confinement.required,
+                });
+                // It has booted, or it would not be locked down.
+                let (link, report) = launched.await?;
+                Ok(Self { link, report, host })
+            }
+        }
+    }
+
+    /// Whether it is still there: nobody has asked it for anything, so it has nothing to say.
+    pub(crate) fn is_well(&mut self) -> bool {
+        matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty))
+    }
+
+    /// Gives it the host that answers it from now on.
+    pub(crate) fn adopt(self, host: Arc<dyn Host>) -> (Link, IsolationReport) {
+        // There was none before, as it was nobody's.
+        let _ = self.host.0.set(host);
+        (self.link, self.report)
+    }
+}
+
+/// The host of an interpreter that may not have one yet. Until then it has nothing to give.
+#[derive(Default)]
+struct LateHost(OnceLock<Arc<dyn Host>>);
+
+impl Host for LateHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        match (self.0.get(), request) {
+            (Some(host), request) => host.call(request),
+            (None, HostRequest::Now | HostRequest::WallClock) => HostReply::Time(0.0),
+            (None, _) => HostReply::Failed("the interpreter is in no session yet".to_owned()),
+        }
+    }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        let host = self.0.get().ok_or(FileError::BadHandle)?;
+        host.read_file(file, offset, into)
+    }
+
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        let host = self.0.get().ok_or("the interpreter is in no session yet")?;
+        host.fill_entropy(into)
+    }
+}

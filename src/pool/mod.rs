@@ -1,0 +1,144 @@
+//! Interpreters that are ready before anybody asks for a session, and are replaced in the background.
+
+pub(crate) mod fresh;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::{Notify, mpsc};
+
+use self::fresh::{Fresh, Kind};
+use crate::engine::Inner;
+use crate::error::{Error, ErrorKind};
+
+/// The interpreters that an engine keeps ready.
+#[derive(Default)]
+pub(crate) struct Pool {
+    stocks: Mutex<HashMap<Kind, Stock>>,
+    /// Told whenever something was put in stock, or could not be.
+    changed: Notify,
+    filler: Mutex<Option<mpsc::UnboundedSender<Kind>>>,
+}
+
+/// Those of one kind.
+#[derive(Default)]
+struct Stock {
+    wanted: usize,
+    /// How many are being booted.
+    coming: usize,
+    ready: VecDeque<Fresh>,
+    /// Why the last one did not boot.
+    failed: Option<Error>,
+}
+
+impl Pool {
+    /// Keeps so many of a kind ready from now on.
+    pub(crate) fn keep(
+        &self,
+        engine: &Arc<Inner>,
+        kind: &Kind,
+        wanted: usize,
+    ) -> Result<(), Error> {
+        let mut stocks = lock(&self.stocks);
+        let stock = stocks.entry(kind.clone()).or_default();
+        stock.wanted = wanted;
+        let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
+        drop(stocks);
+        drop(surplus);
+        self.fill(engine, kind).map_err(|error| {
+            let message = format!("the thread that keeps sessions ready cannot start: {error}");
+            Error::new(ErrorKind::Start, message)
+        })
+    }
+
+    /// Waits until as many of a kind are ready as are to be.
+    pub(crate) async fn full(&self, kind: &Kind) -> Result<(), Error> {
+        loop {
+            // Made before the look, it hears of everything that happens after.
+            let changed = self.changed.notified();
+            match lock(&self.stocks).get_mut(kind) {
+                Some(stock) => match stock.failed.take() {
+                    Some(error) => return Err(error),
+                    None if stock.ready.len() >= stock.wanted => return Ok(()),
+                    None => {}
+                },
+                None => return Ok(()),
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes a ready one and has another one booted in its place. `None` if there is none.
+    pub(crate) fn take(&self, engine: &Arc<Inner>, kind: &Kind) -> Option<Fresh> {
+        let taken = {
+            let mut stocks = lock(&self.stocks);
+            let ready = &mut stocks.get_mut(kind)?.ready;
+            std::iter::from_fn(|| ready.pop_front())
+                .find_map(|mut fresh| fresh.is_well().then_some(fresh))
+        };
+        // Without the thread for it there is none in its place, and the next session boots its own.
+        let _ = self.fill(engine, kind);
+        taken
+    }
+
+    /// Has those booted that are missing.
+    fn fill(&self, engine: &Arc<Inner>, kind: &Kind) -> io::Result<()> {
+        let requests = {
+            let mut filler = lock(&self.filler);
+            match &*filler {
+                Some(requests) => requests.clone(),
+                None => filler.insert(start_filler(Arc::downgrade(engine))?).clone(),
+            }
+        };
+        if let Some(stock) = lock(&self.stocks).get_mut(kind) {
+            while stock.coming + stock.ready.len() < stock.wanted {
+                requests.send(kind.clone()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+                stock.coming += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, kind: &Kind, booted: Result<Fresh, Error>) {
+        let mut stocks = lock(&self.stocks);
+        let Some(stock) = stocks.get_mut(kind) else { return };
+        stock.coming = stock.coming.saturating_sub(1);
+        let surplus = match booted {
+            Ok(fresh) if stock.ready.len() < stock.wanted => {
+                stock.ready.push_back(fresh);
+                None
+            }
+            Ok(fresh) => Some(fresh),
+            Err(error) => {
+                stock.failed = Some(error);
+                None
+            }
+        };
+        drop(stocks);
+        drop(surplus);
+        self.changed.notify_waiters();
+    }
+}
+
+/// Starts the thread that boots what is asked for. It ends with the engine.
+fn start_filler(engine: Weak<Inner>) -> io::Result<mpsc::UnboundedSender<Kind>> {
+    let (requests, mut kinds) = mpsc::unbounded_channel::<Kind>();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let serve = async move {
+        while let Some(kind) = kinds.recv().await {
+            let Some(engine) = engine.upgrade() else { break };
+            tokio::spawn(async move {
+                let booted = Fresh::boot(&engine, &kind).await;
+                engine.pool().put(&kind, booted);
+            });
+        }
+    };
+    let name = "isolet-pool".to_owned();
+    std::thread::Builder::new().name(name).spawn(move || runtime.block_on(serve))?;
+    Ok(requests)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,129 @@
+//! Interpreters kept ready: sessions made of them are as fresh as any, and they are replaced.
+
+use std::collections::HashSet;
+
+use isolet::{Engine, ErrorKind, Isolation, Limits, Mount, Permissions, Tool, ToolSpec, Value};
+
+use crate::util::{Scratch, assets_dir, builder, engine, eval, exec, isolation};
+
+/// An engine whose pool no other test takes from.
+fn own_engine() -> Engine {
+    let engine = Engine::from_assets(assets_dir()).unwrap();
+    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+}
+
+#[tokio::test]
+async fn a_session_made_of_a_ready_interpreter_has_its_sandboxes_policy() {
+    let host = Scratch::new("pool");
+    std::fs::write(host.path().join("there"), "in a mount").unwrap();
+    let permissions = Permissions::none()
+        .mount("/data", Mount::read_only(host.path()).unwrap())
+        .unwrap()
+        .env("NAME", "value");
+    let tool = Tool::from_handler(ToolSpec::new("answer"), |_, _| async { Ok(Value::Int(42)) });
+    let engine = own_engine();
+    engine.prewarm(1).unwrap();
+    engine.prewarmed().await.unwrap();
+    let sandbox = isolet::Sandbox::builder(&engine);
+    let sandbox = sandbox.permissions(permissions).tool(tool).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "import os; [open('/data/there').read(), os.environ['NAME'], answer()]";
+    let expected = Value::List(vec!["in a mount".into(), "value".into(), 42.into()]);
+    assert_eq!(eval(&mut session, code).await, expected);
+    assert_eq!(session.isolation().isolation(), isolation());
+}
+
+#[tokio::test]
+async fn ready_interpreters_are_replaced_and_share_nothing() {
+    let engine = own_engine();
+    engine.prewarm(2).unwrap();
+    let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
+    let mut seen = HashSet::new();
+    for round in 0..3 {
+        engine.prewarmed().await.unwrap();
+        for _ in 0..2 {
+            let mut session = sandbox.session().await.unwrap();
+            exec(&mut session, "import random; assert 'mark' not in globals(); mark = 1").await;
+            let drawn = eval(&mut session, "random.getrandbits(64)").await;
+            assert!(seen.insert(format!("{drawn:?}")), "{drawn:?} again, in round {round}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn sandboxes_with_other_limits_have_a_pool_of_their_own() {
+    let engine = own_engine();
+    let limits = Limits::default().max_memory_bytes(128 << 20);
+    let sandbox = isolet::Sandbox::builder(&engine).limits(limits).build().unwrap();
+    engine.prewarm(1).unwrap();
+    sandbox.prewarm(1).unwrap();
+    sandbox.prewarmed().await.unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "
+try: x = bytearray(200_000_000)
+except MemoryError: x = 'refused'
+x";
+    assert_eq!(eval(&mut session, code).await, "refused".into());
+}
+
+#[tokio::test]
+async fn ready_interpreters_take_no_sessions_place() {
+    let engine = own_engine().with_max_sessions(1);
+    engine.prewarm(2).unwrap();
+    engine.prewarmed().await.unwrap();
+    let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
+    let session = sandbox.session().await.unwrap();
+    assert_eq!(sandbox.session().await.unwrap_err().kind(), ErrorKind::Limit);
+    drop(session);
+    sandbox.session().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_start_is_said_to_who_waits_for_it() {
+    let engine = own_engine().with_isolation(Isolation::Process).with_worker("/nowhere/isolet");
+    engine.prewarm(1).unwrap();
+    let error = engine.prewarmed().await.unwrap_err();
+    assert!(error.to_string().contains("/nowhere/isolet"), "{error}");
+    engine.prewarm(0).unwrap();
+    engine.prewarmed().await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_ready_worker_that_has_died_is_not_given_out() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = Scratch::new("pool-dead");
+    let (script, pid) = (dir.path().join("worker"), dir.path().join("pid"));
+    let exe = env!("CARGO_BIN_EXE_isolet");
+    let text = format!("#!/bin/sh\necho $$ >{}\nexec {exe} \"$@\"\n", pid.display());
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let engine = own_engine().with_isolation(Isolation::Process).with_worker(&script);
+    engine.prewarm(1).unwrap();
+    engine.prewarmed().await.unwrap();
+    let pid = std::fs::read_to_string(&pid).unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+    assert!(killed.success());
+    let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    assert_eq!(eval(&mut session, "40 + 2").await, Value::Int(42));
+}
+
+#[tokio::test]
+async fn more_sessions_at_once_than_are_ready_all_start() {
+    let sandbox = builder().build().unwrap();
+    engine().prewarm(1).unwrap();
+    let sessions = (0..6_i64).map(|n| {
+        let sandbox = sandbox.clone();
+        tokio::spawn(async move {
+            let mut session = sandbox.session().await.unwrap();
+            eval(&mut session, format!("{n} * 2")).await
+        })
+    });
+    let sessions: Vec<_> = sessions.collect();
+    for (n, session) in (0..).zip(sessions) {
+        assert_eq!(session.await.unwrap(), Value::Int(n * 2));
+    }
+    engine().prewarm(0).unwrap();
+}
