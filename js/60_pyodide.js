@@ -8,6 +8,7 @@ import { hookSpace } from "ext:isolet/35_space.js";
 import "ext:isolet/45_buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
+import { Linking } from "ext:isolet/58_linking.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
   op_isolet_died,
@@ -61,7 +62,7 @@ function prepareFileSystem(Module) {
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
 }
 
-function settings(makeImage, suspensions, booted) {
+function settings(makeImage, suspensions, linking, booted) {
   const errorMarker = Symbol("error");
   const config = {
     jsglobals: globalThis,
@@ -75,6 +76,7 @@ function settings(makeImage, suspensions, booted) {
   };
   const Module = {
     API: { config, runtimeEnv: RUNTIME_ENV },
+    linking,
     noImageDecoding: true,
     noAudioDecoding: true,
     noWasmDecoding: true,
@@ -147,7 +149,9 @@ export async function boot(createModule, makeImage) {
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
   const booted = { __proto__: null, Module: null, memory: null, suspensions, exitStatus: null };
-  const options = settings(makeImage, suspensions, booted);
+  const image = makeImage ? { places: null } : JSON.parse(op_isolet_image_config());
+  const linking = new Linking(image.places);
+  const options = settings(makeImage, suspensions, linking, booted);
   // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
   // asking a shell for it.
   globalThis.WorkerGlobalScope = function () {};
@@ -177,7 +181,8 @@ export async function boot(createModule, makeImage) {
     API.sys.modules.set("_isolet", glue);
     glue.destroy();
     connectStreams(Module);
-    op_isolet_image_save(Module.HEAPU8, JSON.stringify(API.serializeHiwireState()));
+    const kept = { places: linking.places, hiwire: API.serializeHiwireState() };
+    op_isolet_image_save(Module.HEAPU8, JSON.stringify(kept));
     return null;
   }
   API.fatal_error = (error) => {
@@ -197,7 +202,7 @@ export async function boot(createModule, makeImage) {
     return ReflectApply(promisingApply, Module, args);
   };
   op_isolet_image_restore(booted.memory);
-  API.finalizeBootstrap(JSON.parse(op_isolet_image_config()), undefined);
+  API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
   Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
   Error.stackTraceLimit = stackTraceLimit;

@@ -38,6 +38,17 @@ impl Assets {
         Self::open_locked(lock()?, dir)
     }
 
+    /// Reads and checks `pyodide-lock.json` in `dir` alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_lock_json(dir: &Path) -> Result<Arc<[u8]>, Error> {
+        let [.., name] = NAMES;
+        let file = lock()?.files().iter().find(|file| file.name() == name);
+        read(dir, file.ok_or_else(|| Error::lock(format!("`{name}` is not in it")))?)
+    }
+
     pub(crate) fn open_locked(lock: &Lock, dir: &Path) -> Result<Self, Error> {
         let find = |name: &str| {
             let file = lock.files().iter().find(|file| file.name() == name);

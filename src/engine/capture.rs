@@ -46,17 +46,19 @@ fn parts(files: Files, wasm: SharedWasm) -> Parts {
 }
 
 /// Boots an interpreter from nothing and returns its memory.
-pub(crate) fn memory(files: Files, wasm: SharedWasm) -> Result<SavedMemory, Error> {
+pub(crate) fn memory(files: Files) -> Result<SavedMemory, Error> {
     capture(async move || {
-        let isolate = Isolate::boot(parts(files, wasm), None, Arc::default()).await?;
+        let parts = parts(files, SharedWasm::default());
+        let isolate = Isolate::boot(parts, None, Arc::default()).await?;
         isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
     })
 }
 
-/// Boots an interpreter from a memory, has it work for a while, and returns what V8 has compiled.
-pub(crate) fn compiled(files: Files, wasm: SharedWasm, image: Image) -> Result<Compiled, Error> {
+/// Boots an interpreter from an image, has it work for a while, and returns what V8 has compiled.
+pub(crate) fn compiled(image: Image, wasm: &SharedWasm) -> Result<Compiled, Error> {
+    let wasm = Arc::clone(wasm);
     capture(async move || {
-        let parts = parts(files, Arc::clone(&wasm));
+        let parts = parts(image.files(), Arc::clone(&wasm));
         let control = Arc::new(IsolateControl::default());
         let mut isolate = Isolate::boot(parts, Some(image), control).await?;
         let run = RunCommand {

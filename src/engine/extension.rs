@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
 
 use super::isolate::State;
-use super::{builtin_ops, capture, ops};
+use super::{adapt, builtin_ops, capture, ops};
 
 deno_core::extension!(
     isolet,
@@ -98,7 +98,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 12] = [
+static MODULES: [ExtensionFileSource; 13] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
@@ -116,6 +116,10 @@ static MODULES: [ExtensionFileSource; 12] = [
     ),
     ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
     ExtensionFileSource::new("ext:isolet/55_calls.js", ascii_str_include!("../../js/55_calls.js")),
+    ExtensionFileSource::new(
+        "ext:isolet/58_linking.js",
+        ascii_str_include!("../../js/58_linking.js"),
+    ),
     ExtensionFileSource::new(
         "ext:isolet/60_pyodide.js",
         ascii_str_include!("../../js/60_pyodide.js"),
@@ -154,6 +158,7 @@ pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
     let modules = MODULES.iter().filter_map(|module| module.load().ok());
     let modules = modules.map(|source| Cow::Owned(source.as_str().to_owned()));
     let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([capture::WARM_UP]);
+    let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
     ours.map(Cow::Borrowed).chain(modules)
 }
 

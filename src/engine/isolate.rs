@@ -182,7 +182,7 @@ impl Isolate {
             .clone()
             .ok_or("the engine's JavaScript did not load")?;
         let cache = image.as_ref().and_then(Image::script_cache);
-        let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache)?;
+        let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache.as_deref())?;
         let create_module = pyodide.create_module.clone();
         let mut isolate = Self { runtime, pyodide, entry_points, control };
         isolate.state(|state| state.module = Some(module));

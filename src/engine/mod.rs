@@ -4,6 +4,7 @@
 //! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
 //! from the same memory image ([`image`]).
 
+mod adapt;
 mod allocator;
 mod budget;
 mod builtin_ops;
@@ -25,12 +26,12 @@ mod trampoline;
 use std::fmt;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use bytes::Bytes;
-use isolet_pyodide_assets::Assets;
+use isolet_pyodide_assets::{Assets, lock};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::error::{Error, ErrorKind};
@@ -41,7 +42,7 @@ use crate::pool::Pool;
 use crate::pool::fresh::Kind;
 use crate::waist::{Host, Link, ReplySink};
 use crate::worker::Blob;
-use image::{Damaged, Image};
+use image::Image;
 use isolate::Parts;
 pub(crate) use isolate::Running;
 use native_code::SharedWasm;
@@ -60,13 +61,10 @@ pub struct Engine {
 }
 
 pub(crate) struct Inner {
-    files: Files,
     lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
     wasm: SharedWasm,
     image: Image,
-    /// The same for workers, once there is one.
-    blobs: OnceLock<[Blob; 3]>,
     open_sessions: AtomicUsize,
     pool: Pool,
     boots: Semaphore,
@@ -90,13 +88,17 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    fn new(assets: &Assets) -> Self {
+    fn new(assets: &Assets) -> Result<Self, Error> {
         let bytes = |file: &Arc<[u8]>| Bytes::from_owner(Arc::clone(file));
-        Self {
+        let unknown = |part| {
+            let message = format!("`pyodide.asm.mjs` does not have exactly one `{part}`");
+            Error::new(ErrorKind::Assets, message)
+        };
+        Ok(Self {
             asm_wasm: bytes(assets.asm_wasm()),
-            asm_mjs: bytes(assets.asm_mjs()),
+            asm_mjs: adapt::adapted(assets.asm_mjs()).map_err(unknown)?.into(),
             stdlib_zip: bytes(assets.stdlib_zip()),
-        }
+        })
     }
 }
 
@@ -120,7 +122,7 @@ impl Engine {
     /// [`ErrorKind::Assets`] if a file is missing or not exactly the one that is expected, with its
     /// path and both digests; [`ErrorKind::Start`] if the memory image cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), Damaged::Refuse)
+        Self::open(dir.as_ref(), false)
     }
 
     /// Makes an engine of the assets in `dir`, and a new memory image if the one there is damaged.
@@ -129,21 +131,27 @@ impl Engine {
     ///
     /// As [`from_assets`](Self::from_assets), but for a damaged image.
     pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), Damaged::Replace)
+        Self::open(dir.as_ref(), true)
     }
 
-    fn open(dir: &Path, damaged: Damaged) -> Result<Self, Error> {
-        let assets =
-            Assets::open(dir).map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+    fn open(dir: &Path, replace_damaged: bool) -> Result<Self, Error> {
+        let wrong =
+            |error: isolet_pyodide_assets::Error| Error::new(ErrorKind::Assets, error.to_string());
+        let lock = lock().map_err(wrong)?;
         let wasm = SharedWasm::default();
-        let image = Image::load_or_build(&assets, dir, &wasm, damaged)?;
+        let image = match Image::find(dir, lock) {
+            Ok(Some(image)) => image,
+            Err(error) if !replace_damaged => return Err(error),
+            Ok(None) | Err(_) => {
+                let assets = Assets::open(dir).map_err(wrong)?;
+                Image::build(dir, lock, &Files::new(&assets)?, &wasm)?
+            }
+        };
         let inner = Arc::new(Inner {
-            files: Files::new(&assets),
-            lock_json: Arc::clone(assets.lock_json()),
+            lock_json: Assets::open_lock_json(dir).map_err(wrong)?,
             assets_dir: dir.to_path_buf(),
             wasm,
             image,
-            blobs: OnceLock::new(),
             open_sessions: AtomicUsize::new(0),
             pool: Pool::default(),
             boots: Semaphore::new(thread::available_parallelism().map_or(1, NonZero::get)),
@@ -278,8 +286,8 @@ impl Inner {
 
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
-        let Self { files, wasm, image, .. } = self;
-        let (files, wasm) = (files.clone(), Arc::clone(wasm));
+        let Self { wasm, image, .. } = self;
+        let (files, wasm) = (image.files(), Arc::clone(wasm));
         let parts = Parts { files, wasm, host, max_memory_bytes };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
@@ -292,47 +300,24 @@ impl Inner {
     }
 
     /// What [`start_of_files`] wants in a worker, shared by all workers of this engine.
-    pub(crate) fn blobs(&self) -> Result<[&Blob; 5], Error> {
-        let failed = |error: std::io::Error| {
-            let message = format!("the interpreter cannot be put into shared memory: {error}");
-            Error::new(ErrorKind::Start, message)
-        };
-        let Self { files, image, blobs, .. } = self;
-        let [head, memory] =
-            image.blobs().ok_or_else(|| failed(std::io::ErrorKind::Unsupported.into()))?;
-        let make = || {
-            Ok([
-                Blob::new("isolet-wasm", &files.asm_wasm)?,
-                Blob::new("isolet-module", &files.asm_mjs)?,
-                Blob::new("isolet-stdlib", &files.stdlib_zip)?,
-            ])
-        };
-        let [wasm, module, stdlib] = if let Some(blobs) = blobs.get() {
-            blobs
-        } else {
-            let new = make().map_err(failed)?;
-            // Another thread may have been quicker.
-            blobs.get_or_init(|| new)
-        };
-        Ok([wasm, module, stdlib, head, memory])
+    pub(crate) fn blobs(&self) -> Result<[&Blob; 2], Error> {
+        let none = || Error::new(ErrorKind::Start, "the interpreter is not in shared memory");
+        self.image.blobs().ok_or_else(none)
     }
 }
 
 /// Starts an isolate of what [`Inner::blobs`] holds, in a process that has no engine.
 pub(crate) fn start_of_files(
-    [wasm, module, stdlib, head, memory]: [Blob; 5],
+    [head, memory]: [Blob; 2],
     host: Arc<dyn Host>,
     max_memory_bytes: u64,
     replies: ReplySink,
 ) -> Result<Running, Error> {
-    let failed = |error: std::io::Error| {
+    let image = Image::received(head, memory).map_err(|error| {
         let message = format!("the interpreter cannot be taken from shared memory: {error}");
         Error::new(ErrorKind::Start, message)
-    };
-    let map = |blob: Blob| blob.map().map_err(failed);
-    let files = Files { asm_wasm: map(wasm)?, asm_mjs: map(module)?, stdlib_zip: map(stdlib)? };
-    let image = Image::received(head, memory).map_err(failed)?;
-    let wasm = SharedWasm::default();
+    })?;
+    let (files, wasm) = (image.files(), SharedWasm::default());
     isolate::spawn(Parts { files, wasm, host, max_memory_bytes }, image, replies)
 }
 

@@ -35,7 +35,7 @@ impl Blob {
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) blobs: [&'a Blob; 5],
+    pub(crate) blobs: [&'a Blob; 2],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     pub(crate) memory_bytes: u64,

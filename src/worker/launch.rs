@@ -22,7 +22,7 @@ use crate::waist::{Host, Link};
 const START_TIME: Duration = Duration::from_mins(1);
 
 /// How many descriptors a worker gets beside its socket.
-pub(super) const BLOBS: usize = 5;
+pub(super) const BLOBS: usize = 2;
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {

@@ -50,16 +50,45 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
+/// The files that are looked at with an image and without one.
+fn used() -> impl Iterator<Item = (&'static isolet_pyodide_assets::LockedFile, bool)> {
+    let files = lock().unwrap().files().iter();
+    files.flat_map(|file| {
+        let always = file.name() == "pyodide-lock.json";
+        [true, false]
+            .into_iter()
+            .filter(move |has_image| always || !has_image)
+            .map(move |h| (file, h))
+    })
+}
+
 #[test]
-fn one_changed_byte_in_any_file_stops_the_start() {
+fn one_changed_byte_in_any_file_that_is_used_stops_the_start() {
     let scratch = copy("flip");
     let dir = scratch.path();
-    for file in lock().unwrap().files() {
+    let (image, aside) = (dir.join(image(dir)), dir.join("aside"));
+    for (file, has_image) in used() {
+        if !has_image {
+            fs::rename(&image, &aside).unwrap();
+        }
         let path = dir.join(file.name());
         let middle = usize::try_from(file.size()).unwrap() / 2;
         flip(&path, middle);
         is_refused(dir, &path);
         flip(&path, middle);
+        if !has_image {
+            fs::rename(&aside, &image).unwrap();
+        }
+    }
+    assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
+}
+
+#[test]
+fn a_start_from_an_image_needs_nothing_that_is_in_it() {
+    let scratch = copy("image-only");
+    let dir = scratch.path();
+    for name in ["pyodide.asm.wasm", "pyodide.asm.mjs", "python_stdlib.zip"] {
+        fs::remove_file(dir.join(name)).unwrap();
     }
     assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
 }
@@ -79,10 +108,14 @@ fn one_changed_byte_anywhere_in_the_image_stops_the_start() {
 }
 
 #[test]
-fn a_missing_or_cut_file_stops_the_start() {
+fn a_missing_or_cut_file_that_is_used_stops_the_start() {
     let scratch = copy("missing");
     let dir = scratch.path();
-    for file in lock().unwrap().files() {
+    let (image, aside) = (dir.join(image(dir)), dir.join("aside"));
+    for (file, has_image) in used() {
+        if !has_image {
+            fs::rename(&image, &aside).unwrap();
+        }
         let path = dir.join(file.name());
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
@@ -90,8 +123,10 @@ fn a_missing_or_cut_file_stops_the_start() {
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
         is_refused(dir, &path);
         fs::write(&path, bytes).unwrap();
+        if !has_image {
+            fs::rename(&aside, &image).unwrap();
+        }
     }
-    let image = dir.join(image(dir));
     let bytes = fs::read(&image).unwrap();
     for length in [0, 10, 90, bytes.len() - 1] {
         fs::write(&image, &bytes[..length]).unwrap();

@@ -24,6 +24,7 @@ mod interrupt;
 mod isolation;
 mod json;
 mod leaks;
+mod linking;
 mod locals;
 mod matrix;
 mod memory;

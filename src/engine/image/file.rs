@@ -3,23 +3,21 @@
 
 use std::ops::Range;
 
-use super::Compiled;
-
 pub(super) const PAGE: usize = 4096;
+
+/// How many parts there are in front of the memory's pages.
+pub(super) const PARTS: usize = 6;
 
 /// Where things are in an image.
 pub(super) struct Layout {
     pub(super) memory_bytes: usize,
-    pub(super) config: Range<usize>,
-    pub(super) native_code: Range<usize>,
-    pub(super) script_cache: Range<usize>,
+    pub(super) parts: [Range<usize>; PARTS],
     /// Of each run of stored pages its place in the memory, and its place in the file.
     pub(super) runs: Vec<(usize, Range<usize>)>,
 }
 
 /// Everything in front of the memory's pages.
-pub(super) fn head(memory_bytes: usize, config: &str, compiled: &Compiled) -> Vec<u8> {
-    let parts = [config.as_bytes(), &compiled.native_code, &compiled.script_cache];
+pub(super) fn head(memory_bytes: usize, parts: [&[u8]; PARTS]) -> Vec<u8> {
     let mut head = Vec::new();
     push_number(&mut head, memory_bytes);
     for part in parts {
@@ -53,18 +51,16 @@ pub(super) fn push_runs(out: &mut Vec<u8>, memory: &[u8]) {
 pub(super) fn layout(file: &[u8]) -> Option<Layout> {
     let mut at = 0;
     let memory_bytes = number(file, &mut at)?;
-    let mut lengths = [0; 3];
+    let mut lengths = [0; PARTS];
     for length in &mut lengths {
         *length = number(file, &mut at)?;
     }
-    let mut part = |length: usize| {
-        let part = at..at.checked_add(length)?;
+    let mut parts = lengths.map(|_| 0..0);
+    for (part, length) in parts.iter_mut().zip(lengths) {
+        *part = at..at.checked_add(length)?;
+        file.get(part.clone())?;
         at = part.end;
-        file.get(part.clone()).map(|_| part)
-    };
-    let [config, native_code, script_cache] = lengths;
-    let (config, native_code, script_cache) =
-        (part(config)?, part(native_code)?, part(script_cache)?);
+    }
     let mut runs = Vec::new();
     while at < file.len() {
         let place = number(file, &mut at)?;
@@ -77,7 +73,7 @@ pub(super) fn layout(file: &[u8]) -> Option<Layout> {
         runs.push((place, run));
     }
     let whole = at == file.len();
-    whole.then_some(Layout { memory_bytes, config, native_code, script_cache, runs })
+    whole.then_some(Layout { memory_bytes, parts, runs })
 }
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: usize) {

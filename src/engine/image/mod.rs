@@ -1,9 +1,9 @@
 //! The image that sessions start from: the memory of a booted CPython with our glue and the common modules
-//! imported, taken before it had any entropy, input or environment of its own, and the compiled code of what
-//! runs while a session starts.
+//! imported, taken before it had any entropy, input or environment of its own, the files that an isolate is made of
+//! besides, and what V8 had compiled of them.
 //!
 //! A file of it belongs to exactly the assets, the glue and the V8 it was made with: they make its key
-//! and with it its name. Its own sha256 is checked before it is used. Only pages that are not all
+//! and with it its name. Its own digest is checked before it is used. Only pages that are not all
 //! zero are stored.
 
 mod file;
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use deno_core::v8;
-use isolet_pyodide_assets::{Assets, Digest};
+use isolet_pyodide_assets::{Digest, Lock};
 
-use self::file::{Layout, layout, push_number};
+use self::file::{Layout, PARTS, layout, push_number};
 use super::Files;
 use super::capture;
 use super::extension::glue_sources;
@@ -33,6 +33,14 @@ const MAGIC: &[u8; 16] = b"isolet image 002";
 /// The magic, the key and the digest of what follows.
 const HEADER: usize = MAGIC.len() + 64;
 const PREFIX: &str = "image-";
+
+/// The parts in front of the pages.
+const CONFIG: usize = 0;
+const WASM: usize = 1;
+const MODULE: usize = 2;
+const STDLIB: usize = 3;
+const NATIVE_CODE: usize = 4;
+const SCRIPT_CACHE: usize = 5;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
@@ -48,13 +56,6 @@ pub(crate) struct Compiled {
     pub(crate) native_code: Vec<u8>,
     /// Of Pyodide's JavaScript.
     pub(crate) script_cache: Vec<u8>,
-}
-
-/// What to do about an image file that is there and not as it should be.
-#[derive(Clone, Copy)]
-pub(crate) enum Damaged {
-    Refuse,
-    Replace,
 }
 
 /// A verified image; cheap to clone.
@@ -84,47 +85,55 @@ impl SavedMemory {
         Self { bytes: memory.len(), config: config.to_owned(), runs }
     }
 
-    fn file(&self, compiled: &Compiled) -> Vec<u8> {
-        let mut file = file::head(self.bytes, &self.config, compiled);
+    fn file(&self, files: &Files, compiled: &Compiled) -> Vec<u8> {
+        let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
+        parts[CONFIG] = self.config.as_bytes();
+        parts[WASM] = &files.asm_wasm;
+        parts[MODULE] = &files.asm_mjs;
+        parts[STDLIB] = &files.stdlib_zip;
+        parts[NATIVE_CODE] = &compiled.native_code;
+        parts[SCRIPT_CACHE] = &compiled.script_cache;
+        let mut file = file::head(self.bytes, parts);
         file.extend_from_slice(&self.runs);
         file
     }
 }
 
 impl Image {
-    /// Loads the image that belongs to these assets from beside them, or makes it and stores it there.
-    ///
-    /// Where it cannot be stored it serves this process only.
-    pub(crate) fn load_or_build(
-        assets: &Assets,
-        dir: &Path,
-        wasm: &SharedWasm,
-        damaged: Damaged,
-    ) -> Result<Self, Error> {
-        let key = key(assets);
-        let path = dir.join(format!("{PREFIX}{}.bin", &key.to_string()[..16]));
-        let found = match fs::read(&path) {
-            Ok(file) => Some(Self::verified(&file.into(), path.clone(), key)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => Some(Err(Error::new(
+    /// Loads the image in `dir` that belongs to the assets of `lock`, if there is one.
+    pub(crate) fn find(dir: &Path, lock: &Lock) -> Result<Option<Self>, Error> {
+        let key = key(lock);
+        let path = path(dir, key);
+        match fs::read(&path) {
+            Ok(file) => Self::verified(&file.into(), path, key).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::new(
                 ErrorKind::Assets,
                 format!("image `{}` cannot be read: {error}", path.display()),
-            ))),
-        };
-        match (found, damaged) {
-            (Some(Ok(image)), _) => return Ok(image),
-            (Some(Err(error)), Damaged::Refuse) => return Err(error),
-            (Some(Err(_)), Damaged::Replace) | (None, _) => {}
+            )),
         }
-        let files = Files::new(assets);
-        let saved = capture::memory(files.clone(), Arc::clone(wasm))?;
-        let broken = || Error::new(ErrorKind::Start, "the memory image is not laid out as one");
-        let draft = Self::new(saved.file(&Compiled::default()).into(), None).ok_or_else(broken)?;
-        let compiled = capture::compiled(files, Arc::clone(wasm), draft)?;
-        let contents = saved.file(&compiled);
+    }
+
+    /// Makes the image that belongs to the assets of `lock` and stores it in `dir`.
+    ///
+    /// Where it cannot be stored it serves this process only.
+    pub(crate) fn build(
+        dir: &Path,
+        lock: &Lock,
+        files: &Files,
+        wasm: &SharedWasm,
+    ) -> Result<Self, Error> {
+        let saved = capture::memory(files.clone())?;
+        let broken = || Error::new(ErrorKind::Start, "the image is not laid out as one");
+        let draft = saved.file(files, &Compiled::default());
+        let draft = Self::new(draft.into(), None).ok_or_else(broken)?;
+        let compiled = capture::compiled(draft, wasm)?;
+        let contents = saved.file(files, &compiled);
+        let key = key(lock);
+        let path = path(dir, key);
         let mut file = MAGIC.to_vec();
         file.extend_from_slice(key.as_bytes());
-        file.extend_from_slice(Digest::of(&contents).as_bytes());
+        file.extend_from_slice(blake3::hash(&contents).as_bytes());
         file.extend_from_slice(&contents);
         let stored = store(dir, &path, &file).is_ok();
         Self::new(contents.into(), stored.then_some(path)).ok_or_else(broken)
@@ -143,7 +152,7 @@ impl Image {
         let mut layout = layout(&contents)?;
         let runs =
             layout.runs.iter().filter_map(|(at, run)| Some((*at, contents.get(run.clone())?)));
-        let pages = layout.script_cache.end;
+        let pages = layout.parts[SCRIPT_CACHE].end;
         let shared = Blob::sparse("isolet-memory", layout.memory_bytes, runs).and_then(|memory| {
             let head = Blob::new("isolet-image", contents.get(..pages).unwrap_or_default())?;
             Ok((head.map()?, Shared { head, memory }))
@@ -172,21 +181,32 @@ impl Image {
         self.0.layout.memory_bytes
     }
 
-    /// What Pyodide has to know besides the memory.
-    pub(crate) fn config(&self) -> &str {
-        let bytes = self.0.head.get(self.0.layout.config.clone()).unwrap_or_default();
-        std::str::from_utf8(bytes).unwrap_or_default()
+    /// What an isolate is made of.
+    pub(crate) fn files(&self) -> Files {
+        Files {
+            asm_wasm: self.part(WASM),
+            asm_mjs: self.part(MODULE),
+            stdlib_zip: self.part(STDLIB),
+        }
+    }
+
+    /// What our JavaScript has to know besides the memory.
+    pub(crate) fn config(&self) -> Bytes {
+        self.part(CONFIG)
     }
 
     /// CPython's native code, if there is any.
     pub(crate) fn native_code(&self) -> Option<Bytes> {
-        let range = self.0.layout.native_code.clone();
-        (!range.is_empty()).then(|| self.0.head.slice(range))
+        Some(self.part(NATIVE_CODE)).filter(|code| !code.is_empty())
     }
 
     /// What V8 has compiled of Pyodide's JavaScript, if there is any.
-    pub(crate) fn script_cache(&self) -> Option<&[u8]> {
-        self.0.head.get(self.0.layout.script_cache.clone()).filter(|cache| !cache.is_empty())
+    pub(crate) fn script_cache(&self) -> Option<Bytes> {
+        Some(self.part(SCRIPT_CACHE)).filter(|cache| !cache.is_empty())
+    }
+
+    fn part(&self, part: usize) -> Bytes {
+        self.0.head.slice(self.0.layout.parts[part].clone())
     }
 
     /// Makes `memory` the image's.
@@ -222,11 +242,10 @@ impl Image {
             .ok_or_else(|| wrong(format!("ends after {} bytes, inside its header", file.len())))?;
         let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
         let contents = file.slice(HEADER..);
-        let digest = Digest::of(&contents);
-        if digest.as_bytes() != found_digest {
-            let expected: String =
-                found_digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
-            return Err(wrong(format!("has the wrong sha256 (expected {expected}, got {digest})")));
+        let digest = blake3::hash(&contents);
+        let expected = blake3::Hash::from_slice(found_digest).map_err(|e| wrong(e.to_string()))?;
+        if digest != expected {
+            return Err(wrong(format!("has the wrong BLAKE3 (expected {expected}, got {digest})")));
         }
         if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
             return Err(wrong(format!("is not the one of key {key}")));
@@ -236,10 +255,15 @@ impl Image {
     }
 }
 
+/// Where the image of a key is.
+fn path(dir: &Path, key: Digest) -> PathBuf {
+    dir.join(format!("{PREFIX}{}.bin", &key.to_string()[..16]))
+}
+
 /// What an image depends on.
-fn key(assets: &Assets) -> Digest {
+fn key(lock: &Lock) -> Digest {
     let mut inputs = Vec::new();
-    inputs.extend_from_slice(assets.digest().as_bytes());
+    inputs.extend_from_slice(lock.digest().as_bytes());
     let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
     for part in versions.into_iter().chain(glue_sources()) {
         push_number(&mut inputs, part.len());

@@ -67,7 +67,7 @@ pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<u64, OpError
 #[string]
 pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpError> {
     let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
-    Ok(image.config().to_owned())
+    Ok(String::from_utf8_lossy(&image.config()).into_owned())
 }
 
 /// Makes the interpreter's memory what it was when the image was taken.
