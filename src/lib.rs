@@ -63,6 +63,22 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # Starting quickly
+//!
+//! [`Engine::new`] reads one image, and a session boots from it. A server that wants sessions without waiting has
+//! some kept ready, by [`Engine::prewarm`] or [`Sandbox::prewarm`]; each one that is taken is replaced in the background.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), isolet::Error> {
+//! use isolet::{Engine, Sandbox};
+//!
+//! let engine = Engine::new()?;
+//! engine.prewarm(8)?;
+//! engine.prewarmed().await?; // before the first request, if it should not wait either
+//! let session = Sandbox::builder(&engine).build()?.session().await?;
+//! # Ok(()) }
+//! ```
+//!
 //! # Features
 //!
 //! | name | what it adds | default |

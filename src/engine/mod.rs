@@ -50,9 +50,8 @@ pub use platform::v8_version;
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
 ///
-/// Expensive to make, cheap to clone. Making one reads and verifies the assets and the memory image
-/// that sessions start from; the image is built first if there is none for these assets, which takes
-/// a few seconds and happens once.
+/// Expensive to make, cheap to clone. Making one reads and verifies the image that sessions start from. If there is
+/// none for these assets, it reads and verifies them and builds it, which takes several seconds and happens once.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -119,17 +118,18 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Assets`] if a file is missing or not exactly the one that is expected, with its
-    /// path and both digests; [`ErrorKind::Start`] if the memory image cannot be built.
+    /// [`ErrorKind::Assets`] if a file that is needed is missing or not exactly the one that is expected, with its
+    /// path and both digests, or if others may have written the image; [`ErrorKind::Start`] if there is none and it
+    /// cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open(dir.as_ref(), false)
     }
 
-    /// Makes an engine of the assets in `dir`, and a new memory image if the one there is damaged.
+    /// Makes an engine of the assets in `dir`, and a new image if the one there cannot be used.
     ///
     /// # Errors
     ///
-    /// As [`from_assets`](Self::from_assets), but for a damaged image.
+    /// As [`from_assets`](Self::from_assets), but for the image.
     pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open(dir.as_ref(), true)
     }

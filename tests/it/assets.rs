@@ -134,6 +134,26 @@ fn a_missing_or_cut_file_that_is_used_stops_the_start() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn an_image_that_others_may_have_written_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let scratch = copy("others-image");
+    let dir = scratch.path();
+    let image = dir.join(image(dir));
+    for mode in [0o664, 0o646] {
+        fs::set_permissions(&image, fs::Permissions::from_mode(mode)).unwrap();
+        is_refused(dir, &image);
+    }
+    // Prepared anew it is nobody else's.
+    let prepared =
+        command(["assets", "prepare"]).env(isolet::ASSETS_VARIABLE, dir).output().unwrap();
+    assert!(prepared.status.success(), "{prepared:?}");
+    assert_eq!(fs::metadata(&image).unwrap().permissions().mode() & 0o022, 0);
+    assert_eq!(run_with(dir, "print('started')").stdout, "started\n");
+}
+
 #[test]
 fn a_directory_that_is_not_there_is_named() {
     let scratch = Scratch::new("nowhere");

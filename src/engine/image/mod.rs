@@ -9,8 +9,8 @@
 mod file;
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,12 +104,12 @@ impl Image {
     pub(crate) fn find(dir: &Path, lock: &Lock) -> Result<Option<Self>, Error> {
         let key = key(lock);
         let path = path(dir, key);
-        match fs::read(&path) {
+        match read_own(&path) {
             Ok(file) => Self::verified(&file.into(), path, key).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::new(
                 ErrorKind::Assets,
-                format!("image `{}` cannot be read: {error}", path.display()),
+                format!("image `{}` cannot be used: {error}", path.display()),
             )),
         }
     }
@@ -272,12 +272,40 @@ fn key(lock: &Lock) -> Digest {
     Digest::of(&inputs)
 }
 
+/// Reads a file that nobody else may have written: there is machine code in it.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        let (metadata, user) = (file.metadata()?, rustix::process::geteuid().as_raw());
+        if ![0, user].contains(&metadata.uid()) {
+            let owner = metadata.uid();
+            let message = format!("it is user {owner}'s, neither user {user}'s nor root's");
+            return Err(io::Error::other(message));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            let mode = metadata.mode() & 0o777;
+            return Err(io::Error::other(format!("others may write to it, its mode is {mode:o}")));
+        }
+    }
+    let mut contents = Vec::new();
+    file.read_to_end(&mut contents)?;
+    Ok(contents)
+}
+
 /// Stores the image so that it is there whole or not at all, and removes those it replaces.
 fn store(dir: &Path, path: &Path, file: &[u8]) -> io::Result<()> {
     static STORED: AtomicU64 = AtomicU64::new(0);
     let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
     let temporary = dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
-    let written = fs::File::create(&temporary)
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    let written = options
+        .open(&temporary)
         .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
