@@ -3,15 +3,105 @@
 //
 // What CPython itself imports by address it gets at once, at the places that are in the memory image. The others are
 // kept free, and get their functions in the order in which Emscripten gave them away when the image was made.
+//
+// Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for each.
 
 import { primordials } from "ext:core/mod.js";
 
-const { ObjectKeys, SafeMap, TypeError, uncurryThis } = primordials;
+const {
+  ArrayPrototypePush,
+  ObjectKeys,
+  SafeMap,
+  StringPrototypeCharCodeAt,
+  TypeError,
+  Uint8Array,
+  uncurryThis,
+} = primordials;
 
-const { Table } = WebAssembly;
+const { Instance, Module, Table } = WebAssembly;
 const functionAt = uncurryThis(Table.prototype.get);
 const place = uncurryThis(Table.prototype.set);
 const grow = uncurryThis(Table.prototype.grow);
+
+/** WebAssembly's types by Emscripten's letters. */
+const TYPES = { __proto__: null, i: 0x7f, p: 0x7f, j: 0x7e, f: 0x7d, d: 0x7c, e: 0x6f };
+const NO_RESULT = "v";
+
+/** A number in WebAssembly's format. */
+function pushNumber(bytes, number) {
+  for (; number >= 0x80; number >>>= 7) ArrayPrototypePush(bytes, (number & 0x7f) | 0x80);
+  ArrayPrototypePush(bytes, number);
+}
+
+/** The name that the module below has for its function of this number. */
+function pushName(bytes, number) {
+  const name = `${number}`;
+  pushNumber(bytes, name.length);
+  for (let i = 0; i < name.length; i++) {
+    ArrayPrototypePush(bytes, StringPrototypeCharCodeAt(name, i));
+  }
+}
+
+/** A module that imports functions of these signatures, in Emscripten's letters, and exports them. */
+function passingThrough(signatures) {
+  const types = [];
+  const imports = [];
+  const exports = [];
+  pushNumber(types, signatures.length);
+  pushNumber(imports, signatures.length);
+  pushNumber(exports, signatures.length);
+  for (let i = 0; i < signatures.length; i++) {
+    const signature = signatures[i];
+    ArrayPrototypePush(types, 0x60);
+    pushNumber(types, signature.length - 1);
+    for (let j = 1; j < signature.length; j++) ArrayPrototypePush(types, TYPES[signature[j]]);
+    if (signature[0] === NO_RESULT) ArrayPrototypePush(types, 0);
+    else ArrayPrototypePush(types, 1, TYPES[signature[0]]);
+    pushName(imports, 0);
+    pushName(imports, i);
+    ArrayPrototypePush(imports, 0);
+    pushNumber(imports, i);
+    pushName(exports, i);
+    ArrayPrototypePush(exports, 0);
+    pushNumber(exports, i);
+  }
+  const bytes = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+  const sections = [[1, types], [2, imports], [7, exports]];
+  for (let i = 0; i < sections.length; i++) {
+    const contents = sections[i][1];
+    ArrayPrototypePush(bytes, sections[i][0]);
+    pushNumber(bytes, contents.length);
+    for (let j = 0; j < contents.length; j++) ArrayPrototypePush(bytes, contents[j]);
+  }
+  return new Module(new Uint8Array(bytes));
+}
+
+/** Puts functions of JavaScript, `[name, function]`, at the end of the table. */
+function placeAll(functions, addresses, table) {
+  const imports = { __proto__: null };
+  const signatures = [];
+  for (let i = 0; i < functions.length; i++) {
+    imports[i] = functions[i][1];
+    signatures[i] = functions[i][1].sig;
+  }
+  const { exports } = new Instance(passingThrough(signatures), { __proto__: null, 0: imports });
+  const first = grow(table, functions.length);
+  for (let i = 0; i < functions.length; i++) {
+    place(table, first + i, exports[i]);
+    addresses[functions[i][0]].value = first + i;
+  }
+}
+
+/** What of `names` has no address yet and is a function of JavaScript. */
+function unplaced(names, addresses, functions) {
+  const found = [];
+  for (let i = 0; i < names.length; i++) {
+    const named = functions[names[i]];
+    const isOurs = typeof named === "function" && !named.stub && named.sig !== undefined;
+    if (isOurs && addresses[names[i]].value === -1) ArrayPrototypePush(found, [names[i], named]);
+  }
+  return found;
+}
 
 export class Linking {
   /** Whether everything is linked, as in Emscripten. */
@@ -31,21 +121,23 @@ export class Linking {
   }
 
   /**
-   * Called by Pyodide's module in place of its own linking, `linkAll`. Where functions are goes by name into
-   * `addresses`: those that are there already are CPython's own imports.
+   * Called by Pyodide's module in place of its own linking, `linkAll`, with CPython's exports and the functions of
+   * JavaScript. Where functions are goes by name into `addresses`: those that are there already are CPython's own
+   * imports.
    */
-  link(exports, addresses, table, isInternal, linkAll) {
+  link(exports, functions, addresses, table, isInternal, linkAll) {
+    const own = ObjectKeys(addresses);
     if (this.isWhole) {
-      const own = ObjectKeys(addresses);
       const first = table.length;
       linkAll();
       const end = table.length;
       const imports = [];
       for (let i = 0; i < own.length; i++) {
         const { value } = addresses[own[i]];
-        if (value !== -1) imports[imports.length] = [own[i], value];
+        if (value !== -1) ArrayPrototypePush(imports, [own[i], value]);
       }
       this.#places = { first, end, imports };
+      placeAll(unplaced(own, addresses, functions), addresses, table);
       return;
     }
     const { first, end, imports } = this.#places;
@@ -57,6 +149,7 @@ export class Linking {
       addresses[name].value = index;
       if (index >= first && index < end) place(table, index, exports[name]);
     }
+    placeAll(unplaced(own, addresses, functions), addresses, table);
     this.#rest = { exports, table, isInternal, linkAll };
   }
 

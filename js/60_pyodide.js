@@ -24,6 +24,7 @@ import {
   op_isolet_stdlib,
   op_isolet_stdlib_length,
   op_isolet_wall_clock,
+  op_isolet_watch_signals,
   op_isolet_wasm_module,
 } from "ext:core/ops";
 
@@ -164,15 +165,6 @@ export async function boot(createModule, makeImage) {
   // It serves the boot only, and hands out what it was given.
   delete Module.instantiateWasm;
   const { API } = Module;
-  // What CPython's signal check reads, a byte that says SIGINT when the host asked for one. Others
-  // put shared memory here; a getter needs none, and is called no more often.
-  Module.Py_EmscriptenSignalBuffer = {
-    __proto__: null,
-    get 0() {
-      return suspensions.takeInterrupt() ? 2 : 0;
-    },
-    set 0(_cleared) {},
-  };
   if (makeImage) {
     API.finalizeBootstrap(undefined, undefined);
     API.sys.path.insert(0, "");
@@ -204,7 +196,7 @@ export async function boot(createModule, makeImage) {
   op_isolet_image_restore(booted.memory);
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
-  Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 1;
+  op_isolet_watch_signals(booted.memory, Module._Py_EMSCRIPTEN_SIGNAL_HANDLING);
   Error.stackTraceLimit = stackTraceLimit;
   booted.Module = Module;
   booted.exitStatus = (error) =>

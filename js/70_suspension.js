@@ -1,9 +1,12 @@
-// Lets the host interrupt Python that is suspended in a wait (`time.sleep`, `await`, a host call).
-// No bytecode runs then, so the signal check never comes; the wait itself has to end.
+// Lets the host interrupt Python: one that runs asks for it, by CPython's signal check. One that is suspended in a
+// wait (`time.sleep`, `await`, a host call) runs no bytecode, so that the check never comes; the wait itself has to end.
 
 import { primordials } from "ext:core/mod.js";
 
 const { Promise, PromisePrototypeThen, PromiseResolve, SafeSet, Symbol } = primordials;
+
+/** What CPython's signal check is told. */
+const SIGINT = 2;
 
 /** Thrown into a wait to end it; never seen by guest code, which gets a KeyboardInterrupt. */
 const INTERRUPT = Symbol("interrupt");
@@ -25,19 +28,23 @@ export class Suspensions {
     this.#interrupted = interrupted;
   }
 
-  /** What CPython's signal check asks. */
-  takeInterrupt() {
-    return !this.#held && this.#interrupted();
-  }
-
   /** While held, an interrupt waits for the wait that is about to begin. */
   hold(held) {
     this.#held = held;
   }
 
-  /** Replaces the two imports through which WebAssembly suspends on a promise. */
+  /**
+   * Replaces the import through which CPython looks for a signal, and the two through which it suspends on a
+   * promise.
+   */
   hook(Module, env) {
     const waits = this.#waits;
+    // Called while the host's byte is set, which stays until the interrupt may be taken.
+    env._Py_CheckEmscriptenSignals_Helper = () => {
+      if (this.#held) return 0;
+      Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 0;
+      return this.#interrupted() ? SIGINT : 0;
+    };
     const wait = async (x, y) => {
       const entry = { __proto__: null, end: undefined };
       const ended = new Promise((_, reject) => {

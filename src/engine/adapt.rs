@@ -7,7 +7,7 @@ pub(crate) const CHANGES: [(&str, &str); 6] = [
     ("mergeLibSymbols(wasmExports,\"main\");", ""),
     (
         "updateGOT(origExports);",
-        "Module[\"linking\"].link(origExports,GOT,wasmTable,isInternalSym,()=>{\
+        "Module[\"linking\"].link(origExports,wasmImports,GOT,wasmTable,isInternalSym,()=>{\
             functionsInTableMap=undefined;mergeLibSymbols(origExports,\"main\");updateGOT(origExports)});",
     ),
     (

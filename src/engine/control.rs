@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use deno_core::v8;
 use tokio::sync::Notify;
 
+use super::signal;
 use crate::waist::Control;
 
 /// Shared by the isolate's thread and whoever may stop it.
@@ -72,6 +73,9 @@ impl Control for IsolateControl {
     fn interrupt(&self) {
         self.asked.store(true, Ordering::Release);
         self.pending.store(true, Ordering::Release);
+        if let Some(handle) = self.handle.get() {
+            signal::raise(handle);
+        }
         self.woken.notify_one();
     }
 

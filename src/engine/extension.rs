@@ -32,6 +32,7 @@ deno_core::extension!(
         ops::boot::op_isolet_image_config,
         ops::boot::op_isolet_image_restore,
         ops::boot::op_isolet_image_save,
+        ops::boot::op_isolet_watch_signals,
         ops::memory::op_isolet_memory_adopt,
         ops::memory::op_isolet_memory_grow,
         ops::memory::op_isolet_memory_make,

@@ -21,6 +21,7 @@ mod pending;
 mod platform;
 mod relay;
 mod restore;
+mod signal;
 mod trampoline;
 
 use std::fmt;

@@ -224,9 +224,10 @@ out
 #[tokio::test]
 async fn calls_left_behind_by_a_run_are_cancelled_and_their_tasks_told() {
     let (tool, mut events) = endless();
-    let mut session = start(builder().tool(tool)).await;
-    let code =
-        "import asyncio; task = asyncio.ensure_future(endless.aio(1)); await asyncio.sleep(0)";
+    // When this one has answered, the other has begun.
+    let other = Tool::from_handler(int_param("other"), |_, _| async { Ok(Value::None) });
+    let mut session = start(builder().tool(tool).tool(other)).await;
+    let code = "import asyncio; task = asyncio.ensure_future(endless.aio(1)); await other.aio(1)";
     exec(&mut session, code).await;
     assert_eq!((events.recv().await, events.recv().await), (Some("began"), Some("dropped")));
     let exception = raised(&mut session, "await task").await;

@@ -6,6 +6,7 @@ use super::{OpError, fill};
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::SavedMemory;
 use crate::engine::isolate::{EntryPoints, State};
+use crate::engine::signal;
 
 /// Keeps our JavaScript's entry points.
 #[op2]
@@ -81,6 +82,21 @@ pub(crate) fn op_isolet_image_restore(
     let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     let failed = |error| OpError::Host(format!("the memory image cannot be restored: {error}"));
     image.restore(memory).map_err(failed)
+}
+
+/// Names the byte that says CPython to ask for an interrupt.
+#[op2(nofast)]
+pub(crate) fn op_isolet_watch_signals(
+    state: &mut OpState,
+    memory: v8::Local<'_, v8::Value>,
+    #[number] at: u64,
+) -> Result<(), OpError> {
+    booting(state)?;
+    let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
+        .map_err(|_| OpError::Argument("a memory"))?;
+    let at = usize::try_from(at).map_err(|_| OpError::Argument("an address"))?;
+    signal::watch(memory, at);
+    Ok(())
 }
 
 /// Takes the memory of an interpreter that was booted to make the image.

@@ -41,7 +41,7 @@ pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: &str) {
     state.control.wake();
 }
 
-/// Takes the interrupt that the host asked for, if it did. Called by every signal check of CPython.
+/// Takes the interrupt that the host asked for, if it did.
 #[op2(fast)]
 pub(crate) fn op_isolet_interrupted(state: &OpState) -> bool {
     state.borrow::<State>().control.take_interrupt()
