@@ -1,0 +1,182 @@
+//! isolet's side of `cargo xtask bench`: does what it is told on standard input, says how long each time took.
+//!
+//! A line `SCENARIO COUNT` is answered with a line of JSON: a list of nanoseconds, `{"skip": "why"}` or
+//! `{"error": "why"}`. The first line is what it measures, with its version. What the scenarios are is in
+//! `docs/performance.md`, and what the peers do for the same lines in `benches/peers`.
+
+#![expect(clippy::print_stdout, reason = "a subject answers on standard output")]
+
+use std::fs;
+use std::io::{self, BufRead};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use isolet::blocking::Session;
+use isolet::{Engine, Execution, Isolation, Param, Sandbox, Tool, ToolSpec, Value};
+use serde_json::{Value as Json, json};
+
+const COMPUTE: &str = include_str!("compute.py");
+const MIB: usize = 1 << 20;
+const TOOL_CALLS: u32 = 200;
+const OUTPUT: &str = "for _ in range(10_485): print('x' * 99)";
+const OUTPUT_BYTES: usize = 1_048_500;
+/// Ready ones for `pool`. More would be started beside what is measured.
+const POOL: usize = 2;
+const IDLE_SESSIONS: usize = 5;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` runs everything in `benches`, and nobody would tell this what to do.
+    let isolation = match arguments.first().map(String::as_str) {
+        Some("thread") => Isolation::Thread,
+        Some("process") => Isolation::Process,
+        _ => return Ok(()),
+    };
+    if arguments.iter().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let engine = Engine::new()?.with_worker(env!("CARGO_BIN_EXE_isolet"));
+    let mut subject = Subject::new(&engine.with_isolation(isolation))?;
+    println!("{}", json!(concat!("isolet ", env!("CARGO_PKG_VERSION"))));
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (scenario, count) = line.split_once(' ').context("a line is `SCENARIO COUNT`")?;
+        let answer = subject.measure(scenario, count.parse()?);
+        println!("{}", answer.unwrap_or_else(|error| json!({"error": format!("{error:#}")})));
+    }
+    Ok(())
+}
+
+struct Subject {
+    engine: Engine,
+    sandbox: Sandbox,
+    /// The session of the scenarios that measure a warm one.
+    warm: Session,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Subject {
+    fn new(engine: &Engine) -> Result<Self> {
+        let echo = Tool::from_handler(ToolSpec::new("f").param(Param::new("x")), |arguments, _| {
+            let Value::Dict(arguments) = arguments else {
+                return std::future::ready(Ok(Value::None));
+            };
+            let value = arguments.into_iter().next().map_or(Value::None, |(_, value)| value);
+            std::future::ready(Ok(value))
+        });
+        let sandbox = Sandbox::builder(engine).tool(echo).build()?;
+        let mut warm = Session::new(&sandbox)?;
+        warm.run(format!("out = 'All work and no play. ' * 50_000; out = out[:{MIB}]"))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        Ok(Self { engine: engine.clone(), sandbox, warm, runtime })
+    }
+
+    fn measure(&mut self, scenario: &str, count: usize) -> Result<Json> {
+        let one: fn(&mut Self) -> Result<Duration> = match scenario {
+            "session" => Self::session,
+            "pool" => return self.pool(count),
+            "run" => |subject| subject.timed("40+2", |ran| ran.value() == Some(&Value::Int(42))),
+            "compute" => |subject| subject.timed(COMPUTE, |ran| ran.value().is_some()),
+            "tool" => |subject| {
+                let code = format!("for i in range({TOOL_CALLS}): f(i)");
+                Ok(subject.timed(&code, |ran| ran.exception().is_none())? / TOOL_CALLS)
+            },
+            "value_in" => Self::value_in,
+            "value_out" => |subject| {
+                subject.timed(
+                    "out",
+                    |ran| matches!(ran.value(), Some(Value::Str(text)) if text.len() == MIB),
+                )
+            },
+            "output" => |subject| subject.timed(OUTPUT, |ran| ran.stdout().len() == OUTPUT_BYTES),
+            "memory" => |subject| subject.memory(),
+            _ => return Ok(json!({"skip": "not a scenario of this subject"})),
+        };
+        let times: Result<Vec<Duration>> = (0..count).map(|_| one(self)).collect();
+        Ok(nanoseconds(&times?))
+    }
+
+    /// A new interpreter, to its first result.
+    fn session(&mut self) -> Result<Duration> {
+        let start = Instant::now();
+        let mut session = Session::new(&self.sandbox)?;
+        let ran = session.run("40+2")?;
+        let took = start.elapsed();
+        ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
+        Ok(took)
+    }
+
+    /// The same with one that is ready.
+    fn pool(&mut self, count: usize) -> Result<Json> {
+        self.engine.prewarm(POOL)?;
+        let mut times = Vec::new();
+        for _ in 0..count {
+            self.runtime.block_on(self.engine.prewarmed())?;
+            times.push(self.session()?);
+        }
+        // The replacements are not to come up beside the next scenario.
+        self.runtime.block_on(self.engine.prewarmed())?;
+        self.engine.prewarm(0)?;
+        Ok(nanoseconds(&times))
+    }
+
+    fn value_in(&mut self) -> Result<Duration> {
+        let mut value = "All work and no play. ".repeat(50_000);
+        value.truncate(MIB);
+        let start = Instant::now();
+        self.warm.set("given", value)?;
+        let ran = self.warm.run("len(given)")?;
+        let took = start.elapsed();
+        ensure!(ran.repr() == Some(&MIB.to_string()), "unexpected: {ran:?}");
+        Ok(took)
+    }
+
+    /// Runs a cell in the warm session.
+    fn timed(&mut self, code: &str, expected: impl Fn(&Execution) -> bool) -> Result<Duration> {
+        let start = Instant::now();
+        let ran = self.warm.run(code)?;
+        let took = start.elapsed();
+        ensure!(expected(&ran), "unexpected: {:?}", ran.outcome());
+        Ok(took)
+    }
+
+    /// Bytes for each further idle session, in the place of nanoseconds.
+    fn memory(&mut self) -> Result<Duration> {
+        let before = pss(std::process::id())?;
+        let mut sessions = Vec::new();
+        for _ in 0..IDLE_SESSIONS {
+            let mut session = Session::new(&self.sandbox)?;
+            session.run("40+2")?;
+            sessions.push(session);
+        }
+        let after = pss(std::process::id())?;
+        let each = after.saturating_sub(before) / u64::try_from(IDLE_SESSIONS)?;
+        Ok(Duration::from_nanos(each))
+    }
+}
+
+fn nanoseconds(times: &[Duration]) -> Json {
+    times.iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).collect()
+}
+
+/// Bytes that a process and all that it has started take, what is shared counted in proportion.
+fn pss(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/smaps_rollup");
+    let rollup = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
+    let Some(line) = rollup.lines().find_map(|line| line.strip_prefix("Pss:")) else {
+        bail!("`{path}` has no `Pss`");
+    };
+    let mut bytes = line.trim().trim_end_matches(" kB").parse::<u64>()? << 10;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            match pss(child.parse()?) {
+                Ok(more) => bytes += more,
+                // It has ended meanwhile.
+                Err(_) if !fs::exists(format!("/proc/{child}"))? => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(bytes)
+}
