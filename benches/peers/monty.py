@@ -13,7 +13,8 @@ class Session:
     """A worker that is checked out of a pool, and the pool if nobody else uses it."""
 
     def __init__(self, pool, owned):
-        self.checkout = pool.checkout()
+        # By default a session may call the host 1000 times.
+        self.checkout = pool.checkout(limits={"max_suspensions": 1 << 30})
         self.feed_run = self.checkout.__enter__().feed_run
         self.pool = pool if owned else None
 

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 // Where it is installed is the caller's to say: this file is not beside it.
-const require = createRequire(`${process.env.ISOLET_BENCH_NODE_MODULES}/`);
+const require = createRequire(`${process.env.ISOLET_BENCH_NODE}/`);
 const { loadPyodide, version } = await import(pathToFileURL(require.resolve("pyodide/pyodide.mjs")));
 
 const COMPUTE = readFileSync(new URL("../compute.py", import.meta.url), "utf8");

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "telling a person what happens is this program's job")]
 
 mod assets;
+mod bench;
 mod ci;
 mod fuzz;
 mod process;
@@ -29,6 +30,8 @@ Usage: cargo xtask COMMAND
                         --release ARGS...`; without ARGS the examples too
   fuzz [--seconds N] [TARGET...]
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
+  bench [--rounds N] [--only NAME...] [--markdown FILE]
+                        the same work on isolet and on its peers, as a table, 15 or N times: docs/performance.md
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
@@ -38,6 +41,8 @@ Usage: cargo xtask COMMAND
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
   ISOLET_ASSETS_URL     where to download them from, instead of npm and the public CDN
+  ISOLET_BENCH_DENO_RUNNER
+                        a copy of DSPy's runner.js, for `bench`, that Deno can load without a network
   ISOLET_TEST_PYTHON    a Python with DSPy, for `test`, instead of the one it makes in target/python
   CI                    when set, no progress bar
 ";
@@ -61,6 +66,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", _, ..] => run::script(&args[1..]),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
+        ["bench", ..] => bench::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),

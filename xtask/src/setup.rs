@@ -11,6 +11,11 @@ pub(crate) fn run() -> Result<()> {
     vendored_v8::ensure()?;
     assets::fetch()?;
     process::check(process::cargo().args(["build", "--release", "--bin", "isolet"]))?;
+    prepare()
+}
+
+/// Has the built command make its memory image, if there is none.
+pub(crate) fn prepare() -> Result<()> {
     let mut prepare = Command::new(process::built("isolet")?);
     prepare.args(["assets", "prepare", "--assets"]).arg(process::assets_dir());
     process::check(&mut prepare)

@@ -1,0 +1,45 @@
+//! Where and when it was measured.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result};
+
+/// A sentence for the line above the table.
+pub(super) fn description(rounds: usize) -> Result<String> {
+    let cores = thread::available_parallelism().context("cannot count the processors")?;
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split_whitespace().next().unwrap_or("?");
+    Ok(format!(
+        "{}, {}, {cores} cores, {}; rounds: {rounds}; load average at the end {load}.\n",
+        output("date", &["-u", "+%Y-%m-%d"])?,
+        model(&cpu),
+        output("uname", &["-srm"])?,
+    ))
+}
+
+fn model(cpuinfo: &str) -> &str {
+    let line = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
+    line.map_or("unknown processor", |line| line.trim_start_matches(['\t', ' ', ':']))
+}
+
+fn output(program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(args).output();
+    let output = output.with_context(|| format!("cannot run `{program}`"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_is_named() {
+        let cpuinfo =
+            "processor\t: 0\nmodel\t\t: 7\nmodel name\t: Some CPU @ 2 GHz\nstepping\t: 1\n";
+        assert_eq!(model(cpuinfo), "Some CPU @ 2 GHz");
+        assert_eq!(model(""), "unknown processor");
+    }
+}

@@ -1,0 +1,189 @@
+//! What there is to measure on this machine: isolet, built for it, and the peers that are here or can be installed.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use isolet_pyodide_assets::lock;
+use serde_json::Value;
+
+use super::subject::{COMMAND, Program, Recipe};
+use crate::{assets, process, python, setup, vendored_v8};
+
+/// As on the command line.
+pub(super) const NAMES: &[&str] = &[BASE, "thread", "dspy", "monty", "node", "cpython"];
+
+/// What the others are compared with.
+pub(super) const BASE: &str = "process";
+
+/// Finds or installs a peer, in the directory of the benchmarks. The error says what is missing and how to get it.
+type Finder = fn(&Path) -> Result<Recipe>;
+
+/// How to start each subject that is wanted, and a line for each that is not here.
+pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec<String>)> {
+    let dir = process::target_dir()?.join("bench");
+    fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let mut recipes = Vec::new();
+    let mut missing = Vec::new();
+    if wanted(BASE) || wanted("thread") {
+        let subject = build()?;
+        for (name, title) in [(BASE, "isolet, worker"), ("thread", "isolet, thread")] {
+            if wanted(name) {
+                recipes.push(isolet(name, title, &subject)?);
+            }
+        }
+    }
+    let peers: [(&str, Finder); 4] =
+        [("dspy", dspy), ("monty", monty), ("node", node), ("cpython", cpython)];
+    for (name, find) in peers.into_iter().filter(|(name, _)| wanted(name)) {
+        match find(&dir) {
+            Ok(recipe) => recipes.push(recipe),
+            Err(error) => missing.push(format!("`{name}` is left out: {error:#}")),
+        }
+    }
+    Ok((recipes, missing))
+}
+
+/// Builds isolet's subject, with the command, and returns its path.
+fn build() -> Result<PathBuf> {
+    vendored_v8::ensure()?;
+    assets::fetch()?;
+    let mut cargo = process::cargo();
+    cargo.args(["bench", "--no-run", "--bench", "subject", "--message-format=json"]);
+    let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.context("cannot run cargo")?;
+    ensure!(output.status.success(), "cargo cannot build isolet's subject");
+    let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
+    let built = text.lines().find_map(executable).context("cargo does not say what it built")?;
+    setup::prepare()?;
+    Ok(built)
+}
+
+/// The path in cargo's message that the subject is built.
+fn executable(message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let subject = message.pointer("/target/name")? == "subject";
+    message.get("executable")?.as_str().filter(|_| subject).map(PathBuf::from)
+}
+
+fn isolet(name: &'static str, title: &'static str, subject: &Path) -> Result<Recipe> {
+    let command = Program::new(process::built("isolet")?);
+    let command = command.arg("run").arg("--isolation").arg(name).arg("-c").arg(COMMAND);
+    Ok(Recipe { name, title, serve: Program::new(subject).arg(name), command: Some(command) })
+}
+
+fn dspy(dir: &Path) -> Result<Recipe> {
+    let python = python_with(dir, "dspy")?;
+    ensure!(
+        python_with(dir, "deno").is_ok_and(|with| with == python) || find("deno").is_some(),
+        "there is no Deno; `pip install deno` brings it, or put one on PATH"
+    );
+    let serve = peer(&python, "dspy_deno.py");
+    Ok(Recipe { name: "dspy", title: "DSPy on Deno", serve, command: None })
+}
+
+fn monty(dir: &Path) -> Result<Recipe> {
+    let serve = peer(&python_with(dir, "pydantic-monty")?, "monty.py");
+    Ok(Recipe { name: "monty", title: "Monty", serve, command: None })
+}
+
+fn node(dir: &Path) -> Result<Recipe> {
+    let version = lock()?.version();
+    let modules = dir.join("node_modules");
+    let installed = || {
+        let package = fs::read(modules.join("pyodide/package.json")).ok()?;
+        let package: Value = serde_json::from_slice(&package).ok()?;
+        (package.get("version")? == version).then_some(())
+    };
+    let node = find("node").context("there is no `node` on PATH; install Node.js 20 or newer")?;
+    if installed().is_none() {
+        let package = format!("pyodide@{version}");
+        eprintln!("installing {package} with npm");
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(dir);
+        let tried = process::check(npm.arg(&package));
+        ensure!(
+            tried.is_ok() && installed().is_some(),
+            "`npm install {package}` in the target directory's `bench` does not succeed"
+        );
+    }
+    let program = || {
+        let program = Program::new(&node).variable("ISOLET_BENCH_NODE", dir);
+        // Lets it collect what ended interpreters leave, outside of what is timed.
+        program.arg("--expose-gc").arg(peers_dir().join("node_pyodide.mjs"))
+    };
+    let command = Some(program().arg("command"));
+    Ok(Recipe { name: "node", title: "Pyodide in Node", serve: program(), command })
+}
+
+fn cpython(_: &Path) -> Result<Recipe> {
+    // What is on PATH may be a script that looks for the interpreter, at every start.
+    let code = "import sys; print(sys.executable)";
+    let said = Command::new("python3").args(["-c", code]).output();
+    let said = said.context("there is no `python3`; install Python 3.10 or newer")?;
+    ensure!(said.status.success(), "`python3` does not run");
+    let python = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+    let command = Some(Program::new(&python).arg("-c").arg(COMMAND));
+    Ok(Recipe { name: "cpython", title: "CPython", serve: peer(&python, "cpython.py"), command })
+}
+
+/// A Python that has the package: the benchmarks' own environment, into which it is installed if that can be,
+/// or one that is here anyhow.
+fn python_with(dir: &Path, package: &str) -> Result<PathBuf> {
+    let environment = dir.join("python");
+    let own = environment.join("bin/python");
+    if !has(&own, package) {
+        eprintln!("installing {package} with pip");
+        let mut venv = Command::new("python3");
+        let mut pip = Command::new(&own);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+        let made =
+            own.exists() || process::check(venv.args(["-m", "venv"]).arg(&environment)).is_ok();
+        if made && let Err(error) = process::check(&mut pip) {
+            eprintln!("{error:#}");
+        }
+    }
+    let candidates = [own, python::program()?, PathBuf::from("python3")];
+    let found = candidates.into_iter().find(|python| has(python, package));
+    found.with_context(|| {
+        format!("no Python here has `{package}`; `pip install {package}` brings it")
+    })
+}
+
+fn has(python: &Path, package: &str) -> bool {
+    let code = format!("import importlib.metadata as metadata; metadata.version('{package}')");
+    let mut python = Command::new(python);
+    python.args(["-c", &code]).stdout(Stdio::null()).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}
+
+fn peer(python: &Path, script: &str) -> Program {
+    Program::new(python).arg(peers_dir().join(script))
+}
+
+fn peers_dir() -> PathBuf {
+    process::root().join("benches/peers")
+}
+
+/// The path of a program that is on PATH.
+fn find(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_the_subject_is_found_in_cargos_messages() {
+        let message =
+            r#"{"reason":"compiler-artifact","target":{"name":"subject"},"executable":"/a/b"}"#;
+        assert_eq!(executable(message), Some(PathBuf::from("/a/b")));
+        assert_eq!(executable(&message.replace("subject", "isolet")), None);
+        assert_eq!(executable(&message.replace("\"/a/b\"", "null")), None);
+        assert_eq!(executable("no JSON"), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! What is measured: the rows of the table. What a subject does for each is in `benches/peers/peer.py`.
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// This program starts the subject's command.
+    Command,
+    /// The subject that runs.
+    Served,
+    /// Another process of the subject, started for it.
+    ServedAfresh,
+}
+
+/// What the answers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Milliseconds,
+    Mebibytes,
+}
+
+/// One row.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    /// For a person who reads the table.
+    pub(super) what: &'static str,
+    pub(super) unit: Unit,
+    /// What isolet is to reach in a worker, in the unit.
+    pub(super) goal: Option<f64>,
+    pub(super) kind: Kind,
+    /// How often it is done in a round.
+    pub(super) times: usize,
+    /// It is done in every so many rounds.
+    every: usize,
+}
+
+impl Scenario {
+    pub(super) fn is_due(&self, round: usize) -> bool {
+        match round.checked_sub(1) {
+            Some(measured) => measured.is_multiple_of(self.every),
+            // What has a process of its own needs no warming up.
+            None => self.kind != Kind::ServedAfresh,
+        }
+    }
+
+    const fn served(name: &'static str, what: &'static str, times: usize) -> Self {
+        let unit = Unit::Milliseconds;
+        Self { name, what, unit, goal: None, kind: Kind::Served, times, every: 1 }
+    }
+
+    const fn goal(mut self, goal: f64) -> Self {
+        self.goal = Some(goal);
+        self
+    }
+}
+
+/// All of them, as they are done in a round.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        kind: Kind::Command,
+        ..Scenario::served("command", "a process that prints `40+2`, from start to exit", 1)
+    }
+    .goal(80.0),
+    Scenario::served("session", "a further interpreter, to the result of `40+2`", 2).goal(20.0),
+    Scenario::served("pool", "the same with one that is kept ready", 3).goal(0.3),
+    Scenario::served("run", "`40+2` in a warm session", 20).goal(0.08),
+    Scenario::served("compute", "calls, integers, a dict and strings", 2),
+    Scenario::served("tool", "a call of a host function, in a loop of 200", 3).goal(0.03),
+    Scenario::served("value_in", "a `str` of 1 MiB given to a session", 3).goal(1.0),
+    Scenario::served("value_out", "a `str` of 1 MiB as a run's result", 3),
+    Scenario::served("output", "1 MiB printed in lines of 100 characters", 2),
+    Scenario {
+        unit: Unit::Mebibytes,
+        kind: Kind::ServedAfresh,
+        every: 5,
+        ..Scenario::served("memory", "for each further idle session", 1)
+    }
+    .goal(30.0),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_scenarios_are_done_now_and_then() {
+        let rounds = |name: &str| -> Vec<usize> {
+            let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
+            (0..=10).filter(|round| scenario.is_due(*round)).collect()
+        };
+        assert_eq!(rounds("memory"), [1, 6]);
+        assert_eq!(rounds("run").len(), 11);
+    }
+}
