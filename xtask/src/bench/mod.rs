@@ -1,7 +1,8 @@
 //! `cargo xtask bench`: the same work on isolet and on its peers, side by side, as one table.
 //!
 //! Each subject is a process that is told by a line what to do and answers how long it took. In each round every
-//! subject does every scenario, so that what else this machine does meanwhile falls on all alike.
+//! subject does every scenario, each round in another order, so that what else this machine does meanwhile falls on all
+//! alike.
 
 #![expect(clippy::print_stdout, reason = "the table is this command's result")]
 
@@ -76,6 +77,7 @@ fn measure(
     rounds: usize,
 ) -> HashMap<(usize, usize), Cell> {
     let mut cells: HashMap<(usize, usize), Cell> = HashMap::new();
+    let count = subjects.len();
     // Round 0 warms up; of it only what a subject cannot do is kept.
     for round in 0..=rounds {
         eprintln!("round {round} of {rounds}");
@@ -83,9 +85,15 @@ fn measure(
             if !scenario.is_due(round) {
                 continue;
             }
-            for (column, subject) in subjects.iter_mut().enumerate() {
+            // Nobody is always first, or always after the same other.
+            let order = (0..count).map(|place| (place + round) % count);
+            for column in order {
+                let Some(subject) = subjects.get_mut(column) else {
+                    continue;
+                };
                 let cell = cells.entry((row, column)).or_insert_with(|| Cell::Times(Vec::new()));
                 let Cell::Times(times) = cell else {
+                    // What it cannot do it will not learn.
                     continue;
                 };
                 std::thread::sleep(PAUSE);
