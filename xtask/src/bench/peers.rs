@@ -31,7 +31,7 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
         let subject = build()?;
         for (name, title) in [(BASE, "isolet, worker"), ("thread", "isolet, thread")] {
             if wanted(name) {
-                recipes.push(isolet(name, title, &subject)?);
+                recipes.push(isolet(name, title, &subject, &dir)?);
             }
         }
     }
@@ -68,10 +68,11 @@ fn executable(message: &str) -> Option<PathBuf> {
     message.get("executable")?.as_str().filter(|_| subject).map(PathBuf::from)
 }
 
-fn isolet(name: &'static str, title: &'static str, subject: &Path) -> Result<Recipe> {
+fn isolet(name: &'static str, title: &'static str, subject: &Path, dir: &Path) -> Result<Recipe> {
     let command = Program::new(process::built("isolet")?);
     let command = command.arg("run").arg("--isolation").arg(name).arg("-c").arg(COMMAND);
-    Ok(Recipe { name, title, serve: Program::new(subject).arg(name), command: Some(command) })
+    let (serve, command) = (Program::new(subject).arg(name), Some(command));
+    Ok(Recipe { name, title, serve, command, log: log(dir, name) })
 }
 
 fn dspy(dir: &Path) -> Result<Recipe> {
@@ -81,12 +82,12 @@ fn dspy(dir: &Path) -> Result<Recipe> {
         "there is no Deno; `pip install deno` brings it, or put one on PATH"
     );
     let serve = peer(&python, "dspy_deno.py");
-    Ok(Recipe { name: "dspy", title: "DSPy on Deno", serve, command: None })
+    Ok(Recipe { name: "dspy", title: "DSPy on Deno", serve, command: None, log: log(dir, "dspy") })
 }
 
 fn monty(dir: &Path) -> Result<Recipe> {
     let serve = peer(&python_with(dir, "pydantic-monty")?, "monty.py");
-    Ok(Recipe { name: "monty", title: "Monty", serve, command: None })
+    Ok(Recipe { name: "monty", title: "Monty", serve, command: None, log: log(dir, "monty") })
 }
 
 fn node(dir: &Path) -> Result<Recipe> {
@@ -115,10 +116,16 @@ fn node(dir: &Path) -> Result<Recipe> {
         program.arg("--expose-gc").arg(peers_dir().join("node_pyodide.mjs"))
     };
     let command = Some(program().arg("command"));
-    Ok(Recipe { name: "node", title: "Pyodide in Node", serve: program(), command })
+    Ok(Recipe {
+        name: "node",
+        title: "Pyodide in Node",
+        serve: program(),
+        command,
+        log: log(dir, "node"),
+    })
 }
 
-fn cpython(_: &Path) -> Result<Recipe> {
+fn cpython(dir: &Path) -> Result<Recipe> {
     // What is on PATH may be a script that looks for the interpreter, at every start.
     let code = "import sys; print(sys.executable)";
     let said = Command::new("python3").args(["-c", code]).output();
@@ -126,7 +133,8 @@ fn cpython(_: &Path) -> Result<Recipe> {
     ensure!(said.status.success(), "`python3` does not run");
     let python = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
     let command = Some(Program::new(&python).arg("-c").arg(COMMAND));
-    Ok(Recipe { name: "cpython", title: "CPython", serve: peer(&python, "cpython.py"), command })
+    let serve = peer(&python, "cpython.py");
+    Ok(Recipe { name: "cpython", title: "CPython", serve, command, log: log(dir, "cpython") })
 }
 
 /// A Python that has the package: the benchmarks' own environment, into which it is installed if that can be,
@@ -161,6 +169,11 @@ fn has(python: &Path, package: &str) -> bool {
 
 fn peer(python: &Path, script: &str) -> Program {
     Program::new(python).arg(peers_dir().join(script))
+}
+
+/// Where what a subject says on standard error goes.
+fn log(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.log"))
 }
 
 fn peers_dir() -> PathBuf {

@@ -63,6 +63,8 @@ pub(super) struct Recipe {
     pub(super) serve: Program,
     /// What runs `COMMAND` and exits.
     pub(super) command: Option<Program>,
+    /// Where its standard error goes.
+    pub(super) log: PathBuf,
 }
 
 /// What came of a scenario.
@@ -90,9 +92,8 @@ pub(super) struct Subject {
 impl Subject {
     /// Starts it and waits until it has said what it is.
     pub(super) fn start(recipe: Recipe) -> Result<Self> {
-        let log = process::target_dir()?.join("bench").join(format!("{}.log", recipe.name));
-        let log =
-            File::create(&log).with_context(|| format!("cannot write `{}`", log.display()))?;
+        let log = File::create(&recipe.log)
+            .with_context(|| format!("cannot write `{}`", recipe.log.display()))?;
         let mut command = recipe.serve.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child =
@@ -168,6 +169,8 @@ impl Subject {
             Ok(line) => line,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 self.lines = None;
+                // It would take the processor from the others.
+                self.child.kill().context("cannot end what hangs")?;
                 bail!("no answer within {} s", PATIENCE.as_secs())
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -185,11 +188,7 @@ impl Subject {
 impl Drop for Subject {
     fn drop(&mut self) {
         // It ends by itself once its input does, with what it has started.
-        let hangs = self.lines.take().is_none();
-        if hangs {
-            // It may have ended.
-            let _ = self.child.kill();
-        }
+        self.lines = None;
         let _ = self.child.wait();
     }
 }
@@ -214,10 +213,10 @@ mod tests {
     use super::*;
 
     fn subject(script: &str) -> Result<Subject> {
-        std::fs::create_dir_all(process::target_dir()?.join("bench"))?;
         let serve = Program::new("/bin/sh").arg("-c").arg(script);
         let command = Some(Program::new("echo").arg("42"));
-        Subject::start(Recipe { name: "test", title: "Test", serve, command })
+        let log = PathBuf::from("/dev/null");
+        Subject::start(Recipe { name: "test", title: "Test", serve, command, log })
     }
 
     #[test]
