@@ -6,18 +6,23 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
-/// A sentence for the line above the table.
-pub(super) fn description(rounds: usize) -> Result<String> {
+/// A sentence for the line above the table. `before` is the load before the first round.
+pub(super) fn description(rounds: usize, before: &str) -> Result<String> {
     let cores = thread::available_parallelism().context("cannot count the processors")?;
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split_whitespace().next().unwrap_or("?");
     Ok(format!(
-        "{}, {}, {cores} cores, {}; rounds: {rounds}; load average at the end {load}.\n",
+        "{}, {}, {cores} cores, {}; rounds: {rounds}; load average {before} before and {} after.\n",
         output("date", &["-u", "+%Y-%m-%d"])?,
         model(&cpu),
         output("uname", &["-srm"])?,
+        load(),
     ))
+}
+
+/// How many threads have wanted a processor in the last minute.
+pub(super) fn load() -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
 fn model(cpuinfo: &str) -> &str {

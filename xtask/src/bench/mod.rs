@@ -56,11 +56,12 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         eprintln!("{line}");
     }
     ensure!(!subjects.is_empty(), "there is nothing to measure");
+    let load = machine::load();
     let cells = measure(&mut subjects, &scenarios, asked.rounds);
     let columns: Vec<_> = subjects.iter().map(Subject::column).collect();
     let text = format!(
         "{}\n{}",
-        machine::description(asked.rounds)?,
+        machine::description(asked.rounds, &load)?,
         table::render(&columns, &scenarios, &cells, &missing)
     );
     println!("{text}");
