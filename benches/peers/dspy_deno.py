@@ -30,7 +30,8 @@ class DSPy(peer.Peer):
             session.start()
         except dspy.CodeInterpreterError as error:
             session.shutdown()
-            raise RuntimeError(f"Deno cannot load DSPy's runner: {error}") from error
+            hint = "ISOLET_BENCH_DENO_RUNNER may name another"
+            raise RuntimeError(f"Deno cannot load DSPy's runner, {hint}: {error}") from error
         return session
 
     def close(self, session):
