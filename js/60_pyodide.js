@@ -196,7 +196,9 @@ export async function boot(createModule, makeImage) {
   op_isolet_image_restore(booted.memory);
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
-  op_isolet_watch_signals(booted.memory, Module._Py_EMSCRIPTEN_SIGNAL_HANDLING);
+  const flag = Module._Py_EMSCRIPTEN_SIGNAL_HANDLING;
+  suspensions.watch(booted.memory, flag);
+  op_isolet_watch_signals(booted.memory, flag);
   Error.stackTraceLimit = stackTraceLimit;
   booted.Module = Module;
   booted.exitStatus = (error) =>

@@ -2,6 +2,7 @@
 // wait (`time.sleep`, `await`, a host call) runs no bytecode, so that the check never comes; the wait itself has to end.
 
 import { primordials } from "ext:core/mod.js";
+import { bytesOf } from "ext:isolet/55_calls.js";
 
 const { Promise, PromisePrototypeThen, PromiseResolve, SafeSet, Symbol } = primordials;
 
@@ -22,10 +23,18 @@ export class Suspensions {
   #waits = new SafeSet();
   #interrupted;
   #held = false;
+  #memory;
+  #flag;
 
   /** `interrupted` takes and clears the host's request; true if there was one. */
   constructor(interrupted) {
     this.#interrupted = interrupted;
+  }
+
+  /** Says where the byte is that the host sets while there is an interrupt. */
+  watch(memory, flag) {
+    this.#memory = memory;
+    this.#flag = flag;
   }
 
   /** While held, an interrupt waits for the wait that is about to begin. */
@@ -42,7 +51,7 @@ export class Suspensions {
     // Called while the host's byte is set, which stays until the interrupt may be taken.
     env._Py_CheckEmscriptenSignals_Helper = () => {
       if (this.#held) return 0;
-      Module.HEAP8[Module._Py_EMSCRIPTEN_SIGNAL_HANDLING] = 0;
+      bytesOf(this.#memory, this.#flag, 1)[0] = 0;
       return this.#interrupted() ? SIGINT : 0;
     };
     const wait = async (x, y) => {
