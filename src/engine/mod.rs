@@ -217,8 +217,8 @@ impl Engine {
     /// limits of memory and values are the default ones; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session then starts in well under a millisecond. The interpreter that it takes is replaced in the
-    /// background; when there is none left, a session boots its own, no more of them at once than there are
+    /// Such a session then starts in a few milliseconds (docs/performance.md). The interpreter that it takes is replaced in
+    /// the background; when there is none left, a session boots its own, no more of them at once than there are
     /// processors. Each one that is ready takes as much memory as an idle session. At first none is kept; with
     /// 0 those that are ready are dropped.
     ///
