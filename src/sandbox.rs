@@ -201,8 +201,7 @@ impl Sandbox {
     ///
     /// As [`Engine::prewarm`].
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
-        let engine = self.engine.inner();
-        engine.pool().keep(engine, &self.kind(), sessions)
+        self.engine.keep_ready(&self.kind(), sessions)
     }
 
     /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
@@ -211,7 +210,8 @@ impl Sandbox {
     ///
     /// As [`Engine::prewarmed`].
     pub async fn prewarmed(&self) -> Result<(), Error> {
-        self.engine.inner().pool().full(&self.kind()).await
+        let engine = self.engine.inner();
+        engine.pool().full(engine, &self.kind()).await
     }
 
     /// What an interpreter for this sandbox is started with.

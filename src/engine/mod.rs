@@ -226,9 +226,20 @@ impl Engine {
     ///
     /// # Errors
     ///
+    /// [`ErrorKind::Limit`] if these are more than the engine may have [open](Self::with_max_sessions);
     /// [`ErrorKind::Start`] if there can be no further thread.
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
-        self.inner.pool.keep(&self.inner, &self.kind(), sessions)
+        self.keep_ready(&self.kind(), sessions)
+    }
+
+    pub(crate) fn keep_ready(&self, kind: &Kind, sessions: usize) -> Result<(), Error> {
+        let limit = self.max_sessions;
+        if sessions > limit {
+            let message =
+                format!("too many sessions to keep ready: limit {limit}, needed {sessions}");
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.inner.pool.keep(&self.inner, kind, sessions)
     }
 
     /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
@@ -237,7 +248,7 @@ impl Engine {
     ///
     /// Why one could not start, as [`Sandbox::session`](crate::Sandbox::session) says.
     pub async fn prewarmed(&self) -> Result<(), Error> {
-        self.inner.pool.full(&self.kind()).await
+        self.inner.pool.full(&self.inner, &self.kind()).await
     }
 
     fn kind(&self) -> Kind {

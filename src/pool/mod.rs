@@ -46,14 +46,18 @@ impl Pool {
         let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
         drop(stocks);
         drop(surplus);
-        self.fill(engine, kind).map_err(|error| {
-            let message = format!("the thread that keeps sessions ready cannot start: {error}");
-            Error::new(ErrorKind::Start, message)
-        })
+        self.fill(engine, kind).map_err(|error| no_thread(&error))
     }
 
     /// Waits until as many of a kind are ready as are to be.
-    pub(crate) async fn full(&self, kind: &Kind) -> Result<(), Error> {
+    pub(crate) async fn full(&self, engine: &Arc<Inner>, kind: &Kind) -> Result<(), Error> {
+        // After a failure nobody else tries again until a session is wanted.
+        if let Some(stock) = lock(&self.stocks).get_mut(kind)
+            && stock.coming == 0
+        {
+            stock.failed = None;
+        }
+        self.fill(engine, kind).map_err(|error| no_thread(&error))?;
         loop {
             // Made before the look, it hears of everything that happens after.
             let changed = self.changed.notified();
@@ -119,6 +123,11 @@ impl Pool {
         drop(surplus);
         self.changed.notify_waiters();
     }
+}
+
+fn no_thread(error: &io::Error) -> Error {
+    let message = format!("the thread that keeps sessions ready cannot start: {error}");
+    Error::new(ErrorKind::Start, message)
 }
 
 /// Starts the thread that boots what is asked for. It ends with the engine.

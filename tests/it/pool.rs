@@ -69,7 +69,7 @@ x";
 #[tokio::test]
 async fn ready_interpreters_take_no_sessions_place() {
     let engine = own_engine().with_max_sessions(1);
-    engine.prewarm(2).unwrap();
+    engine.prewarm(1).unwrap();
     engine.prewarmed().await.unwrap();
     let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
     let session = sandbox.session().await.unwrap();
@@ -78,12 +78,22 @@ async fn ready_interpreters_take_no_sessions_place() {
     sandbox.session().await.unwrap();
 }
 
+#[test]
+fn no_more_are_kept_ready_than_may_be_open() {
+    let engine = own_engine().with_max_sessions(3);
+    let error = engine.prewarm(usize::MAX).unwrap_err();
+    let said = format!("too many sessions to keep ready: limit 3, needed {}", usize::MAX);
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limit, said));
+}
+
 #[tokio::test]
 async fn what_cannot_start_is_said_to_who_waits_for_it() {
     let engine = own_engine().with_isolation(Isolation::Process).with_worker("/nowhere/isolet");
     engine.prewarm(1).unwrap();
     let error = engine.prewarmed().await.unwrap_err();
     assert!(error.to_string().contains("/nowhere/isolet"), "{error}");
+    // Who asks again hears of it again.
+    assert_eq!(engine.prewarmed().await.unwrap_err().to_string(), error.to_string());
     engine.prewarm(0).unwrap();
     engine.prewarmed().await.unwrap();
 }
