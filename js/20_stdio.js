@@ -17,6 +17,11 @@ function writer(stream) {
   };
 }
 
+/** Whether the descriptors of standard output and standard error are open. */
+export function hasOutput({ FS }) {
+  return FS.getStream(1) != null && FS.getStream(2) != null;
+}
+
 /** Installs the stream devices on a booted module. */
 export function connectStreams(Module) {
   const { API, FS } = Module;

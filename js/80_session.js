@@ -3,6 +3,7 @@
 
 import { core, primordials } from "ext:core/mod.js";
 import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/10_globals.js";
+import { hasOutput } from "ext:isolet/20_stdio.js";
 import { mountAll } from "ext:isolet/30_mounts.js";
 import "ext:isolet/40_fetch.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
@@ -21,6 +22,7 @@ import {
   op_isolet_submit,
   op_isolet_tool_call,
   op_isolet_tool_cancel,
+  op_isolet_tool_soon,
   op_isolet_tool_take,
   op_isolet_tool_wait,
 } from "ext:core/ops";
@@ -69,12 +71,16 @@ function bridge(Module, memory, suspensions) {
     take: (address, length) => op_isolet_frame_take(at(address, length)),
     /** Hands `length` bytes at `address` to the host as the reply. */
     give: (address, length) => op_isolet_reply(at(address, length)),
+    /** Whether standard output and standard error are open. */
+    has_output: () => hasOutput(Module),
     /**
-     * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns the
-     * number of the call.
+     * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns the number of
+     * the call, or 0 if the answer comes soon and fits into the room for it, where it is then.
      */
-    call: (tool, toolLength, address, length) =>
-      op_isolet_tool_call(at(tool, toolLength), at(address, length)),
+    call: (tool, toolLength, address, length, answer, room) => {
+      const call = op_isolet_tool_call(at(tool, toolLength), at(address, length));
+      return room > 0 && op_isolet_tool_soon(call, at(answer, room)) ? 0 : call;
+    },
     /** Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if given. */
     answered: (call, timeout = -1) =>
       timeout < 0 ? op_isolet_tool_wait(call) : within(op_isolet_tool_wait(call), timeout),

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::fs::FileChange;
 use crate::isolation::IsolationReport;
+use crate::look::look;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
@@ -288,8 +290,11 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return value;
         }
-        while !unpark.woken.swap(false, Ordering::Acquire) {
-            std::thread::park();
+        let woken = || unpark.woken.swap(false, Ordering::Acquire);
+        if !look(Duration::MAX, woken) {
+            while !woken() {
+                std::thread::park();
+            }
         }
     }
 }

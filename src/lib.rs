@@ -99,6 +99,7 @@ mod fs;
 mod host;
 mod isolation;
 mod limits;
+mod look;
 mod net;
 mod output;
 mod packages;

@@ -6,7 +6,10 @@
 //! What is meant for the guest crosses as the bytes that the guest gets, so that no isolate has to
 //! look into them.
 
+use std::io;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -33,7 +36,10 @@ pub(crate) enum Message {
 /// What a session asks of its isolate.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Make the restored interpreter this session's own. The first command.
+    /// Do what a session begins with, so that it is quicker the second time. Leaves nothing behind; for an
+    /// interpreter that is nobody's yet.
+    Rehearse,
+    /// Make the restored interpreter this session's own. The first command of a session.
     Start {
         /// The guest's environment variables.
         env: Vec<(String, String)>,
@@ -180,7 +186,7 @@ pub(crate) enum HostRequest<'a> {
     Now,
     /// Give the wall-clock time, in milliseconds since 1970.
     WallClock,
-    /// Call a host function. The answer comes as a [`Message`], unless it is known at once.
+    /// Call a host function. The answer comes as a [`Message`], unless the call is refused at once.
     CallTool {
         /// The number of the call.
         call: u32,
@@ -255,6 +261,7 @@ impl HostRequest<'_> {
         match self {
             Self::Write(..)
             | Self::Report(..)
+            | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }
             | Self::NetSend { .. }
@@ -264,7 +271,6 @@ impl HostRequest<'_> {
             Self::ReadStdin(_)
             | Self::Now
             | Self::WallClock
-            | Self::CallTool { .. }
             | Self::MountPoints
             | Self::File(_)
             | Self::NetCheck { .. }
@@ -321,6 +327,20 @@ pub(crate) trait Control: Send + Sync {
 
 /// Where an isolate's replies go. `false`: nobody is there any more to get them.
 pub(crate) type ReplySink = Box<dyn Fn(Reply) -> bool + Send>;
+
+/// Where an isolate gets what its session sends, in that order. Only the isolate's thread takes from it.
+pub(crate) trait Inbox: Send {
+    /// Readies it for the event loop of the isolate's thread, on which this is called before anything else.
+    fn attach(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+    /// Takes the next message, if there is one.
+    fn try_take(&self) -> Option<Message>;
+    /// Takes the next message, or has the task woken when there is one; `None` if no more will come.
+    fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>>;
+    /// Blocks this thread until there may be a message, but no longer than `limit`.
+    fn wait(&self, limit: Duration);
+}
 
 /// Takes what a session sends to its isolate. When the last one is dropped an idle isolate ends.
 pub(crate) type Outbox = Arc<dyn Fn(Message) + Send + Sync>;

@@ -20,6 +20,8 @@ struct Queue {
 #[derive(Default)]
 struct Entries {
     last: u64,
+    /// When the thread wakes up by itself; `None` if somebody has to wake it.
+    wakes: Option<Instant>,
     /// The action is in a cell of its own, so that it runs without the queue being locked.
     waiting: BTreeMap<Key, Arc<Mutex<Option<Action>>>>,
 }
@@ -57,8 +59,13 @@ pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::E
     entries.last += 1;
     let id = entries.last;
     entries.waiting.insert((deadline, id), Arc::clone(&action));
+    // Later deadlines than the one it waits for it finds when it wakes up. To wake it for each run would cost
+    // more than many a run does.
+    let is_first = entries.wakes.is_none_or(|wakes| deadline < wakes);
     drop(entries);
-    queue.changed.notify_one();
+    if is_first {
+        queue.changed.notify_one();
+    }
     Ok(Armed { queue, action, id })
 }
 
@@ -81,10 +88,12 @@ impl Queue {
         loop {
             let now = Instant::now();
             let Some((&key, _)) = entries.waiting.first_key_value() else {
+                entries.wakes = None;
                 entries = self.changed.wait(entries).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             if key.0 > now {
+                entries.wakes = Some(key.0);
                 let (guard, _) = self
                     .changed
                     .wait_timeout(entries, key.0 - now)

@@ -34,14 +34,16 @@ FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
 SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
 SPARE_PIECES = 4
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
+KEPT_CELLS = 64  # compiled, for when they run again
+KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
-    *("schedule", "mount", "interrupt", "hold", "release", "sleep", "take", "give"),
+    *("schedule", "mount", "interrupt", "hold", "release", "sleep", "take", "give", "has_output"),
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 
-PRISTINE = {"mode": "w"}  # the attributes of a stream that nobody has changed
+PRISTINE = {}  # the attributes of a stream that nobody has changed
 OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
 
 bridge = None
@@ -49,8 +51,22 @@ reserve = []  # memory that guest code cannot fill, so that what became of it ca
 no_memory = b""  # what is told when even that is not enough
 spare = {}  # copies of the output's file descriptors
 streams = {}  # the output as the guest gets it
+compiled = {}  # source, name and flags of cells to what they were compiled to
 future_flags = 0
 stdin_used = False
+
+
+class Room:
+    """Empty, but said to be long: a list of it takes the memory, and gives it back without a write to it."""
+
+    def __length_hint__(self):
+        return SPARE_PIECE // tuple.__itemsize__
+
+    def __iter__(self):
+        return iter(())
+
+
+ROOM = Room()
 
 
 def prepare():
@@ -135,9 +151,20 @@ def start(command):
     os.environ.clear()
     os.environ.update(command["env"])
     for fd in OUTPUT:
-        spare[fd] = os.dup(fd)
+        if fd not in spare:
+            spare[fd] = os.dup(fd)
     reopen_output()
     packages.start(command["packages"])
+    return {}
+
+
+def rehearse(command):
+    """Starts a session and runs a cell for nobody: by the second time all that is compiled."""
+    start({"env": {}, "packages": False})
+    cell = {"code": "print(end='')", "name": "<rehearsal>", "role": "cell", "argv": None}
+    run(cell | {"file": False, "stdin": False, "max_repr": 1})
+    compiled.clear()
+    linecache.clearcache()
     return {}
 
 
@@ -148,9 +175,11 @@ def packages_loaded(command):
 
 def reopen_output():
     """Gives every run whole output streams, whatever the last one has put in their places."""
+    has_files = bridge.has_output()
     for fd, (name, errors) in OUTPUT.items():
         stream = streams.get(name)
-        if stream is None or stream.closed or vars(stream) != PRISTINE or not has_file(fd):
+        has_file = has_files or not restore_file(fd)
+        if stream is None or stream.closed or vars(stream) != PRISTINE or not has_file:
             # Unbuffered, as `python -u`: what was written is kept even if the run is killed right
             # after.
             stream = open_text(open(fd, "wb", buffering=0, closefd=False), errors)
@@ -159,14 +188,14 @@ def reopen_output():
         setattr(sys, f"__{name}__", stream)
 
 
-def has_file(fd):
-    """Whether the file descriptor was open; now it is."""
+def restore_file(fd):
+    """Opens the file descriptor if it is closed; whether it was."""
     try:
         os.fstat(fd)
-        return True
+        return False
     except OSError:
         os.dup2(spare[fd], fd)
-        return False
+        return True
 
 
 def reopen_stdin(used):
@@ -241,14 +270,7 @@ def run(command):
 def execute(source, name, namespace):
     """Runs a cell: `(has_value, value)`, the value that of a last expression."""
     global future_flags
-    flags = future_flags | TOP_LEVEL_AWAIT
-    tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body[-1] if tree.body else None
-    has_value = isinstance(last, ast.Expr)
-    if has_value:
-        target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
-        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
-    code = compile(tree, name, "exec", flags, dont_inherit=True)
+    code, has_value = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT)
     future_flags |= code.co_flags & FUTURE_FLAGS
     remember_source(code, source, name)
     try:
@@ -263,6 +285,26 @@ def execute(source, name, namespace):
     return has_value, value
 
 
+def compile_cell(source, name, flags):
+    """The cell's code, and whether it ends in an expression; that of a cell that ran before is kept."""
+    key = (source, name, flags)
+    known = compiled.get(key)
+    if known is not None:
+        return known
+    tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    last = tree.body[-1] if tree.body else None
+    has_value = isinstance(last, ast.Expr)
+    if has_value:
+        target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    code = compile(tree, name, "exec", flags, dont_inherit=True)
+    if len(source) <= KEPT_SOURCE:
+        while len(compiled) >= KEPT_CELLS:
+            del compiled[next(iter(compiled))]
+        compiled[key] = code, has_value
+    return code, has_value
+
+
 def keep_reserve():
     """Takes the reserve, or what there is of it."""
     try:
@@ -275,7 +317,7 @@ def keep_reserve():
 def use_reserve():
     """Gives the reserve up if there is little memory besides."""
     try:
-        bytes(SPARE_PIECE)
+        list(ROOM)
     except MemoryError:
         reserve.clear()
 
@@ -316,6 +358,7 @@ def main_namespace():
 READERS = frozenset(["check", "get", "variables"])
 
 COMMANDS = {
+    "rehearse": rehearse,
     "start": start,
     "run": run,
     "check": check,

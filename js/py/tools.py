@@ -21,7 +21,10 @@ CALL = "<call>"  # what the functions call; no guest code can spell it
 UNKNOWN = ...  # a default that only the host knows
 SIMPLE = {"None": None, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
 
+SHORT = 4096  # bytes of an answer that needs no room of its own
+
 bridge = None
+short = bytes(SHORT)  # the host writes into it
 functions = {}  # every function made so far: name to function
 
 
@@ -140,19 +143,23 @@ def make_map(function):
 
 
 def call(name, arguments):
-    """Calls a host function and waits for it, by suspending the whole stack."""
-    number = start(name, arguments)
+    """Calls a host function and waits for it: for a moment as it is, then by suspending the whole stack."""
+    data = dump(name, arguments)
+    number = 0  # an interrupt may leave it so, and the last call is meant
     try:
-        size = waits.block(bridge.answered(number))
+        number = start(name.encode(), data, SHORT)
+        size = waits.block(bridge.answered(number)) if number else 0
     except BaseException:
         bridge.cancel(number)
         raise
-    return take(number, size)
+    return take(number, size) if number else result(loads(short))
 
 
 async def call_async(name, arguments):
-    number = start(name, arguments)
+    data = dump(name, arguments)
+    number = 0
     try:
+        number = start(name.encode(), data, 0)
         size = await bridge.answered(number)
     except BaseException:
         bridge.cancel(number)
@@ -160,10 +167,16 @@ async def call_async(name, arguments):
     return take(number, size)
 
 
-def start(name, arguments):
+def start(called, data, room):
     # Numbers cross to JavaScript as they are; a str would be decoded by what the guest can replace.
-    called, data = name.encode(), dump(name, arguments)
-    return bridge.call(id(called) + BYTES_HEADER, len(called), id(data) + BYTES_HEADER, len(data))
+    return bridge.call(
+        id(called) + BYTES_HEADER,
+        len(called),
+        id(data) + BYTES_HEADER,
+        len(data),
+        id(short) + BYTES_HEADER,
+        room,
+    )
 
 
 def submit(fields):
@@ -185,7 +198,11 @@ def take(number, size):
     # Freshly made and unshared, so that the host may still write into it.
     buffer = bytes(size)
     bridge.answer(number, id(buffer) + BYTES_HEADER, size)
-    answer = loads(buffer)
+    return result(loads(buffer))
+
+
+def result(answer):
+    """What a call returns, or the exception that it raises."""
     if answer[0]:
         return answer[1]
     raise exception(answer[1], answer[2])

@@ -1,9 +1,10 @@
-//! The few places where Pyodide's module is changed, so that it links CPython as `js/58_linking.js` does.
+//! The few places where Pyodide's module is changed: so that it links CPython as `js/58_linking.js` does, and so
+//! that a call which may suspend begins when the stack is empty, not a turn of the event loop later.
 
 use std::borrow::Cow;
 
 /// What is replaced, by what. Each is there once.
-pub(crate) const CHANGES: [(&str, &str); 6] = [
+pub(crate) const CHANGES: [(&str, &str); 7] = [
     ("mergeLibSymbols(wasmExports,\"main\");", ""),
     (
         "updateGOT(origExports);",
@@ -27,6 +28,7 @@ pub(crate) const CHANGES: [(&str, &str); 6] = [
         "function __dlsym_catchup_js(handle,symbolIndex){",
         "function __dlsym_catchup_js(handle,symbolIndex){Module[\"linking\"].complete();",
     ),
+    ("await new Promise(d=>API.scheduleCallback(d,0));", "await void 0;"),
 ];
 
 /// Pyodide's module with the changes; the error is what is not in it once.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Files;
 use super::control::IsolateControl;
 use super::image::{Compiled, Image, SavedMemory};
+use super::inbox;
 use super::isolate::{Isolate, Parts, on_isolate_thread};
 use super::native_code::{self, SharedWasm};
 use crate::error::{Error, ErrorKind};
@@ -42,7 +43,8 @@ impl Host for NoHost {
 }
 
 fn parts(files: Files, wasm: SharedWasm) -> Parts {
-    Parts { files, wasm, host: Arc::new(NoHost), max_memory_bytes: MEMORY_BYTES }
+    let (_, inbox) = inbox::queue();
+    Parts { files, wasm, host: Arc::new(NoHost), inbox, max_memory_bytes: MEMORY_BYTES }
 }
 
 /// Boots an interpreter from nothing and returns its memory.
@@ -72,11 +74,10 @@ pub(crate) fn compiled(image: Image, wasm: &SharedWasm) -> Result<Compiled, Erro
             max_value_bytes: Limits::default().value_bytes(),
         };
         let start = Command::Start { env: Vec::new(), has_packages: false };
-        let (_, mut nobody) = tokio::sync::mpsc::unbounded_channel();
         let nowhere: ReplySink = Box::new(|_| true);
         for command in [start, Command::Run(run)] {
             let frame = frame::encode(command);
-            match isolate.carry_out(frame, &mut nobody, &nowhere).await {
+            match isolate.carry_out(frame, &nowhere).await {
                 Reply::Done { .. } => {}
                 reply => return Err(format!("{reply:?}")),
             }

@@ -1,10 +1,12 @@
 //! One isolate: its thread, its boot, and its loop of commands.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
-use tokio::sync::mpsc;
 
 use super::Files;
 use super::budget::Exceeded;
@@ -20,7 +22,14 @@ use super::pending::PendingCalls;
 use super::platform;
 use super::relay::Relay;
 use crate::error::{Error, ErrorKind};
-use crate::waist::{Control, Message, Reply, ReplySink};
+use crate::look;
+use crate::waist::{Control, Inbox, Message, Reply, ReplySink};
+
+/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// After so many calls answers are looked for. Far fewer than may wait to be read.
+const UNANSWERED: u32 = 64;
 
 /// The functions through which the host enters our JavaScript.
 #[derive(Clone)]
@@ -52,6 +61,9 @@ pub(crate) struct State {
     /// The interpreter has died, for this reason.
     pub(crate) died: Option<String>,
     pub(crate) calls: PendingCalls,
+    pub(crate) inbox: Box<dyn Inbox>,
+    /// Messages that came while the guest waited for another one.
+    pub(crate) held: VecDeque<Message>,
     pub(crate) memory: WasmMemory,
 }
 
@@ -60,22 +72,23 @@ pub(crate) struct Parts {
     pub(crate) files: Files,
     pub(crate) wasm: SharedWasm,
     pub(crate) host: HostHandle,
+    pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
 }
 
-/// A running isolate as those on other threads have it. When the last sender of messages is gone, an
-/// idle isolate ends.
-pub(crate) struct Running {
-    pub(crate) messages: mpsc::UnboundedSender<Message>,
-    pub(crate) control: Arc<dyn Control>,
-}
-
-/// Starts an isolate that restores `image` and then takes commands.
-pub(crate) fn spawn(parts: Parts, image: Image, replies: ReplySink) -> Result<Running, Error> {
-    let (messages, mut inbox) = mpsc::unbounded_channel();
+/// Starts an isolate that restores `image` and then takes commands. It ends when no more messages will come.
+pub(crate) fn spawn(
+    mut parts: Parts,
+    image: Image,
+    replies: ReplySink,
+) -> Result<Arc<dyn Control>, Error> {
     let control = Arc::new(IsolateControl::default());
-    let running = Running { messages, control: Arc::clone(&control) as Arc<dyn Control> };
+    let shared = Arc::clone(&control) as Arc<dyn Control>;
     on_isolate_thread(async move || {
+        if let Err(error) = parts.inbox.attach() {
+            let _ = replies(Reply::Failed(format!("nothing can be sent to the isolate: {error}")));
+            return;
+        }
         let mut isolate = match Isolate::boot(parts, Some(image), control).await {
             Ok(isolate) => isolate,
             Err(reason) => {
@@ -85,9 +98,9 @@ pub(crate) fn spawn(parts: Parts, image: Image, replies: ReplySink) -> Result<Ru
             }
         };
         let _ = replies(Reply::Booted);
-        while let Some(message) = isolate.next_message(&mut inbox).await {
+        while let Some(message) = isolate.next_message().await {
             let reply = match message {
-                Message::Command(frame) => isolate.carry_out(frame, &mut inbox, &replies).await,
+                Message::Command(frame) => isolate.carry_out(frame, &replies).await,
                 message => {
                     isolate.serve(message, &replies);
                     continue;
@@ -99,11 +112,13 @@ pub(crate) fn spawn(parts: Parts, image: Image, replies: ReplySink) -> Result<Ru
             }
         }
     })?;
-    Ok(running)
+    Ok(shared)
 }
 
 /// Runs `main` on a new thread with an event loop of its own. All of V8's objects stay there.
 pub(super) fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
+    // The system is asked now: a worker that is locked down cannot.
+    look::moment();
     let run = move || {
         // Without an event loop the channel closes, which the session reports.
         if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -131,6 +146,61 @@ enum Called {
     Threw(String),
 }
 
+/// How far a call into JavaScript has come when it returns.
+enum Entered {
+    Returned,
+    Pending(v8::Global<v8::Value>),
+    Threw(String),
+}
+
+impl State {
+    /// Takes the next message, if there is one.
+    fn try_message(&mut self) -> Option<Message> {
+        self.held.pop_front().or_else(|| self.inbox.try_take())
+    }
+
+    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Message>> {
+        match self.held.pop_front() {
+            Some(message) => Poll::Ready(Some(message)),
+            None => self.inbox.poll_take(context),
+        }
+    }
+
+    /// Opens a call. A guest that makes many before it waits for one has the answers taken meanwhile: somewhere they
+    /// would pile up.
+    pub(crate) fn open_call(&mut self) -> Option<u32> {
+        let call = self.calls.open()?;
+        if call.is_multiple_of(UNANSWERED) {
+            while let Some(message) = self.inbox.try_take() {
+                match message {
+                    Message::Answer(call, answer) => self.calls.answer(call, answer),
+                    message => self.held.push_back(message),
+                }
+            }
+        }
+        Some(call)
+    }
+
+    /// Waits for the answer to a call, here and now, for as long as that costs less than to have the guest
+    /// suspended. Other messages are left to the event loop, and end the wait.
+    pub(crate) fn wait_for_answer(&mut self, call: u32) {
+        let start = Instant::now();
+        while !self.calls.is_answered(call) {
+            match self.inbox.try_take() {
+                Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
+                Some(message) => return self.held.push_back(message),
+                None => {
+                    let left = PATIENCE.saturating_sub(start.elapsed());
+                    if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
+                        return;
+                    }
+                    self.inbox.wait(left);
+                }
+            }
+        }
+    }
+}
+
 impl Isolate {
     pub(super) async fn boot(
         parts: Parts,
@@ -154,6 +224,8 @@ impl Isolate {
             exited: None,
             died: None,
             calls: PendingCalls::default(),
+            inbox: parts.inbox,
+            held: VecDeque::new(),
             memory: WasmMemory::new(Arc::clone(&memory.budget)),
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
@@ -192,10 +264,9 @@ impl Isolate {
             v8::Global::new(scope, flag)
         };
         let start = isolate.entry_points.start.clone();
-        let (_, mut nobody) = mpsc::unbounded_channel();
         let nowhere: ReplySink = Box::new(|_| true);
         let arguments = [create_module, make_image];
-        match isolate.call(&start, &arguments, &mut nobody, &nowhere).await {
+        match isolate.call(&start, &arguments, &nowhere).await {
             Called::Returned => {
                 isolate.state(|state| state.booted = true);
                 Ok(isolate)
@@ -212,31 +283,30 @@ impl Isolate {
     }
 
     /// Waits for a message; `None` when the session is gone or has stopped this isolate.
-    async fn next_message(
-        &mut self,
-        inbox: &mut mpsc::UnboundedReceiver<Message>,
-    ) -> Option<Message> {
+    async fn next_message(&mut self) -> Option<Message> {
         loop {
             if self.control.is_stopped() {
                 return None;
             }
+            // The next one often comes soon after the last.
+            self.state(|state| state.inbox.wait(look::moment()));
             tokio::select! {
-                message = inbox.recv() => return message,
+                message = self.message() => return message,
                 () = self.control.woken() => {}
             }
         }
     }
 
-    pub(super) async fn carry_out(
-        &mut self,
-        frame: Vec<u8>,
-        inbox: &mut mpsc::UnboundedReceiver<Message>,
-        replies: &ReplySink,
-    ) -> Reply {
+    /// Waits for a message; `None` when the session is gone.
+    async fn message(&self) -> Option<Message> {
+        std::future::poll_fn(|context| self.state(|state| state.poll_message(context))).await
+    }
+
+    pub(super) async fn carry_out(&mut self, frame: Vec<u8>, replies: &ReplySink) -> Reply {
         let length = self.offer(frame);
         self.state(|state| state.reported = false);
         let handle = self.entry_points.handle.clone();
-        match self.call(&handle, &[length], inbox, replies).await {
+        match self.call(&handle, &[length], replies).await {
             Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(first_line(&error)),
             Called::Ended => match self.state(|state| (state.died.take(), state.exited)) {
@@ -321,10 +391,14 @@ impl Isolate {
         &mut self,
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
-        inbox: &mut mpsc::UnboundedReceiver<Message>,
         replies: &ReplySink,
     ) -> Called {
-        let mut call = Box::pin(self.runtime.call_with_args(function, arguments));
+        let mut call = match self.enter(function, arguments) {
+            _ if self.control.is_stopped() => return Called::Stopped,
+            Entered::Returned => return Called::Returned,
+            Entered::Pending(promise) => Box::pin(self.runtime.resolve(promise)),
+            Entered::Threw(error) => return Called::Threw(error),
+        };
         let relay = Relay::new();
         loop {
             if self.control.is_stopped() {
@@ -333,6 +407,11 @@ impl Isolate {
             if self.state(|state| state.died.is_some() || state.exited.is_some()) {
                 return Called::Ended;
             }
+            let state = self.runtime.op_state();
+            let message = std::future::poll_fn(|context| {
+                let mut state = state.borrow_mut();
+                state.borrow_mut::<State>().poll_message(context)
+            });
             tokio::select! {
                 biased;
                 result = relay.settle(&mut self.runtime, &mut call) => match result {
@@ -347,13 +426,38 @@ impl Isolate {
                         drop(self.runtime.call(&interrupt));
                     }
                 }
-                Some(message) = inbox.recv() => {
+                Some(message) = message => {
                     self.serve(message, replies);
-                    while let Ok(message) = inbox.try_recv() {
+                    while let Some(message) = self.state(State::try_message) {
                         self.serve(message, replies);
                     }
                 }
             }
+        }
+    }
+
+    /// Calls an async function of ours. What does not wait for anything is done when it returns, and costs
+    /// no turn of the event loop.
+    fn enter(
+        &mut self,
+        function: &v8::Global<v8::Function>,
+        arguments: &[v8::Global<v8::Value>],
+    ) -> Entered {
+        deno_core::scope!(scope, self.runtime);
+        v8::tc_scope!(let scope, scope);
+        let arguments: Vec<_> =
+            arguments.iter().map(|argument| v8::Local::new(scope, argument)).collect();
+        let this = v8::undefined(scope).into();
+        let Some(result) = function.open(scope).call(scope, this, &arguments) else {
+            let error = scope.exception().map(|error| error.to_rust_string_lossy(scope));
+            return Entered::Threw(error.unwrap_or_default());
+        };
+        scope.perform_microtask_checkpoint();
+        match v8::Local::<v8::Promise>::try_from(result) {
+            Ok(promise) if promise.state() != v8::PromiseState::Fulfilled => {
+                Entered::Pending(v8::Global::new(scope, result))
+            }
+            _ => Entered::Returned,
         }
     }
 

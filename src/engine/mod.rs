@@ -13,6 +13,7 @@ mod control;
 mod extension;
 mod heap;
 mod image;
+mod inbox;
 mod isolate;
 mod loader;
 mod native_code;
@@ -41,11 +42,11 @@ use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::pool::fresh::Kind;
-use crate::waist::{Host, Link, ReplySink};
+use crate::waist::{Control, Host, Inbox, Link, ReplySink};
 use crate::worker::Blob;
 use image::Image;
+use inbox::queue;
 use isolate::Parts;
-pub(crate) use isolate::Running;
 use native_code::SharedWasm;
 pub use platform::v8_version;
 
@@ -300,14 +301,13 @@ impl Inner {
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
         let Self { wasm, image, .. } = self;
         let (files, wasm) = (image.files(), Arc::clone(wasm));
-        let parts = Parts { files, wasm, host, max_memory_bytes };
+        let (messages, inbox) = queue();
+        let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
-        let Running { messages, control } = isolate::spawn(parts, image.clone(), sink)?;
-        let messages = Arc::new(move |message| {
-            // An isolate that is gone says so by its replies.
-            let _ = messages.send(message);
-        });
+        let control = isolate::spawn(parts, image.clone(), sink)?;
+        // An isolate that is gone says so by its replies.
+        let messages = Arc::new(move |message| messages.send(message));
         Ok(Link { messages, replies, control })
     }
 
@@ -322,15 +322,16 @@ impl Inner {
 pub(crate) fn start_of_files(
     [head, memory]: [Blob; 2],
     host: Arc<dyn Host>,
+    inbox: Box<dyn Inbox>,
     max_memory_bytes: u64,
     replies: ReplySink,
-) -> Result<Running, Error> {
+) -> Result<Arc<dyn Control>, Error> {
     let image = Image::received(head, memory).map_err(|error| {
         let message = format!("the interpreter cannot be taken from shared memory: {error}");
         Error::new(ErrorKind::Start, message)
     })?;
     let (files, wasm) = (image.files(), SharedWasm::default());
-    isolate::spawn(Parts { files, wasm, host, max_memory_bytes }, image, replies)
+    isolate::spawn(Parts { files, wasm, host, inbox, max_memory_bytes }, image, replies)
 }
 
 impl fmt::Debug for Engine {

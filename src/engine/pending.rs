@@ -41,6 +41,24 @@ impl PendingCalls {
         }
     }
 
+    /// Whether the answer to a call is there.
+    pub(crate) fn is_answered(&self, call: u32) -> bool {
+        matches!(self.calls.get(&call), Some(Pending::Answered(_)))
+    }
+
+    /// The call that was made last.
+    pub(crate) fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// Takes the answer to a call if it is there and no longer than `limit`.
+    pub(crate) fn take_short(&mut self, call: u32, limit: usize) -> Option<Vec<u8>> {
+        match self.calls.get(&call) {
+            Some(Pending::Answered(answer)) if answer.len() <= limit => self.take(call),
+            _ => None,
+        }
+    }
+
     /// The length of the answer, or where it will arrive; `None` if there is no such call.
     pub(crate) fn wait(&mut self, call: u32) -> Option<Result<usize, oneshot::Receiver<usize>>> {
         let pending = self.calls.get_mut(&call)?;

@@ -6,9 +6,10 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use crate::engine::Inner;
 use crate::error::{Error, ErrorKind};
+use crate::frame;
 use crate::fs::FileError;
 use crate::isolation::{Confinement, Isolation, IsolationReport};
-use crate::waist::{Host, HostReply, HostRequest, Link, Reply};
+use crate::waist::{Command, Host, HostReply, HostRequest, Link, Message, Reply};
 use crate::worker::{Launch, find_worker, launch};
 
 /// Everything that an interpreter is started with. Those of one kind are as good as each other.
@@ -63,6 +64,22 @@ impl Fresh {
         }
     }
 
+    /// Has it do for nobody what a session begins with, so that the session need not wait for that.
+    pub(crate) async fn rehearse(&mut self) -> Result<(), Error> {
+        (self.link.messages)(Message::Command(frame::encode(Command::Rehearse)));
+        match self.link.replies.recv().await {
+            Some(Reply::Done { .. }) => Ok(()),
+            reply => {
+                let reason = match reply {
+                    Some(Reply::Failed(reason)) => reason,
+                    _ => "it ended".to_owned(),
+                };
+                let message = format!("the interpreter cannot be made ready: {reason}");
+                Err(Error::new(ErrorKind::Start, message))
+            }
+        }
+    }
+
     /// Whether it is still there: nobody has asked it for anything, so it has nothing to say.
     pub(crate) fn is_well(&mut self) -> bool {
         matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty))
@@ -85,6 +102,8 @@ impl Host for LateHost {
         match (self.0.get(), request) {
             (Some(host), request) => host.call(request),
             (None, HostRequest::Now | HostRequest::WallClock) => HostReply::Time(0.0),
+            (None, HostRequest::MountPoints) => HostReply::MountPoints(Vec::new()),
+            (None, HostRequest::Report(..)) => HostReply::Done,
             (None, _) => HostReply::Failed("the interpreter is in no session yet".to_owned()),
         }
     }
@@ -92,10 +111,5 @@ impl Host for LateHost {
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         let host = self.0.get().ok_or(FileError::BadHandle)?;
         host.read_file(file, offset, into)
-    }
-
-    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
-        let host = self.0.get().ok_or("the interpreter is in no session yet")?;
-        host.fill_entropy(into)
     }
 }

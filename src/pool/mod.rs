@@ -138,8 +138,11 @@ fn start_filler(engine: Weak<Inner>) -> io::Result<mpsc::UnboundedSender<Kind>> 
         while let Some(kind) = kinds.recv().await {
             let Some(engine) = engine.upgrade() else { break };
             tokio::spawn(async move {
-                let booted = Fresh::boot(&engine, &kind).await;
-                engine.pool().put(&kind, booted);
+                let ready = match Fresh::boot(&engine, &kind).await {
+                    Ok(mut fresh) => fresh.rehearse().await.map(|()| fresh),
+                    Err(error) => Err(error),
+                };
+                engine.pool().put(&kind, ready);
             });
         }
     };

@@ -21,8 +21,11 @@ use crate::waist::{Host, Link};
 /// How long a worker may take to be ready. Many times what it takes on a busy machine.
 const START_TIME: Duration = Duration::from_mins(1);
 
-/// How many descriptors a worker gets beside its socket.
+/// How many files a worker gets.
 pub(super) const BLOBS: usize = 2;
+
+/// How many descriptors it gets with the first frame: those, and a socket for interrupts.
+pub(super) const DESCRIPTORS: usize = BLOBS + 1;
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {
@@ -46,15 +49,17 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
+    interrupts.set_nonblocking(true).map_err(failed)?;
     let mut command = Command::new(launch.program);
     command.arg("worker").arg(std::process::id().to_string());
     command.env_clear().current_dir("/");
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = spawner::spawn(command).map_err(failed)?;
-    let started = link::start(ours, child, launch.host, max_frame_bytes, |socket| {
+    let started = link::start(ours, interrupts, child, launch.host, max_frame_bytes, |socket| {
         let setup = Setup { max_frame_bytes, memory_bytes: launch.memory_bytes };
-        send_setup(socket, setup, launch.blobs)
+        send_setup(socket, setup, launch.blobs, &their_interrupts)
     });
     let Started { link, ready } = started.map_err(failed)?;
     // Kills the worker if it is not ready in time; the link then says that it is gone.
@@ -91,10 +96,15 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
 }
 
 /// Sends the first frame, and the descriptors with it.
-fn send_setup(socket: &UnixStream, setup: Setup, blobs: [&Blob; BLOBS]) -> io::Result<()> {
+fn send_setup(
+    socket: &UnixStream,
+    setup: Setup,
+    [head, memory]: [&Blob; BLOBS],
+    interrupts: &UnixStream,
+) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;
-    let fds: [BorrowedFd<'_>; BLOBS] = blobs.map(Blob::fd);
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BLOBS))];
+    let fds: [BorrowedFd<'_>; DESCRIPTORS] = [head.fd(), memory.fd(), interrupts.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::Error::other("there is no room for the descriptors"));

@@ -1,19 +1,22 @@
-//! The parent's end of a worker: a thread that reads its frames and answers them, a thread that writes to
-//! it, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
+//! The parent's end of a worker: a thread that reads its frames and answers them, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
 
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, ToWorker};
+use super::writer::{Kind, Writer};
+use crate::frame;
 use crate::isolation::IsolationReport;
 use crate::limits::Limits;
-use crate::waist::{Control, Host, HostRequest, Link, Message, Reply};
+use crate::tool::ToolError;
+use crate::waist::{Control, Host, HostReply, HostRequest, Link, Message, Reply};
 
 /// What is read of a worker at once.
 const READ_BYTES: usize = 64 << 10;
@@ -33,30 +36,22 @@ pub(super) struct Started {
     pub(super) ready: oneshot::Receiver<Readiness>,
 }
 
-/// What is to be written to a worker.
-enum Outgoing {
-    Message(Message),
-    Interrupt,
-    ClearInterrupt,
-    /// The worker is gone.
-    Stop,
-}
-
 struct WorkerControl {
     child: Mutex<Child>,
-    outgoing: mpsc::UnboundedSender<Outgoing>,
+    /// Takes the numbers of the runs to interrupt.
+    interrupts: UnixStream,
+    /// The number of the run that is under way, or the last one.
+    run: AtomicU64,
     /// An interrupt was asked for in this run.
     asked: AtomicBool,
     /// Replies that the worker owes: one to each command and peek, and one that says that it could not start.
     owed: AtomicUsize,
-    /// Messages that it has not read yet.
-    queued: AtomicUsize,
 }
 
 /// What the reading thread works with.
 struct Reader {
     socket: UnixStream,
-    writer: Arc<Mutex<UnixStream>>,
+    writer: Writer,
     host: Arc<dyn Host>,
     control: Arc<WorkerControl>,
     replies: mpsc::UnboundedSender<Reply>,
@@ -64,23 +59,23 @@ struct Reader {
     max_frame_bytes: u64,
 }
 
-/// Starts the threads of a worker. `first` writes to it before anybody else.
+/// Starts the thread of a worker. `first` writes to it before anybody else.
 pub(super) fn start(
     socket: UnixStream,
+    interrupts: UnixStream,
     child: Child,
     host: Arc<dyn Host>,
     max_frame_bytes: u64,
     first: impl FnOnce(&UnixStream) -> io::Result<()>,
 ) -> io::Result<Started> {
-    let (outgoing, queue) = mpsc::unbounded_channel();
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
     let control = Arc::new(WorkerControl {
         child: Mutex::new(child),
-        outgoing: outgoing.clone(),
+        interrupts,
+        run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
         owed: AtomicUsize::new(1),
-        queued: AtomicUsize::new(0),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
         // It has ended already; the reading thread says how.
@@ -88,10 +83,10 @@ pub(super) fn start(
         _ => Err(error),
     });
     let begun = begun.and_then(|()| {
-        let writer = Arc::new(Mutex::new(socket.try_clone()?));
+        let writer = Writer::new(socket.try_clone()?);
         let reader = Reader {
             socket,
-            writer: Arc::clone(&writer),
+            writer: writer.clone(),
             host,
             control: Arc::clone(&control),
             replies: sink,
@@ -99,52 +94,31 @@ pub(super) fn start(
             max_frame_bytes,
         };
         thread("isolet-from-worker", move || reader.serve())?;
-        let control = Arc::clone(&control);
-        thread("isolet-to-worker", move || write(queue, &writer, &control))
+        Ok(writer)
     });
-    if let Err(error) = begun {
-        let _ = control.end();
-        return Err(error);
-    }
-    let counts = Arc::clone(&control);
+    let writer = match begun {
+        Ok(writer) => writer,
+        Err(error) => {
+            let _ = control.end();
+            return Err(error);
+        }
+    };
+    let shared = Arc::clone(&control);
     let messages = Arc::new(move |message| {
         if matches!(message, Message::Command(_) | Message::Peek(..)) {
-            counts.owed.fetch_add(1, Ordering::Relaxed);
+            shared.owed.fetch_add(1, Ordering::Relaxed);
         }
-        counts.queued.fetch_add(1, Ordering::Relaxed);
-        // A worker that is gone says so by its replies.
-        let _ = outgoing.send(Outgoing::Message(message));
+        // A worker that is gone says so by its replies, and one that cannot be written to has to go.
+        if shared.send(&writer, message).is_err() {
+            shared.terminate();
+        }
     });
     Ok(Started { link: Link { messages, replies, control }, ready })
 }
 
-fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(super) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
     thread.spawn(main).map(drop)
-}
-
-/// Writes what is queued until the worker is gone. A worker that does not read holds up this thread only.
-fn write(
-    mut queue: mpsc::UnboundedReceiver<Outgoing>,
-    writer: &Mutex<UnixStream>,
-    control: &WorkerControl,
-) {
-    while let Some(outgoing) = queue.blocking_recv() {
-        let content = match outgoing {
-            Outgoing::Message(message) => {
-                control.queued.fetch_sub(1, Ordering::Relaxed);
-                ToWorker::Message(message)
-            }
-            Outgoing::Interrupt => ToWorker::Interrupt,
-            Outgoing::ClearInterrupt => ToWorker::ClearInterrupt,
-            Outgoing::Stop => return,
-        };
-        let sent = wire::encode(&content).and_then(|frame| lock(writer).write_all(&frame));
-        if sent.is_err() {
-            // The reading thread sees why.
-            return;
-        }
-    }
 }
 
 impl Reader {
@@ -163,7 +137,6 @@ impl Reader {
         }
         // Who does not listen any more does not have to know.
         let _ = self.replies.send(Reply::Failed(reason));
-        let _ = self.control.outgoing.send(Outgoing::Stop);
     }
 
     fn answer_frames(&mut self) -> io::Result<()> {
@@ -180,7 +153,7 @@ impl Reader {
                         bytes.truncate(usize::try_from(count).unwrap_or(usize::MAX));
                         FileBytes(bytes)
                     });
-                    self.send(&ToWorker::FileBytes(read))?;
+                    self.reply(&ToWorker::FileBytes(read))?;
                 }
                 FromWorker::Reply(reply) => {
                     let owed = &self.control.owed;
@@ -203,7 +176,7 @@ impl Reader {
                 }
             }
             content.shrink_to(READ_BYTES);
-            let queued = self.control.queued.load(Ordering::Relaxed);
+            let queued = self.writer.waiting_messages();
             if queued > QUEUED_MESSAGES {
                 let message = format!(
                     "requests without reading the answers: limit {QUEUED_MESSAGES}, waiting {queued}"
@@ -216,16 +189,36 @@ impl Reader {
 
     fn answer(&self, request: HostRequest<'_>) -> io::Result<()> {
         let one_way = request.is_one_way();
-        let reply = self.host.call(request);
-        if one_way { Ok(()) } else { self.send(&ToWorker::Reply(reply)) }
+        let call = match request {
+            HostRequest::CallTool { call, .. } => Some(call),
+            _ => None,
+        };
+        match (self.host.call(request), call) {
+            (HostReply::Refused(class, message), Some(call)) => {
+                let refusal = frame::encode_answer(Err(ToolError::new(class, message)), u64::MAX);
+                self.control.send(&self.writer, Message::Answer(call, refusal))
+            }
+            _ if one_way => Ok(()),
+            (reply, _) => self.reply(&ToWorker::Reply(reply)),
+        }
     }
 
-    fn send(&self, content: &ToWorker) -> io::Result<()> {
-        wire::send(&mut *lock(&self.writer), content)
+    /// Answers a request. A worker that asks for more than it reads waits.
+    fn reply(&self, content: &impl Serialize) -> io::Result<()> {
+        self.writer.wait_for_replies();
+        self.writer.send(Kind::Reply, wire::encode(content)?)
     }
 }
 
 impl WorkerControl {
+    fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
+        let before = match message {
+            Message::Command(_) => wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?,
+            _ => Vec::new(),
+        };
+        writer.send(Kind::Message, wire::encode_after(before, &ToWorker::Message(message))?)
+    }
+
     /// Kills the worker, if it still lives, and waits until it is gone.
     fn end(&self) -> io::Result<ExitStatus> {
         let mut child = lock(&self.child);
@@ -238,12 +231,14 @@ impl WorkerControl {
 impl Control for WorkerControl {
     fn interrupt(&self) {
         self.asked.store(true, Ordering::Release);
-        let _ = self.outgoing.send(Outgoing::Interrupt);
+        let run = self.run.load(Ordering::Acquire).to_le_bytes();
+        // A worker that has not read thousands of them reads no more; it is killed in the end.
+        let _ = (&self.interrupts).write(&run);
     }
 
     fn clear_interrupt(&self) {
+        self.run.fetch_add(1, Ordering::AcqRel);
         self.asked.store(false, Ordering::Release);
-        let _ = self.outgoing.send(Outgoing::ClearInterrupt);
     }
 
     fn interrupted(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Process isolation: an interpreter in a child process that holds nothing else and can do nothing else.
 //!
-//! The parent (`launch.rs`, `link.rs`) keeps policy, files, sockets, tools and deadlines. The worker
-//! (`serve.rs`, `remote.rs`) has an isolate, the assets as sealed memory ([`blob`]) and one socket, over
-//! which the messages of [`crate::waist`] go as frames ([`wire`]). Before it gets any code it locks itself
+//! The parent (`launch.rs`, `link.rs`, `writer.rs`) keeps policy, files, sockets, tools and deadlines. The worker
+//! (`serve.rs`, `mailbox.rs`, `remote.rs`) has an isolate, the assets as sealed memory ([`blob`]), one socket
+//! over which the messages of [`crate::waist`] go as frames ([`wire`]), and one for interrupts. Before it gets any code it locks itself
 //! down ([`lockdown`]). The parent takes every frame of it for hostile.
 
 mod blob;
@@ -10,12 +10,14 @@ mod find;
 mod launch;
 mod link;
 mod lockdown;
+mod mailbox;
 mod remote;
 mod serve;
 mod spawner;
 #[cfg(test)]
 mod tests;
 mod wire;
+mod writer;
 
 pub(crate) use self::blob::Blob;
 pub(crate) use self::find::find_worker;

@@ -1,36 +1,24 @@
 //! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
 
 use std::io;
-use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::mailbox::{Answer, Mailbox};
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::host::clock;
 use crate::waist::{Host, HostReply, HostRequest};
 
-/// What the parent answers.
-pub(super) enum Answer {
-    Reply(HostReply),
-    FileBytes(Result<FileBytes, FileError>),
-}
-
 pub(super) struct RemoteHost {
     started: Instant,
-    socket: Mutex<UnixStream>,
-    answers: Mutex<mpsc::Receiver<Answer>>,
+    mailbox: Arc<Mailbox>,
     max_frame_bytes: u64,
 }
 
 impl RemoteHost {
-    pub(super) fn new(
-        socket: UnixStream,
-        answers: mpsc::Receiver<Answer>,
-        max_frame_bytes: u64,
-    ) -> Self {
-        let (socket, answers) = (Mutex::new(socket), Mutex::new(answers));
-        Self { started: Instant::now(), socket, answers, max_frame_bytes }
+    pub(super) fn new(mailbox: Arc<Mailbox>, max_frame_bytes: u64) -> Self {
+        Self { started: Instant::now(), mailbox, max_frame_bytes }
     }
 
     /// Writes a frame that nobody answers.
@@ -41,14 +29,13 @@ impl RemoteHost {
             let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
             return Err(io::Error::other(message));
         }
-        io::Write::write_all(&mut *lock(&self.socket), &frame)
+        self.mailbox.send(&frame)
     }
 
+    /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next one is it.
     fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
-        // One request at a time, so that the next answer is the one to it.
-        let answers = lock(&self.answers);
         self.tell(content)?;
-        answers.recv().map_err(|_| io::Error::other("the host is gone"))
+        self.mailbox.answer()
     }
 
     fn request(&self, request: HostRequest<'_>) -> io::Result<HostReply> {
@@ -134,8 +121,4 @@ impl Host for RemoteHost {
         }
         Ok(u32::try_from(read).unwrap_or(u32::MAX))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The worker's main function: gets the assets, boots an interpreter, locks itself down, and only then says
 //! that it is ready.
 
-use std::io::{self, BufReader, IoSliceMut};
+use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -11,11 +11,12 @@ use std::sync::{Arc, mpsc};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::blob::Blob;
-use super::launch::BLOBS;
+use super::launch::{BLOBS, DESCRIPTORS};
 use super::lockdown::{self, Settings};
-use super::remote::{Answer, RemoteHost};
+use super::mailbox::{Interrupts, Mailbox, Messages};
+use super::remote::RemoteHost;
 use super::wire::{self, FromWorker, Setup, ToWorker};
-use crate::engine::{self, Running};
+use crate::engine;
 use crate::waist::{Reply, ReplySink};
 use crate::watchdog;
 
@@ -25,9 +26,6 @@ const SETUP_BYTES: usize = 256;
 /// The memory that the kernel lets a worker have beside its session's: V8's heap, which may grow beyond its
 /// limit while the guest is stopped for it, compiled code, and stacks.
 const OVERHEAD_BYTES: u64 = 4 << 30;
-
-/// What the parent sends is bounded by what it lets cross.
-const ANY_LENGTH: u64 = u64::MAX;
 
 /// Is a worker of process isolation, with standard input as the socket to its parent, whose number is
 /// `parent`.
@@ -56,9 +54,9 @@ fn run(parent: u32) -> io::Result<()> {
         Ok(early) => early,
         Err(error) => return refuse(error.to_string()),
     };
-    let (setup, files) = receive_setup(&socket)?;
+    let (setup, files, interrupts) = receive_setup(&socket)?;
     settings.data_bytes = setup.memory_bytes.saturating_add(OVERHEAD_BYTES);
-    let booted = match boot(&socket, files, &setup) {
+    let booted = match boot(&socket, interrupts, files, &setup) {
         Ok(booted) => booted,
         Err(reason) => return refuse(reason),
     };
@@ -79,11 +77,17 @@ struct Booted {
 }
 
 /// Boots an interpreter of these files. Its threads are all there afterwards.
-fn boot(socket: &UnixStream, files: [Blob; BLOBS], setup: &Setup) -> Result<Booted, String> {
+fn boot(
+    socket: &UnixStream,
+    interrupts: UnixStream,
+    files: [Blob; BLOBS],
+    setup: &Setup,
+) -> Result<Booted, String> {
     let text = |error: io::Error| error.to_string();
-    let (answers, answered) = mpsc::channel();
-    let writer = socket.try_clone().map_err(text)?;
-    let host = Arc::new(RemoteHost::new(writer, answered, setup.max_frame_bytes));
+    let interrupted = Arc::new(Interrupts::default());
+    let socket = socket.try_clone().map_err(text)?;
+    let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupted)).map_err(text)?);
+    let host = Arc::new(RemoteHost::new(Arc::clone(&mailbox), setup.max_frame_bytes));
     let (ready, is_ready) = mpsc::channel();
     let replies = Arc::clone(&host);
     let sink: ReplySink = Box::new(move |reply| match reply {
@@ -93,16 +97,18 @@ fn boot(socket: &UnixStream, files: [Blob; BLOBS], setup: &Setup) -> Result<Boot
         }
         reply => replies.tell(&FromWorker::Reply(reply)).is_ok(),
     });
-    let running = engine::start_of_files(files, Arc::clone(&host) as _, setup.memory_bytes, sink)
+    let messages = Box::new(Messages::new(mailbox));
+    let shared = Arc::clone(&host) as _;
+    let control = engine::start_of_files(files, shared, messages, setup.memory_bytes, sink)
         .map_err(|error| error.to_string())?;
+    interrupted.connect(control);
     // It ends a guest whose heap is full; afterwards no thread can be made.
     watchdog::prepare().map_err(text)?;
-    let reader = socket.try_clone().map_err(text)?;
     std::thread::Builder::new()
-        .name("isolet-socket".to_owned())
+        .name("isolet-interrupts".to_owned())
         .spawn(move || {
             // Without a parent there is nothing left to do, and nothing to tidy up.
-            let _ = pass_on(reader, &running, &answers);
+            let _ = pass_on(interrupts, &interrupted);
             std::process::abort();
         })
         .map_err(text)?;
@@ -110,36 +116,23 @@ fn boot(socket: &UnixStream, files: [Blob; BLOBS], setup: &Setup) -> Result<Boot
     Ok(Booted { host })
 }
 
-/// Passes on what the parent sends, until it is gone.
-fn pass_on(
-    socket: UnixStream,
-    running: &Running,
-    answers: &mpsc::Sender<Answer>,
-) -> io::Result<()> {
-    let mut socket = BufReader::new(socket);
-    let mut content = Vec::new();
-    while wire::receive(&mut socket, &mut content, ANY_LENGTH)? {
-        // It fails only when the isolate has ended, and the parent knows.
-        match wire::decode(&content)? {
-            ToWorker::Message(message) => drop(running.messages.send(message)),
-            ToWorker::Reply(reply) => drop(answers.send(Answer::Reply(reply))),
-            ToWorker::FileBytes(bytes) => drop(answers.send(Answer::FileBytes(bytes))),
-            ToWorker::Interrupt => running.control.interrupt(),
-            ToWorker::ClearInterrupt => running.control.clear_interrupt(),
-            ToWorker::Setup(_) => return Err(io::ErrorKind::InvalidData.into()),
-        }
+/// Interrupts what the parent says, until it is gone.
+fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
+    let mut run = [0; size_of::<u64>()];
+    loop {
+        socket.read_exact(&mut run)?;
+        interrupts.interrupt(u64::from_le_bytes(run));
     }
-    Ok(())
 }
 
-/// Receives the first frame, and the files that come with it.
-fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS])> {
+/// Receives the first frame, and the files and the socket for interrupts that come with it.
+fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS], UnixStream)> {
     let mut buffer = [0; SETUP_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BLOBS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(&mut buffer)];
     let received = recvmsg(socket, &mut slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let fds: Vec<OwnedFd> = ancillary
+    let mut fds: Vec<OwnedFd> = ancillary
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -147,13 +140,14 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS])> {
         })
         .flatten()
         .collect();
+    let interrupts = fds.pop().ok_or(io::ErrorKind::InvalidData)?.into();
     let files = fds.into_iter().map(Blob::received).collect::<io::Result<Vec<Blob>>>()?;
     let files = files.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
     let mut content = Vec::new();
     let mut frame = &buffer[..received.bytes];
     wire::receive(&mut frame, &mut content, SETUP_BYTES as u64)?;
     match wire::decode(&content)? {
-        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, files)),
+        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, files, interrupts)),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

@@ -9,9 +9,11 @@ use serde::Serialize;
 
 use super::link::{self, Started};
 use super::wire::{self, FromWorker, ToWorker};
+use crate::frame::encode_answer;
 use crate::fs::{FileError, FileRequest};
 use crate::isolation::IsolationReport;
 use crate::output::Stream;
+use crate::tool::ToolError;
 use crate::waist::{Host, HostReply, HostRequest, Message, Reply};
 
 const LIMIT: u64 = 1 << 20;
@@ -33,10 +35,19 @@ impl Host for TestHost {
 /// A parent, and the worker's end of its socket, which the test holds. The process is another one, that does
 /// nothing: it can only be killed.
 fn parent() -> (Started, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-    let started = link::start(ours, child, Arc::new(TestHost), LIMIT, |_| Ok(())).unwrap();
+    let (started, theirs, _) = parent_with_interrupts();
     (started, theirs)
+}
+
+/// The same, and the worker's end of the socket for interrupts.
+fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (interrupts, numbers) = UnixStream::pair().unwrap();
+    interrupts.set_nonblocking(true).unwrap();
+    let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let host = Arc::new(TestHost);
+    let started = link::start(ours, interrupts, child, host, LIMIT, |_| Ok(())).unwrap();
+    (started, theirs, numbers)
 }
 
 /// The reason that the parent gives after these bytes.
@@ -160,16 +171,157 @@ fn messages_arrive_in_their_order() {
     let (parent, mut worker) = parent();
     parent.link.control.clear_interrupt();
     (parent.link.messages)(Message::Command(b"one".to_vec()));
-    parent.link.control.interrupt();
     (parent.link.messages)(Message::Answer(7, b"two".to_vec()));
-    assert!(matches!(receive(&mut worker), ToWorker::ClearInterrupt));
+    assert!(matches!(receive(&mut worker), ToWorker::Run(1)));
     assert!(
         matches!(receive(&mut worker), ToWorker::Message(Message::Command(one)) if one == b"one")
     );
-    assert!(matches!(receive(&mut worker), ToWorker::Interrupt));
     let last = receive(&mut worker);
     assert!(matches!(last, ToWorker::Message(Message::Answer(7, two)) if two == b"two"));
-    assert!(parent.link.control.interrupted());
+}
+
+#[test]
+fn what_a_socket_does_not_take_at_once_arrives_whole_and_in_order() {
+    let (parent, mut worker) = parent();
+    let long = vec![7; 1 << 20];
+    for number in 0..8 {
+        (parent.link.messages)(Message::Answer(number, long.clone()));
+    }
+    let request = FileRequest::Stat { mount: 0, path: "" };
+    worker.write_all(&frame(&FromWorker::Request(HostRequest::File(request)))).unwrap();
+    for number in 0..8 {
+        let message = receive(&mut worker);
+        assert!(
+            matches!(&message, ToWorker::Message(Message::Answer(n, bytes)) if *n == number && *bytes == long)
+        );
+    }
+    assert!(matches!(receive(&mut worker), ToWorker::Reply(HostReply::Bytes(_))));
+}
+
+#[test]
+fn an_interrupt_names_its_run() {
+    let (parent, _worker, mut numbers) = parent_with_interrupts();
+    let control = &parent.link.control;
+    for run in 1..4u64 {
+        control.clear_interrupt();
+        assert!(!control.interrupted());
+        control.interrupt();
+        assert!(control.interrupted());
+        let mut number = [0; 8];
+        numbers.read_exact(&mut number).unwrap();
+        assert_eq!(u64::from_le_bytes(number), run);
+    }
+}
+
+#[test]
+fn a_call_that_is_refused_is_answered_as_any_other() {
+    struct Refusing;
+    impl Host for Refusing {
+        fn call(&self, _: HostRequest<'_>) -> HostReply {
+            HostReply::Refused("NameError".to_owned(), "no".to_owned())
+        }
+        fn read_file(&self, _: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
+            Err(FileError::BadHandle)
+        }
+    }
+    let (ours, mut worker) = UnixStream::pair().unwrap();
+    let (interrupts, _numbers) = UnixStream::pair().unwrap();
+    let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let _parent =
+        link::start(ours, interrupts, child, Arc::new(Refusing), LIMIT, |_| Ok(())).unwrap();
+    let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
+    worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
+    let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
+    let answer = receive(&mut worker);
+    assert!(
+        matches!(&answer, ToWorker::Message(Message::Answer(5, bytes)) if *bytes == refusal),
+        "{answer:?}"
+    );
+}
+
+mod in_the_worker {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::super::mailbox::{Answer, Interrupts, Mailbox, Messages};
+    use super::*;
+    use crate::waist::{Control, Inbox};
+
+    #[derive(Default)]
+    struct Flag(AtomicBool);
+
+    impl Control for Flag {
+        fn interrupt(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        fn clear_interrupt(&self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+        fn interrupted(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+        fn terminate(&self) {}
+    }
+
+    #[test]
+    fn an_interrupt_meets_its_run_whichever_comes_first() {
+        let interrupts = Arc::new(Interrupts::default());
+        let control = Arc::new(Flag::default());
+        interrupts.connect(Arc::clone(&control) as _);
+        let (mut parent, socket) = UnixStream::pair().unwrap();
+        let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts)).unwrap());
+        let inbox = Messages::new(mailbox);
+        let mut begin = |run| {
+            let command = ToWorker::Message(Message::Command(Vec::new()));
+            parent.write_all(&frame(&ToWorker::Run(run))).unwrap();
+            parent.write_all(&frame(&command)).unwrap();
+            while inbox.try_take().is_none() {}
+            control.interrupted()
+        };
+        assert!(!begin(1));
+        interrupts.interrupt(1);
+        assert!(control.interrupted());
+        // Late, it is of no use.
+        assert!(!begin(2));
+        interrupts.interrupt(1);
+        assert!(!control.interrupted());
+        // Early, it waits.
+        interrupts.interrupt(3);
+        assert!(!control.interrupted());
+        assert!(begin(3));
+    }
+
+    #[test]
+    fn answers_and_messages_do_not_mix() {
+        let (mut parent, socket) = UnixStream::pair().unwrap();
+        let mailbox = Arc::new(Mailbox::new(socket, Arc::default()).unwrap());
+        let inbox = Messages::new(Arc::clone(&mailbox));
+        assert!(inbox.try_take().is_none());
+        inbox.wait(Duration::ZERO);
+        let frames = [
+            frame(&ToWorker::Message(Message::Answer(1, vec![1; 100_000]))),
+            frame(&ToWorker::Reply(HostReply::Done)),
+            frame(&ToWorker::Message(Message::Answer(2, Vec::new()))),
+        ]
+        .concat();
+        // In pieces, which end anywhere.
+        let sender = std::thread::spawn(move || {
+            frames.chunks(777).for_each(|piece| parent.write_all(piece).unwrap());
+        });
+        assert!(matches!(mailbox.answer(), Ok(Answer::Reply(HostReply::Done))));
+        let mut numbers = Vec::new();
+        while numbers.len() < 2 {
+            match inbox.try_take() {
+                Some(Message::Answer(number, _)) => numbers.push(number),
+                Some(other) => panic!("{other:?}"),
+                None => inbox.wait(Duration::from_secs(1)),
+            }
+        }
+        assert_eq!(numbers, [1, 2]);
+        sender.join().unwrap();
+        // The parent is gone.
+        assert!(mailbox.answer().is_err());
+    }
 }
 
 #[test]

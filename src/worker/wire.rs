@@ -23,7 +23,8 @@ pub(super) const BULK_BYTES: usize = 1 << 20;
 /// Room in every frame beside a value: WebAssembly to verify, requests, names.
 const OVERHEAD_BYTES: u64 = 160 << 20;
 
-/// What the parent tells a worker first. The descriptors of the assets come along.
+/// What the parent tells a worker first. The descriptors of the assets come along, and that of the socket for
+/// interrupts: each is the number of the run that is meant, in eight bytes, little-endian.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Setup {
     /// The longest frame that the parent takes.
@@ -41,8 +42,8 @@ pub(super) enum ToWorker {
     Reply(HostReply),
     /// What was read of a file.
     FileBytes(Result<FileBytes, FileError>),
-    Interrupt,
-    ClearInterrupt,
+    /// The command that follows is of this run; interrupts of others are not meant for it.
+    Run(u64),
 }
 
 /// Bytes of a file.
@@ -83,14 +84,30 @@ pub(super) fn max_frame_bytes(max_report_bytes: u64) -> u64 {
 
 /// Makes a frame.
 pub(super) fn encode(content: &impl Serialize) -> io::Result<Vec<u8>> {
-    let frame = postcard::to_extend(content, vec![0; HEADER]).map_err(io::Error::other)?;
-    Ok(finished(frame))
+    encode_after(Vec::new(), content)
 }
 
-fn finished(mut frame: Vec<u8>) -> Vec<u8> {
-    let length = (frame.len() - HEADER) as u64;
-    frame[..HEADER].copy_from_slice(&length.to_le_bytes());
-    frame
+/// Makes a frame that follows others.
+pub(super) fn encode_after(mut frames: Vec<u8>, content: &impl Serialize) -> io::Result<Vec<u8>> {
+    let start = frames.len();
+    frames.extend([0; HEADER]);
+    let mut frames = postcard::to_extend(content, frames).map_err(io::Error::other)?;
+    let length = (frames.len() - start - HEADER) as u64;
+    frames[start..start + HEADER].copy_from_slice(&length.to_le_bytes());
+    Ok(frames)
+}
+
+/// The content of the first frame in `bytes`, and how many bytes it takes; `None` if not all of it is there.
+pub(super) fn first(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
+    let length = usize::try_from(u64::from_le_bytes(*header)).ok()?;
+    Some((rest.get(..length)?, HEADER + length))
+}
+
+/// How many bytes are missing of the first frame in `bytes`, as far as that is known.
+pub(super) fn missing(bytes: &[u8]) -> usize {
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return HEADER };
+    usize::try_from(u64::from_le_bytes(*header)).unwrap_or(usize::MAX).saturating_sub(rest.len())
 }
 
 /// Writes a frame.

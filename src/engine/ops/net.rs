@@ -136,7 +136,7 @@ pub(crate) fn op_isolet_net_chunk(
 }
 
 fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpError> {
-    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     match request {
         Ok(request) => {
             answer_refusal(state, call, |state| {
@@ -155,7 +155,7 @@ fn call<'a>(
     state: &mut State,
     request: impl FnOnce(u32) -> HostRequest<'a>,
 ) -> Result<u32, OpError> {
-    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(request(call)))?;
     Ok(call)
 }

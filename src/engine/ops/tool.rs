@@ -28,7 +28,7 @@ pub(crate) fn op_isolet_tool_call(
     // No function has a name that is not UTF-8, so that none is called by one.
     let tool = &*String::from_utf8_lossy(tool);
     let state = state.borrow_mut::<State>();
-    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| {
         state.host.call(HostRequest::CallTool { call, tool, arguments })
     })?;
@@ -42,7 +42,7 @@ pub(crate) fn op_isolet_submit(
     #[buffer] fields: &[u8],
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
-    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit(fields)))?;
     state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX));
     Ok(call)
@@ -55,7 +55,7 @@ pub(crate) fn op_isolet_import(
     #[string] module: &str,
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
-    let call = state.calls.open().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Import { call, module }))?;
     Ok(call)
 }
@@ -76,6 +76,20 @@ pub(crate) async fn op_isolet_tool_wait(
     Ok(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
+/// Waits a moment for the answer to a call, and moves it into the guest's memory if it came and fits.
+#[op2(fast)]
+pub(crate) fn op_isolet_tool_soon(
+    state: &mut OpState,
+    #[smi] call: u32,
+    #[buffer] target: &mut [u8],
+) -> bool {
+    let state = state.borrow_mut::<State>();
+    state.wait_for_answer(call);
+    let Some(answer) = state.calls.take_short(call, target.len()) else { return false };
+    target[..answer.len()].copy_from_slice(&answer);
+    true
+}
+
 /// Moves the answer to a call into the guest's memory.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_take(
@@ -88,10 +102,11 @@ pub(crate) fn op_isolet_tool_take(
     fill(target, &answer)
 }
 
-/// Says that nobody waits for the answer to a call any more.
+/// Says that nobody waits for the answer to a call any more; 0 is the last one, whose number has not arrived.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
     let state = state.borrow_mut::<State>();
+    let call = if call == 0 { state.calls.last() } else { call };
     if state.calls.cancel(call) {
         state.host.call(HostRequest::CancelCall(call));
     }

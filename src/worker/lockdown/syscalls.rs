@@ -103,13 +103,16 @@ pub(super) const CALLS: &[Call] = &[
     ),
     call(libc::SYS_writev, "writev", Always, "a frame goes out with its header"),
     // Never out of band, a corner of the kernel's that has let others out of their sandboxes.
-    call(libc::SYS_recvfrom, "recvfrom", IntIs(3, &[0]), "what a Unix stream of std reads by"),
+    call(libc::SYS_recvfrom, "recvfrom", IntIs(3, &[0]), "frames come in over the socket"),
     call(
         libc::SYS_sendto,
         "sendto",
         IntIs(3, &[0, libc::MSG_NOSIGNAL]),
         "what a Unix stream of std writes by",
     ),
+    #[cfg(target_arch = "x86_64")]
+    call(libc::SYS_poll, "poll", Always, "a wait for a frame"),
+    call(libc::SYS_ppoll, "ppoll", Always, "the same where there is no poll"),
     #[cfg(target_arch = "x86_64")]
     call(libc::SYS_epoll_wait, "epoll_wait", Always, "tokio waits by it"),
     call(

@@ -134,7 +134,9 @@ await run_js(f'({fuzzer})')(*bridge)
 ";
     let execution = session.run(fuzz).await.unwrap();
     // What it made of its own run is its business; an interrupt is among what it calls.
-    let (_, made) = execution.stdout().rsplit_once("\nmade ").unwrap();
+    let Some((_, made)) = execution.stdout().rsplit_once("\nmade ") else {
+        panic!("it did not come to its end: {execution:?}");
+    };
     let calls: u32 = made.split(' ').next().unwrap().parse().unwrap();
     assert!(calls > 50_000, "{calls}");
     assert_eq!(log.take(), []);

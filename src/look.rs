@@ -1,0 +1,47 @@
+//! Looking for something for a moment before sleeping until it comes.
+//!
+//! To wake a thread on another processor takes some 20 to 50 µs, more than what one thread of ours mostly waits
+//! for another one to do.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// How long a thread looks.
+const MOMENT: Duration = Duration::from_micros(50);
+
+/// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns whether it is.
+pub(crate) fn look(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
+    let limit = moment().min(limit);
+    let start = Instant::now();
+    loop {
+        if is_there() {
+            return true;
+        }
+        if start.elapsed() >= limit {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// How long a thread looks: not at all where there is one processor, since nobody else could do anything
+/// meanwhile. The first call asks the system.
+pub(crate) fn moment() -> Duration {
+    static WHERE: OnceLock<Duration> = OnceLock::new();
+    *WHERE.get_or_init(|| match std::thread::available_parallelism() {
+        Ok(processors) if processors.get() > 1 => MOMENT,
+        _ => Duration::ZERO,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_seen_and_what_is_not_ends_the_look() {
+        assert!(look(Duration::ZERO, || true));
+        assert!(!look(Duration::ZERO, || false));
+        assert!(!look(Duration::MAX, || false));
+    }
+}

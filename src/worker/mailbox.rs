@@ -1,0 +1,245 @@
+//! The worker's end of the socket to its parent. The isolate's thread reads it itself, whenever it waits for
+//! something: what its session sends, or the answer to a request.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv};
+use tokio::io::Interest;
+
+use super::wire::{self, FileBytes, ToWorker};
+use crate::fs::FileError;
+use crate::look::look;
+use crate::waist::{Control, HostReply, Inbox, Message};
+
+/// What is read at once: of a longer frame more, but memory is taken for what has come.
+const READ_BYTES: usize = 64 << 10;
+const MOST_READ_BYTES: usize = 1 << 20;
+
+/// What the parent answers.
+pub(super) enum Answer {
+    Reply(HostReply),
+    FileBytes(Result<FileBytes, FileError>),
+}
+
+/// A socket of frames in both directions, which does not block: who waits, polls.
+pub(super) struct Mailbox {
+    socket: UnixStream,
+    received: Mutex<Received>,
+    /// Held while a frame is written.
+    writing: Mutex<()>,
+    interrupts: Arc<Interrupts>,
+}
+
+/// What has come and nobody has taken yet.
+#[derive(Default)]
+struct Received {
+    /// The beginning of a frame.
+    bytes: Vec<u8>,
+    messages: VecDeque<Message>,
+    answers: VecDeque<Answer>,
+    /// The parent is gone.
+    closed: bool,
+}
+
+/// Which run is interrupted. Its number comes another way than the run itself, before or after it.
+#[derive(Default)]
+pub(super) struct Interrupts {
+    numbers: Mutex<Numbers>,
+    control: OnceLock<Arc<dyn Control>>,
+}
+
+#[derive(Default)]
+struct Numbers {
+    current: u64,
+    interrupted: Option<u64>,
+}
+
+impl Mailbox {
+    pub(super) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, received: Mutex::default(), writing: Mutex::default(), interrupts })
+    }
+
+    /// Writes a frame.
+    pub(super) fn send(&self, mut frame: &[u8]) -> io::Result<()> {
+        let _turn = lock(&self.writing);
+        while !frame.is_empty() {
+            match (&self.socket).write(frame) {
+                Ok(count) => frame = &frame[count..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for(PollFlags::OUT, None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the socket may be ready for something. Whatever comes of it, the caller tries.
+    fn wait_for(&self, what: PollFlags, limit: Option<Duration>) {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let _ = poll(&mut [PollFd::new(&self.socket, what)], limit.as_ref());
+    }
+
+    /// Waits for the answer to the request that was sent last.
+    pub(super) fn answer(&self) -> io::Result<Answer> {
+        let mut received = lock(&self.received);
+        loop {
+            if let Some(answer) = received.answers.pop_front() {
+                return Ok(answer);
+            }
+            if received.closed {
+                return Err(io::Error::other("the host is gone"));
+            }
+            match self.receive(&mut received) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for(PollFlags::IN, None);
+                }
+                done => done?,
+            }
+        }
+    }
+
+    /// Receives something and sorts it; the error is `WouldBlock` if there is nothing.
+    fn receive(&self, received: &mut Received) -> io::Result<()> {
+        let bytes = &mut received.bytes;
+        bytes.reserve(wire::missing(bytes).clamp(READ_BYTES, MOST_READ_BYTES));
+        let count = loop {
+            match recv(&self.socket, spare_capacity(bytes), RecvFlags::empty()) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => break result?.0,
+            }
+        };
+        if count == 0 {
+            received.closed = true;
+            return Ok(());
+        }
+        let mut taken = 0;
+        while let Some((content, length)) = wire::first(&received.bytes[taken..]) {
+            match wire::decode(content)? {
+                ToWorker::Message(message) => received.messages.push_back(message),
+                ToWorker::Reply(reply) => received.answers.push_back(Answer::Reply(reply)),
+                ToWorker::FileBytes(bytes) => received.answers.push_back(Answer::FileBytes(bytes)),
+                ToWorker::Run(number) => self.interrupts.begin(number),
+                ToWorker::Setup(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            taken += length;
+        }
+        received.bytes.drain(..taken);
+        received.bytes.shrink_to(READ_BYTES);
+        Ok(())
+    }
+
+    /// Takes the next message; the error is `WouldBlock` if there is none yet, and another one if no more come.
+    fn take(&self) -> io::Result<Message> {
+        let mut received = lock(&self.received);
+        loop {
+            if let Some(message) = received.messages.pop_front() {
+                return Ok(message);
+            }
+            if received.closed {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.receive(&mut received)?;
+        }
+    }
+}
+
+impl Interrupts {
+    pub(super) fn connect(&self, control: Arc<dyn Control>) {
+        // There is one isolate.
+        let _ = self.control.set(control);
+    }
+
+    /// Interrupts the run of this number, now or when it begins.
+    pub(super) fn interrupt(&self, run: u64) {
+        let mut numbers = lock(&self.numbers);
+        numbers.interrupted = Some(run);
+        if numbers.current == run
+            && let Some(control) = self.control.get()
+        {
+            control.interrupt();
+        }
+    }
+
+    fn begin(&self, run: u64) {
+        let mut numbers = lock(&self.numbers);
+        numbers.current = run;
+        let Some(control) = self.control.get() else { return };
+        control.clear_interrupt();
+        if numbers.interrupted == Some(run) {
+            control.interrupt();
+        }
+    }
+}
+
+/// The messages in a mailbox.
+pub(super) struct Messages {
+    mailbox: Arc<Mailbox>,
+    /// Tells the event loop that there is something to receive.
+    readiness: Option<tokio::net::UnixStream>,
+}
+
+impl Messages {
+    pub(super) fn new(mailbox: Arc<Mailbox>) -> Self {
+        Self { mailbox, readiness: None }
+    }
+}
+
+impl Inbox for Messages {
+    fn attach(&mut self) -> io::Result<()> {
+        let socket = self.mailbox.socket.try_clone()?;
+        self.readiness = Some(tokio::net::UnixStream::from_std(socket)?);
+        Ok(())
+    }
+
+    fn try_take(&self) -> Option<Message> {
+        self.mailbox.take().ok()
+    }
+
+    fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
+        let Some(readiness) = &self.readiness else { return Poll::Ready(None) };
+        let mut taken = self.mailbox.take();
+        loop {
+            match taken {
+                Ok(message) => return Poll::Ready(Some(message)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Poll::Ready(None),
+            }
+            if ready!(readiness.poll_read_ready(context)).is_err() {
+                return Poll::Ready(None);
+            }
+            taken = readiness.try_io(Interest::READABLE, || self.mailbox.take());
+        }
+    }
+
+    fn wait(&self, limit: Duration) {
+        let start = Instant::now();
+        let mut received = lock(&self.mailbox.received);
+        let mut has_something = || {
+            // If the parent is gone or sends nonsense, whoever takes from it sees that.
+            match self.mailbox.receive(&mut received) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done.is_err() || received.closed || !received.messages.is_empty(),
+            }
+            !received.messages.is_empty()
+        };
+        if look(limit, &mut has_something) || start.elapsed() >= limit {
+            return;
+        }
+        let left = limit.saturating_sub(start.elapsed());
+        self.mailbox.wait_for(PollFlags::IN, Some(left));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
