@@ -31,6 +31,8 @@ const {
   SafeSet,
   String,
   StringPrototypeToLowerCase,
+  TypedArrayPrototypeGetBuffer,
+  Uint32Array,
   Uint8Array,
 } = primordials;
 const { createTimer, cancelTimer } = core;
@@ -90,6 +92,21 @@ define("crypto", {
     }
     return view;
   },
+});
+
+// V8's own goes on from a seed that all copies of a process share.
+const UNIT = 2 ** -53;
+const drawn = new Uint8Array(8);
+const words = new Uint32Array(TypedArrayPrototypeGetBuffer(drawn));
+ObjectDefineProperty(Math, "random", {
+  __proto__: null,
+  value: function random() {
+    op_isolet_entropy(drawn);
+    return ((words[0] >>> 5) * 2 ** 26 + (words[1] >>> 6)) * UNIT;
+  },
+  writable: true,
+  enumerable: false,
+  configurable: true,
 });
 
 // Text. Emscripten decodes wide strings from UTF-16, Pyodide narrow ones from Latin-1.

@@ -39,16 +39,28 @@ const ACCESS_AND_APPEND = 0o2003; // O_ACCMODE | O_APPEND
 const SEEK_CUR = 1;
 const SEEK_END = 2;
 
+/** Where nothing is mounted but for a moment. */
+const REHEARSAL = "/rehearsal";
+
 /** What the host writes about a file: type, permissions, size, three times in milliseconds, inode. */
 const stat = new Float64Array(7);
 const statBytes = new Uint8Array(stat.buffer);
 
+let driver;
+
+/** Mounts something and unmounts it, so that V8 has compiled all that by the time it matters. */
+export function rehearseMount({ FS }) {
+  driver ??= makeDriver(FS);
+  FS.mkdirTree(REHEARSAL);
+  FS.mount(driver, { index: 0 }, REHEARSAL);
+  FS.unmount(REHEARSAL);
+  FS.rmdir(REHEARSAL);
+}
+
 /** Mounts what the host offers this session. */
-export function mountAll(Module) {
+export function mountAll({ FS }) {
   const points = op_isolet_mount_points();
-  if (points.length === 0) return;
-  const { FS } = Module;
-  const driver = makeDriver(FS);
+  driver ??= makeDriver(FS);
   for (let index = 0; index < points.length; index++) {
     FS.mkdirTree(points[index]);
     FS.mount(driver, { index }, points[index]);

@@ -4,7 +4,7 @@
 import { core, primordials } from "ext:core/mod.js";
 import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/10_globals.js";
 import { hasOutput } from "ext:isolet/20_stdio.js";
-import { mountAll } from "ext:isolet/30_mounts.js";
+import { mountAll, rehearseMount } from "ext:isolet/30_mounts.js";
 import "ext:isolet/40_fetch.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
 import { boot } from "ext:isolet/60_pyodide.js";
@@ -62,6 +62,7 @@ function bridge(Module, memory, suspensions) {
     schedule,
     /** Mounts what the host has for the session. */
     mount: () => mountAll(Module),
+    rehearse_mount: () => rehearseMount(Module),
     interrupt: () => suspensions.endOutermost(),
     hold: () => suspensions.hold(true),
     release: () => suspensions.hold(false),

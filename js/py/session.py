@@ -38,7 +38,8 @@ KEPT_CELLS = 64  # compiled, for when they run again
 KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
-    *("schedule", "mount", "interrupt", "hold", "release", "sleep", "take", "give", "has_output"),
+    *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
+    "has_output",
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
@@ -160,6 +161,7 @@ def start(command):
 
 def rehearse(command):
     """Starts a session and runs a cell for nobody: by the second time all that is compiled."""
+    bridge.rehearse_mount()
     start({"env": {}, "packages": False})
     cell = {"code": "print(end='')", "name": "<rehearsal>", "role": "cell", "argv": None}
     run(cell | {"file": False, "stdin": False, "max_repr": 1})

@@ -1,14 +1,14 @@
 //! Boots interpreters for what they leave: the memory and the compiled code that an image is made of.
 
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use super::Files;
 use super::control::IsolateControl;
 use super::image::{Compiled, Image, SavedMemory};
 use super::inbox;
-use super::isolate::{Isolate, Parts, on_isolate_thread};
+use super::isolate::{Isolate, Parts};
 use super::native_code::{self, SharedWasm};
+use super::thread::{block_on, on_isolate_thread};
 use crate::error::{Error, ErrorKind};
 use crate::frame;
 use crate::fs::FileError;
@@ -20,10 +20,6 @@ pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
 
 /// The memory of an interpreter that is booted to make the image: several times what it takes.
 const MEMORY_BYTES: u64 = 1 << 30;
-
-/// V8 optimizes on threads of its own, and has come to an end when nothing has come of it for so long.
-const QUIET: Duration = Duration::from_millis(500);
-const MOST_WAITS: usize = 40;
 
 /// The host of an interpreter that is booted for what it leaves: it has nothing to give.
 struct NoHost;
@@ -84,15 +80,7 @@ pub(crate) fn compiled(image: Image, wasm: &SharedWasm) -> Result<Compiled, Erro
         }
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
         let compiled = wasm.get().ok_or("there is no module")?;
-        let mut native_code = native_code::serialize(compiled);
-        for _ in 0..MOST_WAITS {
-            std::thread::sleep(QUIET);
-            let before = std::mem::replace(&mut native_code, native_code::serialize(compiled));
-            if before.len() == native_code.len() {
-                break;
-            }
-        }
-        Ok(Compiled { native_code, script_cache })
+        Ok(Compiled { native_code: native_code::serialize(compiled), script_cache })
     })
 }
 
@@ -101,9 +89,9 @@ fn capture<T: Send + 'static>(
     work: impl AsyncFnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Error> {
     let (sender, receiver) = mpsc::channel();
-    on_isolate_thread(async move || {
+    on_isolate_thread(move || {
         // It is waited for.
-        let _ = sender.send(work().await);
+        let _ = sender.send(block_on(work()));
     })?;
     let made = receiver.recv().unwrap_or_else(|_| Err("its thread ended early".to_owned()));
     made.map_err(|reason| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
 
-use super::isolate::State;
+use super::state::State;
 use super::{adapt, builtin_ops, capture, ops};
 
 deno_core::extension!(

@@ -1,10 +1,8 @@
-//! One isolate: its thread, its boot, and its loop of commands.
+//! One isolate: its boot, and the calls into it.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 
@@ -13,7 +11,7 @@ use super::budget::Exceeded;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
 use super::heap::Memory;
-use super::image::{Image, SavedMemory};
+use super::image::Image;
 use super::loader::{self, NoModules, Pyodide};
 use super::native_code::{self, SharedWasm};
 use super::ops::memory::WasmMemory;
@@ -21,51 +19,9 @@ use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
 use super::relay::Relay;
-use crate::error::{Error, ErrorKind};
+use super::state::{EntryPoints, State};
 use crate::look;
-use crate::waist::{Control, Inbox, Message, Reply, ReplySink};
-
-/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
-const PATIENCE: Duration = Duration::from_millis(1);
-
-/// After so many calls answers are looked for. Far fewer than may wait to be read.
-const UNANSWERED: u32 = 64;
-
-/// The functions through which the host enters our JavaScript.
-#[derive(Clone)]
-pub(crate) struct EntryPoints {
-    pub(crate) start: v8::Global<v8::Function>,
-    pub(crate) handle: v8::Global<v8::Function>,
-    pub(crate) interrupt: v8::Global<v8::Function>,
-    pub(crate) peek: v8::Global<v8::Function>,
-}
-
-/// What the ops of one isolate work on.
-pub(crate) struct State {
-    pub(crate) host: HostHandle,
-    pub(crate) control: Arc<IsolateControl>,
-    pub(crate) files: Files,
-    /// CPython, until it is instantiated.
-    pub(crate) module: Option<v8::Global<v8::WasmModuleObject>>,
-    pub(crate) image: Option<Image>,
-    pub(crate) saved: Option<SavedMemory>,
-    pub(crate) booted: bool,
-    pub(crate) entry_points: Option<EntryPoints>,
-    /// The command that the guest has not taken yet.
-    pub(crate) frame: Option<Vec<u8>>,
-    /// The number of the peek that the guest carries out.
-    pub(crate) peek: Option<u64>,
-    /// The guest has reported on the command.
-    pub(crate) reported: bool,
-    pub(crate) exited: Option<i32>,
-    /// The interpreter has died, for this reason.
-    pub(crate) died: Option<String>,
-    pub(crate) calls: PendingCalls,
-    pub(crate) inbox: Box<dyn Inbox>,
-    /// Messages that came while the guest waited for another one.
-    pub(crate) held: VecDeque<Message>,
-    pub(crate) memory: WasmMemory,
-}
+use crate::waist::{Inbox, Message, Reply, ReplySink};
 
 /// What an isolate is made of.
 pub(crate) struct Parts {
@@ -74,60 +30,6 @@ pub(crate) struct Parts {
     pub(crate) host: HostHandle,
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
-}
-
-/// Starts an isolate that restores `image` and then takes commands. It ends when no more messages will come.
-pub(crate) fn spawn(
-    mut parts: Parts,
-    image: Image,
-    replies: ReplySink,
-) -> Result<Arc<dyn Control>, Error> {
-    let control = Arc::new(IsolateControl::default());
-    let shared = Arc::clone(&control) as Arc<dyn Control>;
-    on_isolate_thread(async move || {
-        if let Err(error) = parts.inbox.attach() {
-            let _ = replies(Reply::Failed(format!("nothing can be sent to the isolate: {error}")));
-            return;
-        }
-        let mut isolate = match Isolate::boot(parts, Some(image), control).await {
-            Ok(isolate) => isolate,
-            Err(reason) => {
-                // It fails only when the session is gone, here and below.
-                let _ = replies(Reply::Failed(reason));
-                return;
-            }
-        };
-        let _ = replies(Reply::Booted);
-        while let Some(message) = isolate.next_message().await {
-            let reply = match message {
-                Message::Command(frame) => isolate.carry_out(frame, &replies).await,
-                message => {
-                    isolate.serve(message, &replies);
-                    continue;
-                }
-            };
-            let last = !matches!(reply, Reply::Done { .. });
-            if !replies(reply) || last {
-                break;
-            }
-        }
-    })?;
-    Ok(shared)
-}
-
-/// Runs `main` on a new thread with an event loop of its own. All of V8's objects stay there.
-pub(super) fn on_isolate_thread<F: AsyncFnOnce() + Send + 'static>(main: F) -> Result<(), Error> {
-    // The system is asked now: a worker that is locked down cannot.
-    look::moment();
-    let run = move || {
-        // Without an event loop the channel closes, which the session reports.
-        if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            runtime.block_on(main());
-        }
-    };
-    platform::spawn(run).map_err(|error| {
-        Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
-    })
 }
 
 pub(super) struct Isolate {
@@ -151,54 +53,6 @@ enum Entered {
     Returned,
     Pending(v8::Global<v8::Value>),
     Threw(String),
-}
-
-impl State {
-    /// Takes the next message, if there is one.
-    fn try_message(&mut self) -> Option<Message> {
-        self.held.pop_front().or_else(|| self.inbox.try_take())
-    }
-
-    fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Message>> {
-        match self.held.pop_front() {
-            Some(message) => Poll::Ready(Some(message)),
-            None => self.inbox.poll_take(context),
-        }
-    }
-
-    /// Opens a call. A guest that makes many before it waits for one has the answers taken meanwhile: somewhere they
-    /// would pile up.
-    pub(crate) fn open_call(&mut self) -> Option<u32> {
-        let call = self.calls.open()?;
-        if call.is_multiple_of(UNANSWERED) {
-            while let Some(message) = self.inbox.try_take() {
-                match message {
-                    Message::Answer(call, answer) => self.calls.answer(call, answer),
-                    message => self.held.push_back(message),
-                }
-            }
-        }
-        Some(call)
-    }
-
-    /// Waits for the answer to a call, here and now, for as long as that costs less than to have the guest
-    /// suspended. Other messages are left to the event loop, and end the wait.
-    pub(crate) fn wait_for_answer(&mut self, call: u32) {
-        let start = Instant::now();
-        while !self.calls.is_answered(call) {
-            match self.inbox.try_take() {
-                Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
-                Some(message) => return self.held.push_back(message),
-                None => {
-                    let left = PATIENCE.saturating_sub(start.elapsed());
-                    if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
-                        return;
-                    }
-                    self.inbox.wait(left);
-                }
-            }
-        }
-    }
 }
 
 impl Isolate {
@@ -282,8 +136,13 @@ impl Isolate {
         }
     }
 
+    /// Readies what the session sends for the event loop of this thread.
+    pub(super) fn attach_inbox(&self) -> std::io::Result<()> {
+        self.state(|state| state.inbox.attach())
+    }
+
     /// Waits for a message; `None` when the session is gone or has stopped this isolate.
-    async fn next_message(&mut self) -> Option<Message> {
+    pub(super) async fn next_message(&mut self) -> Option<Message> {
         loop {
             if self.control.is_stopped() {
                 return None;
@@ -355,7 +214,7 @@ impl Isolate {
     }
 
     /// Deals with what may come at any time.
-    fn serve(&mut self, message: Message, replies: &ReplySink) {
+    pub(super) fn serve(&mut self, message: Message, replies: &ReplySink) {
         match message {
             Message::Answer(call, answer) => self.state(|state| state.calls.answer(call, answer)),
             Message::Peek(number, frame) => {
@@ -443,6 +302,8 @@ impl Isolate {
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
     ) -> Entered {
+        // Here the deadline counts: what was put off may be the guest's.
+        platform::run_tasks(self.runtime.v8_isolate());
         deno_core::scope!(scope, self.runtime);
         v8::tc_scope!(let scope, scope);
         let arguments: Vec<_> =
@@ -459,6 +320,11 @@ impl Isolate {
             }
             _ => Entered::Returned,
         }
+    }
+
+    /// Collects V8's garbage and gives back the memory that it had.
+    pub(super) fn collect_garbage(&mut self) {
+        self.runtime.v8_isolate().low_memory_notification();
     }
 
     pub(super) fn state<T>(&self, f: impl FnOnce(&mut State) -> T) -> T {

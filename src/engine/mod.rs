@@ -23,6 +23,8 @@ mod platform;
 mod relay;
 mod restore;
 mod signal;
+mod state;
+mod thread;
 mod trampoline;
 
 use std::fmt;
@@ -30,7 +32,6 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use bytes::Bytes;
 use isolet_pyodide_assets::{Assets, lock};
@@ -42,13 +43,14 @@ use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::pool::Pool;
 use crate::pool::fresh::Kind;
-use crate::waist::{Control, Host, Inbox, Link, ReplySink};
-use crate::worker::Blob;
+use crate::waist::{Host, Inbox, Link};
+use crate::worker::{Blob, Templates};
 use image::Image;
 use inbox::queue;
 use isolate::Parts;
 use native_code::SharedWasm;
 pub use platform::v8_version;
+pub(crate) use thread::{Booted, on_isolate_thread};
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
 ///
@@ -69,6 +71,7 @@ pub(crate) struct Inner {
     open_sessions: AtomicUsize,
     pool: Pool,
     boots: Semaphore,
+    templates: Templates,
 }
 
 /// One of the sessions that an engine may have open.
@@ -156,7 +159,8 @@ impl Engine {
             image,
             open_sessions: AtomicUsize::new(0),
             pool: Pool::default(),
-            boots: Semaphore::new(thread::available_parallelism().map_or(1, NonZero::get)),
+            boots: Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)),
+            templates: Templates::default(),
         });
         let confinement = Confinement::default();
         Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
@@ -201,6 +205,18 @@ impl Engine {
     #[must_use]
     pub fn with_required(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required = layers.into_iter().collect();
+        self
+    }
+
+    /// Returns this engine with another answer to whether each worker is a program started anew.
+    ///
+    /// At first it is not: from the third session of a kind on, its worker is a copy (`fork`) of a process that has
+    /// booted an interpreter and runs nobody's code. It starts in milliseconds and shares the memory that it does
+    /// not write to. But all these workers have their code and data at the same addresses, and share their
+    /// namespaces: what code that took V8 over learns of that in one session is true in another.
+    #[must_use]
+    pub fn with_fresh_workers(mut self, fresh: bool) -> Self {
+        self.confinement.fresh_workers = fresh;
         self
     }
 
@@ -297,6 +313,11 @@ impl Inner {
         &self.boots
     }
 
+    /// What workers are copied from.
+    pub(crate) fn templates(&self) -> &Templates {
+        &self.templates
+    }
+
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
         let Self { wasm, image, .. } = self;
@@ -305,33 +326,31 @@ impl Inner {
         let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
-        let control = isolate::spawn(parts, image.clone(), sink)?;
+        let control = thread::spawn(parts, image.clone(), sink)?;
         // An isolate that is gone says so by its replies.
         let messages = Arc::new(move |message| messages.send(message));
         Ok(Link { messages, replies, control })
     }
 
-    /// What [`start_of_files`] wants in a worker, shared by all workers of this engine.
+    /// What [`boot_of_files`] wants in a worker, shared by all workers of this engine.
     pub(crate) fn blobs(&self) -> Result<[&Blob; 2], Error> {
         let none = || Error::new(ErrorKind::Start, "the interpreter is not in shared memory");
         self.image.blobs().ok_or_else(none)
     }
 }
 
-/// Starts an isolate of what [`Inner::blobs`] holds, in a process that has no engine.
-pub(crate) fn start_of_files(
+/// Boots an interpreter of what [`Inner::blobs`] holds, on this thread, in a process that has no engine.
+pub(crate) fn boot_of_files(
     [head, memory]: [Blob; 2],
     host: Arc<dyn Host>,
     inbox: Box<dyn Inbox>,
     max_memory_bytes: u64,
-    replies: ReplySink,
-) -> Result<Arc<dyn Control>, Error> {
-    let image = Image::received(head, memory).map_err(|error| {
-        let message = format!("the interpreter cannot be taken from shared memory: {error}");
-        Error::new(ErrorKind::Start, message)
-    })?;
+) -> Result<Booted, String> {
+    let image = Image::received(head, memory)
+        .map_err(|error| format!("the interpreter cannot be taken from shared memory: {error}"))?;
     let (files, wasm) = (image.files(), SharedWasm::default());
-    isolate::spawn(Parts { files, wasm, host, inbox, max_memory_bytes }, image, replies)
+    let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
+    Booted::boot(parts, image, Arc::default())
 }
 
 impl fmt::Debug for Engine {

@@ -24,9 +24,10 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 /// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest is
 /// killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
 ///
-/// While another thread optimizes a function, its loops are not checked at all: one that copies a large
-/// object at each turn would go on for minutes. So the isolate's thread optimizes them itself, which costs
-/// no more time.
+/// An isolate has one thread, and V8 none besides. A worker may be the copy of a process, which has no threads but
+/// one. And while another thread optimizes a function of JavaScript, its loops are not checked at all: one that
+/// copies a large object at each turn would go on for minutes. What V8 would have others optimize, the isolate's
+/// thread does when it is due.
 ///
 /// CPython's functions are optimized sooner than V8 would have them. What most programs call comes optimized with
 /// the image, made with the same budget; code made with other flags V8 does not take.
@@ -34,7 +35,7 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 /// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
 /// for the least heap that a session may have.
 pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
-                     --no-turboshaft-loop-unrolling --no-concurrent-recompilation \
+                     --no-turboshaft-loop-unrolling --single-threaded --wasm-sync-tier-up \
                      --wasm-max-table-size=1000000 --wasm-tiering-budget=200000";
 
 /// Room for V8's stack and for ours. Pages that are never touched cost nothing.
@@ -60,7 +61,9 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
         v8::V8::set_flags_from_string(FLAGS);
         // A worker has no file to read randomness from, and V8 would take the clock's.
         v8::V8::set_entropy_source(|seed: &mut [u8]| getrandom::fill(seed).is_ok());
-        JsRuntime::init_platform(None);
+        JsRuntime::init_platform(Some(
+            v8::new_single_threaded_default_platform(false).make_shared(),
+        ));
         for (task, answer) in tasks {
             let thread = std::thread::Builder::new()
                 .name("isolet-isolate".to_owned())
@@ -72,6 +75,18 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     };
     std::thread::Builder::new().name("isolet-engine".to_owned()).spawn(serve)?;
     Ok(requests)
+}
+
+/// Does what V8 has put off, on the isolate's thread; some of it, so that a task which leads to another one cannot
+/// go on for ever.
+pub(super) fn run_tasks(isolate: &v8::Isolate) {
+    const TASKS: usize = 16;
+    let platform = v8::V8::get_current_platform();
+    for _ in 0..TASKS {
+        if !v8::Platform::pump_message_loop(&platform, isolate, false) {
+            break;
+        }
+    }
 }
 
 /// Returns the version of the V8 that is linked in.

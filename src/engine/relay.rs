@@ -12,6 +12,8 @@ use deno_core::error::{CoreError, JsError};
 use deno_core::{JsRuntime, PollEventLoopOptions, v8};
 use futures_util::task::AtomicWaker;
 
+use super::platform;
+
 /// Passes wake-ups on to the waker that was registered last, until it is dropped.
 pub(super) struct Relay(Arc<Inner>);
 
@@ -45,6 +47,7 @@ impl Relay {
             if let Poll::Ready(result) = call.as_mut().poll(&mut relayed) {
                 return Poll::Ready(result.map(drop).map_err(CoreError::from));
             }
+            platform::run_tasks(runtime.v8_isolate());
             if let Poll::Ready(Err(error)) =
                 runtime.poll_event_loop(context, PollEventLoopOptions::default())
             {

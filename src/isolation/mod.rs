@@ -98,6 +98,8 @@ pub(crate) struct Confinement {
     /// `None`: the one that is found.
     pub(crate) worker: Option<PathBuf>,
     pub(crate) required: Vec<Layer>,
+    /// Whether no worker may be a copy of one that has booted.
+    pub(crate) fresh_workers: bool,
 }
 
 impl Confinement {

@@ -56,6 +56,7 @@ impl Fresh {
                     max_report_bytes: *max_report_bytes,
                     memory_bytes: *memory_bytes,
                     required: &confinement.required,
+                    templates: (!confinement.fresh_workers).then(|| engine.templates()),
                 });
                 // It has booted, or it would not be locked down.
                 let (link, report) = launched.await?;

@@ -32,6 +32,12 @@ struct Stock {
     failed: Option<Error>,
 }
 
+impl Stock {
+    fn is_short(&self) -> bool {
+        self.coming + self.ready.len() < self.wanted
+    }
+}
+
 impl Pool {
     /// Keeps so many of a kind ready from now on.
     pub(crate) fn keep(
@@ -73,21 +79,19 @@ impl Pool {
         }
     }
 
-    /// Takes a ready one and has another one booted in its place. `None` if there is none.
-    pub(crate) fn take(&self, engine: &Arc<Inner>, kind: &Kind) -> Option<Fresh> {
-        let taken = {
-            let mut stocks = lock(&self.stocks);
-            let ready = &mut stocks.get_mut(kind)?.ready;
-            std::iter::from_fn(|| ready.pop_front())
-                .find_map(|mut fresh| fresh.is_well().then_some(fresh))
-        };
-        // Without the thread for it there is none in its place, and the next session boots its own.
-        let _ = self.fill(engine, kind);
-        taken
+    /// Takes a ready one. `None` if there is none.
+    pub(crate) fn take(&self, kind: &Kind) -> Option<Fresh> {
+        let mut stocks = lock(&self.stocks);
+        let ready = &mut stocks.get_mut(kind)?.ready;
+        std::iter::from_fn(|| ready.pop_front())
+            .find_map(|mut fresh| fresh.is_well().then_some(fresh))
     }
 
     /// Has those booted that are missing.
     fn fill(&self, engine: &Arc<Inner>, kind: &Kind) -> io::Result<()> {
+        if !lock(&self.stocks).get(kind).is_some_and(Stock::is_short) {
+            return Ok(());
+        }
         let requests = {
             let mut filler = lock(&self.filler);
             match &*filler {
@@ -96,7 +100,7 @@ impl Pool {
             }
         };
         if let Some(stock) = lock(&self.stocks).get_mut(kind) {
-            while stock.coming + stock.ready.len() < stock.wanted {
+            while stock.is_short() {
                 requests.send(kind.clone()).map_err(|_| io::ErrorKind::BrokenPipe)?;
                 stock.coming += 1;
             }
@@ -122,6 +126,19 @@ impl Pool {
         drop(stocks);
         drop(surplus);
         self.changed.notify_waiters();
+    }
+}
+
+/// Replaces what was taken from the pool when it is dropped.
+pub(crate) struct Refill<'a> {
+    pub(crate) engine: &'a Arc<Inner>,
+    pub(crate) kind: &'a Kind,
+}
+
+impl Drop for Refill<'_> {
+    fn drop(&mut self) {
+        // Without the thread for it there is none in its place, and the next session boots its own.
+        let _ = self.engine.pool().fill(self.engine, self.kind);
     }
 }
 

@@ -28,6 +28,7 @@ use crate::host::SessionHost;
 use crate::host::guarded::Guarded;
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
+use crate::pool::Refill;
 use crate::pool::fresh::Fresh;
 use crate::sandbox::Sandbox;
 use crate::stream::RunStream;
@@ -52,7 +53,9 @@ impl Session {
     pub(crate) async fn start(sandbox: Sandbox) -> Result<Self, Error> {
         let slot = sandbox.engine().take_slot()?;
         let (engine, kind) = (sandbox.engine().inner(), sandbox.kind());
-        let made = match engine.pool().take(engine, &kind) {
+        // What replaces a ready one boots when the session is there, not beside it.
+        let _refill = Refill { engine, kind: &kind };
+        let made = match engine.pool().take(&kind) {
             Some(ready) => Self::make(&sandbox, ready).await.ok(),
             None => None,
         };

@@ -32,6 +32,10 @@ impl Blob {
     }
 }
 
+/// What workers would be copied from.
+#[derive(Default)]
+pub(crate) struct Templates;
+
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
@@ -40,6 +44,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) max_report_bytes: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) required: &'a [Layer],
+    pub(crate) templates: Option<&'a Templates>,
 }
 
 /// Says that there are no workers.

@@ -4,19 +4,23 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::blob::Blob;
 use super::link::{self, Started};
+use super::process::Process;
 use super::spawner;
+use super::template::Template;
+use super::templates::Templates;
 use super::wire::{self, Setup, ToWorker};
 use crate::error::{Error, ErrorKind};
 use crate::isolation::{IsolationReport, Layer};
 use crate::waist::{Host, Link};
+use crate::watchdog::{self, Armed};
 
 /// How long a worker may take to be ready. Many times what it takes on a busy machine.
 const START_TIME: Duration = Duration::from_mins(1);
@@ -31,7 +35,7 @@ pub(super) const DESCRIPTORS: usize = BLOBS + 1;
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: &'a Path,
-    /// The interpreter's files, in the order that [`crate::engine::Worker`] wants them.
+    /// The interpreter's files, in the order that [`crate::engine::boot_of_files`] wants them.
     pub(crate) blobs: [&'a Blob; BLOBS],
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
@@ -39,6 +43,62 @@ pub(crate) struct Launch<'a> {
     pub(crate) memory_bytes: u64,
     /// What has to be in force.
     pub(crate) required: &'a [Layer],
+    /// Those that may make it.
+    pub(crate) templates: Option<&'a Templates>,
+}
+
+/// A process to be started, for a worker or a template.
+pub(super) struct Fresh<'a> {
+    blobs: [&'a Blob; BLOBS],
+    pub(super) max_frame_bytes: u64,
+    pub(super) memory_bytes: u64,
+}
+
+/// A template that boots.
+pub(super) struct Starting {
+    socket: UnixStream,
+    child: Child,
+    /// The template has the other end, which it does not use.
+    _interrupts: UnixStream,
+}
+
+impl Starting {
+    /// Waits until it has booted.
+    pub(super) fn wait(self) -> io::Result<Template> {
+        Template::new(self.socket, self.child)
+    }
+}
+
+impl Fresh<'_> {
+    /// Starts the process; returns it and the sockets to it. It is not set up yet.
+    fn spawn(program: &Path) -> io::Result<(UnixStream, Child)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(program);
+        command.arg("worker").arg(std::process::id().to_string());
+        command.env_clear().current_dir("/");
+        command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Ok((ours, spawner::spawn(command)?))
+    }
+
+    fn set_up(
+        &self,
+        socket: &UnixStream,
+        interrupts: &UnixStream,
+        is_template: bool,
+    ) -> io::Result<()> {
+        let Self { blobs, max_frame_bytes, memory_bytes } = *self;
+        let setup = Setup { max_frame_bytes, memory_bytes, is_template };
+        send_setup(socket, setup, blobs, interrupts)
+    }
+}
+
+/// Starts a template.
+pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Starting> {
+    let (socket, child) = Fresh::spawn(program)?;
+    let (ours, theirs) = UnixStream::pair()?;
+    fresh.set_up(&socket, &theirs, true)?;
+    Ok(Starting { socket, child, _interrupts: ours })
 }
 
 /// Starts a worker and waits until it is locked down.
@@ -48,28 +108,35 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, format!("the worker `{program}` cannot be started: {error}"))
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let fresh = Fresh { blobs: launch.blobs, max_frame_bytes, memory_bytes: launch.memory_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
-    let mut command = Command::new(launch.program);
-    command.arg("worker").arg(std::process::id().to_string());
-    command.env_clear().current_dir("/");
-    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let child = spawner::spawn(command).map_err(failed)?;
-    let started = link::start(ours, interrupts, child, launch.host, max_frame_bytes, |socket| {
-        let setup = Setup { max_frame_bytes, memory_bytes: launch.memory_bytes };
-        send_setup(socket, setup, launch.blobs, &their_interrupts)
-    });
+    let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
+    let forked = match template {
+        Some(template) => {
+            let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+            let their_interrupts = their_interrupts.try_clone().map_err(failed)?;
+            let stuck = Arc::clone(&template);
+            let _armed = in_time(move || stuck.kill()).map_err(failed)?;
+            // A template that cannot is no reason for the session not to start.
+            template.fork(theirs, their_interrupts).await.ok().map(|forked| (ours, forked))
+        }
+        None => None,
+    };
+    let started = if let Some((socket, forked)) = forked {
+        let process = Process::Forked(forked);
+        link::start(socket, interrupts, process, launch.host, max_frame_bytes, |_| Ok(()))
+    } else {
+        let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
+        let process = Process::Child(child);
+        link::start(socket, interrupts, process, launch.host, max_frame_bytes, |socket| {
+            fresh.set_up(socket, &their_interrupts, false)
+        })
+    };
     let Started { link, ready } = started.map_err(failed)?;
     // Kills the worker if it is not ready in time; the link then says that it is gone.
     let control = Arc::clone(&link.control);
-    let kill = move || {
-        control.terminate();
-        None
-    };
-    let armed = crate::watchdog::arm(std::time::Instant::now() + START_TIME, Box::new(kill));
-    let armed = armed.map_err(failed)?;
+    let armed = in_time(move || control.terminate()).map_err(failed)?;
     let answer = ready.await;
     drop(armed);
     let not_ready = |reason: String| {
@@ -93,6 +160,15 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
             .with_hint("`isolet doctor` says what is in force here and why the rest is not"));
     }
     Ok((link, report))
+}
+
+/// Calls this if it takes longer than it may until what is returned is dropped.
+pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
+    let late = move || {
+        kill();
+        None
+    };
+    watchdog::arm(Instant::now() + START_TIME, Box::new(late))
 }
 
 /// Sends the first frame, and the descriptors with it.

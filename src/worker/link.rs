@@ -3,13 +3,14 @@
 use std::io::{self, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
+use super::process::Process;
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, ToWorker};
 use super::writer::{Kind, Writer};
 use crate::frame;
@@ -37,7 +38,7 @@ pub(super) struct Started {
 }
 
 struct WorkerControl {
-    child: Mutex<Child>,
+    process: Mutex<Process>,
     /// Takes the numbers of the runs to interrupt.
     interrupts: UnixStream,
     /// The number of the run that is under way, or the last one.
@@ -63,7 +64,7 @@ struct Reader {
 pub(super) fn start(
     socket: UnixStream,
     interrupts: UnixStream,
-    child: Child,
+    process: Process,
     host: Arc<dyn Host>,
     max_frame_bytes: u64,
     first: impl FnOnce(&UnixStream) -> io::Result<()>,
@@ -71,7 +72,7 @@ pub(super) fn start(
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
     let control = Arc::new(WorkerControl {
-        child: Mutex::new(child),
+        process: Mutex::new(process),
         interrupts,
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
@@ -221,10 +222,10 @@ impl WorkerControl {
 
     /// Kills the worker, if it still lives, and waits until it is gone.
     fn end(&self) -> io::Result<ExitStatus> {
-        let mut child = lock(&self.child);
+        let mut process = lock(&self.process);
         // It fails only if the worker is gone already.
-        let _ = child.kill();
-        child.wait()
+        let _ = process.kill();
+        process.wait()
     }
 }
 
@@ -248,7 +249,7 @@ impl Control for WorkerControl {
     /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it is
     /// needed any more: what it has written is in the socket or here.
     fn terminate(&self) {
-        let _ = lock(&self.child).kill();
+        let _ = lock(&self.process).kill();
     }
 }
 

@@ -28,8 +28,12 @@ pub(super) enum Answer {
     FileBytes(Result<FileBytes, FileError>),
 }
 
+/// The mailbox of a session, once there is one: a template boots without.
+pub(super) type Connection = Arc<OnceLock<Mailbox>>;
+
 /// A socket of frames in both directions, which does not block: who waits, polls.
 pub(super) struct Mailbox {
+    started: Instant,
     socket: UnixStream,
     received: Mutex<Received>,
     /// Held while a frame is written.
@@ -64,7 +68,13 @@ struct Numbers {
 impl Mailbox {
     pub(super) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, received: Mutex::default(), writing: Mutex::default(), interrupts })
+        let (received, writing) = (Mutex::default(), Mutex::default());
+        Ok(Self { started: Instant::now(), socket, received, writing, interrupts })
+    }
+
+    /// When the session started.
+    pub(super) fn started(&self) -> Instant {
+        self.started
     }
 
     /// Writes a frame.
@@ -183,31 +193,36 @@ impl Interrupts {
 
 /// The messages in a mailbox.
 pub(super) struct Messages {
-    mailbox: Arc<Mailbox>,
+    connection: Connection,
     /// Tells the event loop that there is something to receive.
     readiness: Option<tokio::net::UnixStream>,
 }
 
 impl Messages {
-    pub(super) fn new(mailbox: Arc<Mailbox>) -> Self {
-        Self { mailbox, readiness: None }
+    pub(super) fn new(connection: Connection) -> Self {
+        Self { connection, readiness: None }
+    }
+
+    fn take(&self) -> io::Result<Message> {
+        self.connection.get().ok_or(io::ErrorKind::NotConnected)?.take()
     }
 }
 
 impl Inbox for Messages {
     fn attach(&mut self) -> io::Result<()> {
-        let socket = self.mailbox.socket.try_clone()?;
-        self.readiness = Some(tokio::net::UnixStream::from_std(socket)?);
+        let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
+        self.readiness = Some(tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?);
         Ok(())
     }
 
     fn try_take(&self) -> Option<Message> {
-        self.mailbox.take().ok()
+        self.take().ok()
     }
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
-        let Some(readiness) = &self.readiness else { return Poll::Ready(None) };
-        let mut taken = self.mailbox.take();
+        // Without a session it is a template that boots, which nobody sends anything.
+        let Some(readiness) = &self.readiness else { return Poll::Pending };
+        let mut taken = self.take();
         loop {
             match taken {
                 Ok(message) => return Poll::Ready(Some(message)),
@@ -217,16 +232,17 @@ impl Inbox for Messages {
             if ready!(readiness.poll_read_ready(context)).is_err() {
                 return Poll::Ready(None);
             }
-            taken = readiness.try_io(Interest::READABLE, || self.mailbox.take());
+            taken = readiness.try_io(Interest::READABLE, || self.take());
         }
     }
 
     fn wait(&self, limit: Duration) {
+        let Some(mailbox) = self.connection.get() else { return };
         let start = Instant::now();
-        let mut received = lock(&self.mailbox.received);
+        let mut received = lock(&mailbox.received);
         let mut has_something = || {
             // If the parent is gone or sends nonsense, whoever takes from it sees that.
-            match self.mailbox.receive(&mut received) {
+            match mailbox.receive(&mut received) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done.is_err() || received.closed || !received.messages.is_empty(),
             }
@@ -236,7 +252,7 @@ impl Inbox for Messages {
             return;
         }
         let left = limit.saturating_sub(start.elapsed());
-        self.mailbox.wait_for(PollFlags::IN, Some(left));
+        mailbox.wait_for(PollFlags::IN, Some(left));
     }
 }
 

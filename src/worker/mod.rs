@@ -11,9 +11,12 @@ mod launch;
 mod link;
 mod lockdown;
 mod mailbox;
+mod process;
 mod remote;
 mod serve;
 mod spawner;
+mod template;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -23,3 +26,4 @@ pub(crate) use self::blob::Blob;
 pub(crate) use self::find::find_worker;
 pub(crate) use self::launch::{Launch, launch};
 pub use self::serve::worker_main;
+pub(crate) use self::templates::Templates;

@@ -1,24 +1,25 @@
 //! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
 
 use std::io;
-use std::sync::Arc;
-use std::time::Instant;
 
-use super::mailbox::{Answer, Mailbox};
+use super::mailbox::{Answer, Connection, Mailbox};
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::host::clock;
 use crate::waist::{Host, HostReply, HostRequest};
 
 pub(super) struct RemoteHost {
-    started: Instant,
-    mailbox: Arc<Mailbox>,
+    connection: Connection,
     max_frame_bytes: u64,
 }
 
 impl RemoteHost {
-    pub(super) fn new(mailbox: Arc<Mailbox>, max_frame_bytes: u64) -> Self {
-        Self { started: Instant::now(), mailbox, max_frame_bytes }
+    pub(super) fn new(connection: Connection, max_frame_bytes: u64) -> Self {
+        Self { connection, max_frame_bytes }
+    }
+
+    fn mailbox(&self) -> io::Result<&Mailbox> {
+        self.connection.get().ok_or_else(|| io::Error::other("there is no session yet"))
     }
 
     /// Writes a frame that nobody answers.
@@ -29,13 +30,13 @@ impl RemoteHost {
             let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
             return Err(io::Error::other(message));
         }
-        self.mailbox.send(&frame)
+        self.mailbox()?.send(&frame)
     }
 
     /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next one is it.
     fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
         self.tell(content)?;
-        self.mailbox.answer()
+        self.mailbox()?.answer()
     }
 
     fn request(&self, request: HostRequest<'_>) -> io::Result<HostReply> {
@@ -89,8 +90,16 @@ impl Host for RemoteHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         let reply = match request {
             // Every process has clocks; only how coarse they are is a rule.
-            HostRequest::Now => return HostReply::Time(clock::since(self.started)),
+            HostRequest::Now => {
+                let started = self.connection.get().map(Mailbox::started);
+                return HostReply::Time(started.map_or(0.0, clock::since));
+            }
             HostRequest::WallClock => return HostReply::Time(clock::wall()),
+            // A template rehearses.
+            HostRequest::MountPoints if self.connection.get().is_none() => {
+                return HostReply::MountPoints(Vec::new());
+            }
+            HostRequest::Report(..) if self.connection.get().is_none() => return HostReply::Done,
             HostRequest::Write(stream, bytes) => bytes
                 .chunks(BULK_BYTES)
                 .try_for_each(|piece| {

@@ -6,18 +6,19 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::blob::Blob;
 use super::launch::{BLOBS, DESCRIPTORS};
-use super::lockdown::{self, Settings};
-use super::mailbox::{Interrupts, Mailbox, Messages};
+use super::lockdown::{self, Early, Settings};
+use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
+use super::template;
 use super::wire::{self, FromWorker, Setup, ToWorker};
 use crate::engine;
-use crate::waist::{Reply, ReplySink};
+use crate::waist::ReplySink;
 use crate::watchdog;
 
 /// The longest setup frame.
@@ -43,77 +44,111 @@ pub fn worker_main(parent: u32) -> ExitCode {
 }
 
 fn run(parent: u32) -> io::Result<()> {
-    let mut settings = Settings { parent, data_bytes: u64::MAX };
+    let settings = Settings { parent, data_bytes: u64::MAX };
     let early = lockdown::before_threads(&settings);
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let refuse = |reason: String| {
-        let told = wire::send(&mut &socket, &FromWorker::NotReady(&reason));
-        told.and(Err(io::Error::other(reason)))
-    };
     let early = match early {
         Ok(early) => early,
-        Err(error) => return refuse(error.to_string()),
+        Err(error) => return refuse(&socket, error.to_string()),
     };
     let (setup, files, interrupts) = receive_setup(&socket)?;
-    settings.data_bytes = setup.memory_bytes.saturating_add(OVERHEAD_BYTES);
-    let booted = match boot(&socket, interrupts, files, &setup) {
-        Ok(booted) => booted,
-        Err(reason) => return refuse(reason),
+    let start = Start { socket, interrupts, setup, files, early, settings };
+    let main = move || {
+        // Without an isolate or a parent there is nothing left to do, and nothing to tidy up.
+        let _end = Abort;
+        if start.live().is_ok() {
+            // The parent has the last reply, and ends the process.
+            loop {
+                std::thread::park();
+            }
+        }
     };
-    let report = match lockdown::after_load(early, &settings) {
-        Ok(report) => report,
-        Err(error) => return refuse(error.to_string()),
-    };
-    let version = wire::version();
-    booted.host.tell(&FromWorker::Ready { version: &version, report })?;
-    // The thread that reads the socket ends the process.
+    engine::on_isolate_thread(main).map_err(io::Error::other)?;
     loop {
         std::thread::park();
     }
 }
 
-struct Booted {
-    host: Arc<RemoteHost>,
+/// Tells the parent why there is no worker.
+fn refuse(socket: &UnixStream, reason: String) -> io::Result<()> {
+    let told = wire::send(&mut &*socket, &FromWorker::NotReady(&reason));
+    told.and(Err(io::Error::other(reason)))
 }
 
-/// Boots an interpreter of these files. Its threads are all there afterwards.
-fn boot(
-    socket: &UnixStream,
+/// Ends the process however its owner ends.
+struct Abort;
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+/// What a worker is started with.
+struct Start {
+    socket: UnixStream,
     interrupts: UnixStream,
+    setup: Setup,
     files: [Blob; BLOBS],
-    setup: &Setup,
-) -> Result<Booted, String> {
-    let text = |error: io::Error| error.to_string();
-    let interrupted = Arc::new(Interrupts::default());
-    let socket = socket.try_clone().map_err(text)?;
-    let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupted)).map_err(text)?);
-    let host = Arc::new(RemoteHost::new(Arc::clone(&mailbox), setup.max_frame_bytes));
-    let (ready, is_ready) = mpsc::channel();
-    let replies = Arc::clone(&host);
-    let sink: ReplySink = Box::new(move |reply| match reply {
-        Reply::Booted => ready.send(Ok(())).is_ok(),
-        Reply::Failed(reason) if ready.send(Err(reason.clone())).is_ok() => {
-            replies.tell(&FromWorker::Reply(Reply::Failed(reason))).is_ok()
+    early: Early,
+    settings: Settings,
+}
+
+impl Start {
+    /// Boots, locks the process down and serves the session, on the isolate's thread. In a template it returns in
+    /// the workers that it makes.
+    fn live(self) -> io::Result<()> {
+        let Self { mut socket, mut interrupts, setup, files, mut early, mut settings } = self;
+        let connection = Connection::default();
+        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes));
+        let inbox = Box::new(Messages::new(Arc::clone(&connection)));
+        let shared = Arc::clone(&host) as _;
+        let booted = engine::boot_of_files(files, shared, inbox, setup.memory_bytes);
+        let mut booted = match booted {
+            Ok(booted) => booted,
+            Err(reason) => return refuse(&socket, reason),
+        };
+        if setup.is_template {
+            booted.rehearse().map_err(io::Error::other)?;
+            let born = template::serve(&socket)?;
+            // The template's own are closed here, and their numbers may be others'.
+            std::mem::forget(std::mem::replace(&mut socket, born.socket));
+            std::mem::forget(std::mem::replace(&mut interrupts, born.interrupts));
+            early = match lockdown::after_fork(early, born.parent) {
+                Ok(early) => early,
+                Err(error) => return refuse(&socket, error.to_string()),
+            };
         }
-        reply => replies.tell(&FromWorker::Reply(reply)).is_ok(),
-    });
-    let messages = Box::new(Messages::new(mailbox));
-    let shared = Arc::clone(&host) as _;
-    let control = engine::start_of_files(files, shared, messages, setup.memory_bytes, sink)
-        .map_err(|error| error.to_string())?;
-    interrupted.connect(control);
-    // It ends a guest whose heap is full; afterwards no thread can be made.
-    watchdog::prepare().map_err(text)?;
-    std::thread::Builder::new()
-        .name("isolet-interrupts".to_owned())
-        .spawn(move || {
-            // Without a parent there is nothing left to do, and nothing to tidy up.
-            let _ = pass_on(interrupts, &interrupted);
-            std::process::abort();
-        })
-        .map_err(text)?;
-    is_ready.recv().unwrap_or_else(|_| Err("the interpreter's thread has ended".to_owned()))?;
-    Ok(Booted { host })
+        booted.renew_event_loop()?;
+        let interrupted = Arc::new(Interrupts::default());
+        interrupted.connect(booted.control());
+        let to_refuse = socket.try_clone()?;
+        let mailbox = Mailbox::new(socket, Arc::clone(&interrupted))?;
+        // There was none before.
+        let _ = connection.set(mailbox);
+        settings.data_bytes = setup.memory_bytes.saturating_add(OVERHEAD_BYTES);
+        let teller = Arc::clone(&host);
+        let replies: ReplySink =
+            Box::new(move |reply| host.tell(&FromWorker::Reply(reply)).is_ok());
+        let ready = move || {
+            // It ends a guest whose heap is full; afterwards no thread can be made.
+            watchdog::prepare()?;
+            std::thread::Builder::new().name("isolet-interrupts".to_owned()).spawn(move || {
+                let _end = Abort;
+                pass_on(interrupts, &interrupted)
+            })?;
+            let report = match lockdown::after_load(early, &settings) {
+                Ok(report) => report,
+                Err(error) => return refuse(&to_refuse, error.to_string()),
+            };
+            let version = wire::version();
+            teller.tell(&FromWorker::Ready { version: &version, report })
+        };
+        let served = booted.serve(&replies, ready);
+        // To tidy up would take system calls that a worker does not survive.
+        std::mem::forget(booted);
+        served
+    }
 }
 
 /// Interrupts what the parent says, until it is gone.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::link::{self, Started};
+use super::process::Process;
 use super::wire::{self, FromWorker, ToWorker};
 use crate::frame::encode_answer;
 use crate::fs::{FileError, FileRequest};
@@ -45,6 +46,7 @@ fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     let (interrupts, numbers) = UnixStream::pair().unwrap();
     interrupts.set_nonblocking(true).unwrap();
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let child = Process::Child(child);
     let host = Arc::new(TestHost);
     let started = link::start(ours, interrupts, child, host, LIMIT, |_| Ok(())).unwrap();
     (started, theirs, numbers)
@@ -227,6 +229,7 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
     let (ours, mut worker) = UnixStream::pair().unwrap();
     let (interrupts, _numbers) = UnixStream::pair().unwrap();
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+    let child = Process::Child(child);
     let _parent =
         link::start(ours, interrupts, child, Arc::new(Refusing), LIMIT, |_| Ok(())).unwrap();
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
@@ -240,6 +243,7 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
 }
 
 mod in_the_worker {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
@@ -269,8 +273,8 @@ mod in_the_worker {
         let control = Arc::new(Flag::default());
         interrupts.connect(Arc::clone(&control) as _);
         let (mut parent, socket) = UnixStream::pair().unwrap();
-        let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts)).unwrap());
-        let inbox = Messages::new(mailbox);
+        let mailbox = Mailbox::new(socket, Arc::clone(&interrupts)).unwrap();
+        let inbox = Messages::new(Arc::new(OnceLock::from(mailbox)));
         let mut begin = |run| {
             let command = ToWorker::Message(Message::Command(Vec::new()));
             parent.write_all(&frame(&ToWorker::Run(run))).unwrap();
@@ -294,8 +298,9 @@ mod in_the_worker {
     #[test]
     fn answers_and_messages_do_not_mix() {
         let (mut parent, socket) = UnixStream::pair().unwrap();
-        let mailbox = Arc::new(Mailbox::new(socket, Arc::default()).unwrap());
-        let inbox = Messages::new(Arc::clone(&mailbox));
+        let connection = Arc::new(OnceLock::from(Mailbox::new(socket, Arc::default()).unwrap()));
+        let mailbox = connection.get().unwrap();
+        let inbox = Messages::new(Arc::clone(&connection));
         assert!(inbox.try_take().is_none());
         inbox.wait(Duration::ZERO);
         let frames = [

@@ -31,6 +31,8 @@ pub(super) struct Setup {
     pub(super) max_frame_bytes: u64,
     /// The session's memory.
     pub(super) memory_bytes: u64,
+    /// Whether it is to be a template, and this socket is for its [records](super::template).
+    pub(super) is_template: bool,
 }
 
 /// What a parent sends.

@@ -8,19 +8,15 @@ use isolet::{
     Termination, Value,
 };
 
-use crate::util::{Scratch, builder, command, eval, isolet};
+use crate::util::{Scratch, builder, command, eval, isolet, processes};
 
 fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
 }
 
-/// The number of a session's worker, which its report gives.
+/// The number of a session's worker.
 fn worker(session: &Session) -> String {
-    let (_, state) =
-        session.isolation().layers().find(|(layer, _)| *layer == Layer::Process).unwrap();
-    let number = state.text().strip_prefix("process ").unwrap();
-    assert!(number.parse::<u32>().is_ok(), "{number}");
-    number.to_owned()
+    processes(session).0.to_string()
 }
 
 fn signal(name: &str, process: &str) {

@@ -9,6 +9,7 @@ mod assets;
 mod async_code;
 mod caps;
 mod command;
+mod copies;
 #[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
 mod corpus;
 mod deadline;

@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use isolet::{
-    Cell, Engine, Execution, Isolation, Limits, Outcome, PyException, Sandbox, Session, Value,
+    Cell, Engine, Execution, Isolation, Layer, LayerState, Limits, Outcome, PyException, Sandbox,
+    Session, Value,
 };
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
@@ -153,4 +154,13 @@ impl Drop for Scratch {
         // What is left lies in the target directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The numbers of a worker's process and, if it is a copy, of that it is a copy of.
+pub(crate) fn processes(session: &Session) -> (u32, Option<u32>) {
+    let state = session.isolation().layers().find(|(layer, _)| *layer == Layer::Process);
+    let Some((_, LayerState::Enforced(detail))) = state else { panic!("{state:?}") };
+    let numbers: Vec<u32> =
+        detail.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
+    (numbers[0], numbers.get(1).copied())
 }

@@ -5,8 +5,8 @@ use deno_core::{OpState, op2, v8};
 use super::{OpError, fill};
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::SavedMemory;
-use crate::engine::isolate::{EntryPoints, State};
 use crate::engine::signal;
+use crate::engine::state::{EntryPoints, State};
 
 /// Keeps our JavaScript's entry points.
 #[op2]

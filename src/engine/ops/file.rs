@@ -2,7 +2,7 @@
 
 use deno_core::{OpState, op2};
 
-use crate::engine::isolate::State;
+use crate::engine::state::State;
 use crate::fs::{FileError, FileKind, FileReply, FileRequest, FileStat, OpenFlags};
 use crate::waist::{HostReply, HostRequest};
 

@@ -7,7 +7,7 @@ use deno_core::{OpState, op2, v8};
 use super::OpError;
 use super::boot::booting;
 use crate::engine::budget::{Exceeded, MemoryBudget};
-use crate::engine::isolate::State;
+use crate::engine::state::State;
 
 /// The unit in which memories grow.
 const PAGE: u64 = 1 << 16;

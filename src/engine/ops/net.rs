@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::OpError;
 use super::tool::answer_refusal;
-use crate::engine::isolate::State;
+use crate::engine::state::State;
 use crate::frame;
 use crate::net::{Body, Redirect, Request};
 use crate::tool::ToolError;

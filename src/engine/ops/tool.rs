@@ -6,7 +6,7 @@ use std::rc::Rc;
 use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
-use crate::engine::isolate::State;
+use crate::engine::state::State;
 use crate::frame;
 use crate::tool::ToolError;
 use crate::value::Value;

@@ -116,6 +116,19 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     Ok(Early(states))
 }
 
+/// Repeats in a copy of a process what such a copy does not inherit.
+///
+/// # Errors
+///
+/// [`LockdownError`] if the template, its parent, has ended.
+pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownError> {
+    let Early(mut states) = early;
+    let id = std::process::id();
+    states.enforced(Layer::Process, format!("process {id}, a copy of process {template}"));
+    process::die_with(template)?;
+    Ok(Early(states))
+}
+
 /// Does the rest, when everything is loaded and every thread started.
 ///
 /// Afterwards any system call that is not in the table of `syscalls.rs` kills the process, on every

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use isolet::{Outcome, Value};
+use isolet::{Limits, Outcome, Value};
 
 use super::util::{CANARY, with_log};
 use crate::util::{Scratch, command, eval, exec, session};
@@ -121,7 +121,9 @@ async fn ctypes_changes_the_guests_own_memory_only() {
 #[tokio::test]
 async fn odd_arguments_are_exceptions() {
     let (builder, log) = with_log();
-    let sandbox = builder.build().unwrap();
+    // Some of the lengths are that of the whole memory, which a worker sends.
+    let limits = Limits::default().max_run_time(Duration::from_mins(3));
+    let sandbox = builder.limits(limits).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
     session.set("fuzzer", include_str!("fuzz.js")).await.unwrap();
     let fuzz = "

@@ -50,6 +50,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/engine/native_code.rs",
     "src/engine/restore.rs",
     "src/worker/blob.rs",
+    "src/worker/template/server.rs",
     "src/worker/lockdown/namespaces.rs",
     "src/worker/lockdown/process.rs",
     "src/worker/lockdown/tests/mod.rs",

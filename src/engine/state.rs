@@ -1,0 +1,106 @@
+//! What the ops of one isolate work on, and how it gets at what its session sends.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use deno_core::v8;
+
+use super::Files;
+use super::control::IsolateControl;
+use super::extension::HostHandle;
+use super::image::{Image, SavedMemory};
+use super::ops::memory::WasmMemory;
+use super::pending::PendingCalls;
+use crate::waist::{Inbox, Message};
+
+/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// After so many calls answers are looked for. Far fewer than may wait to be read.
+const UNANSWERED: u32 = 64;
+
+/// The functions through which the host enters our JavaScript.
+#[derive(Clone)]
+pub(crate) struct EntryPoints {
+    pub(crate) start: v8::Global<v8::Function>,
+    pub(crate) handle: v8::Global<v8::Function>,
+    pub(crate) interrupt: v8::Global<v8::Function>,
+    pub(crate) peek: v8::Global<v8::Function>,
+}
+
+/// What the ops of one isolate work on.
+pub(crate) struct State {
+    pub(crate) host: HostHandle,
+    pub(crate) control: Arc<IsolateControl>,
+    pub(crate) files: Files,
+    /// CPython, until it is instantiated.
+    pub(crate) module: Option<v8::Global<v8::WasmModuleObject>>,
+    pub(crate) image: Option<Image>,
+    pub(crate) saved: Option<SavedMemory>,
+    pub(crate) booted: bool,
+    pub(crate) entry_points: Option<EntryPoints>,
+    /// The command that the guest has not taken yet.
+    pub(crate) frame: Option<Vec<u8>>,
+    /// The number of the peek that the guest carries out.
+    pub(crate) peek: Option<u64>,
+    /// The guest has reported on the command.
+    pub(crate) reported: bool,
+    pub(crate) exited: Option<i32>,
+    /// The interpreter has died, for this reason.
+    pub(crate) died: Option<String>,
+    pub(crate) calls: PendingCalls,
+    pub(crate) inbox: Box<dyn Inbox>,
+    /// Messages that came while the guest waited for another one.
+    pub(crate) held: VecDeque<Message>,
+    pub(crate) memory: WasmMemory,
+}
+
+impl State {
+    /// Takes the next message, if there is one.
+    pub(super) fn try_message(&mut self) -> Option<Message> {
+        self.held.pop_front().or_else(|| self.inbox.try_take())
+    }
+
+    pub(super) fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Message>> {
+        match self.held.pop_front() {
+            Some(message) => Poll::Ready(Some(message)),
+            None => self.inbox.poll_take(context),
+        }
+    }
+
+    /// Opens a call. A guest that makes many before it waits for one has the answers taken meanwhile: somewhere they
+    /// would pile up.
+    pub(crate) fn open_call(&mut self) -> Option<u32> {
+        let call = self.calls.open()?;
+        if call.is_multiple_of(UNANSWERED) {
+            while let Some(message) = self.inbox.try_take() {
+                match message {
+                    Message::Answer(call, answer) => self.calls.answer(call, answer),
+                    message => self.held.push_back(message),
+                }
+            }
+        }
+        Some(call)
+    }
+
+    /// Waits for the answer to a call, here and now, for as long as that costs less than to have the guest
+    /// suspended. Other messages are left to the event loop, and end the wait.
+    pub(crate) fn wait_for_answer(&mut self, call: u32) {
+        let start = Instant::now();
+        while !self.calls.is_answered(call) {
+            match self.inbox.try_take() {
+                Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
+                Some(message) => return self.held.push_back(message),
+                None => {
+                    let left = PATIENCE.saturating_sub(start.elapsed());
+                    if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
+                        return;
+                    }
+                    self.inbox.wait(left);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The thread of an isolate: the boot, the event loop, and in it one command after the other.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::control::IsolateControl;
+use super::image::Image;
+use super::isolate::{Isolate, Parts};
+use super::platform;
+use crate::error::{Error, ErrorKind};
+use crate::frame;
+use crate::look;
+use crate::waist::{Command, Control, Message, Reply, ReplySink};
+
+/// An interpreter that has booted. It stays on its thread.
+pub(crate) struct Booted {
+    isolate: Isolate,
+    control: Arc<IsolateControl>,
+    /// The event loop that it booted in, or a later one. Dropped after the isolate.
+    runtime: Runtime,
+}
+
+/// Starts an isolate that restores `image` and then takes commands. It ends when no more messages will come.
+pub(crate) fn spawn(
+    parts: Parts,
+    image: Image,
+    replies: ReplySink,
+) -> Result<Arc<dyn Control>, Error> {
+    let control = Arc::new(IsolateControl::default());
+    let shared = Arc::clone(&control) as Arc<dyn Control>;
+    on_isolate_thread(move || {
+        // It fails only when the session is gone, here and below.
+        let failed = |reason: String| {
+            let _ = replies(Reply::Failed(reason));
+        };
+        match Booted::boot(parts, image, control) {
+            Ok(mut booted) => {
+                replies(Reply::Booted);
+                if let Err(error) = booted.serve(&replies, || Ok(())) {
+                    failed(format!("nothing can be sent to the isolate: {error}"));
+                }
+            }
+            Err(reason) => failed(reason),
+        }
+    })?;
+    Ok(shared)
+}
+
+/// Runs `main` on a new thread that may have an isolate.
+pub(crate) fn on_isolate_thread(main: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    // The system is asked now: a worker that is locked down cannot.
+    look::moment();
+    platform::spawn(main).map_err(|error| {
+        Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
+    })
+}
+
+/// Drives a future that waits for nothing but time.
+pub(super) fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    event_loop()?.block_on(future)
+}
+
+/// An event loop of this thread that has no descriptors: it wakes up by its clock, or by another thread.
+fn event_loop() -> Result<Runtime, String> {
+    let runtime = Builder::new_current_thread().enable_time().build();
+    runtime.map_err(|error| format!("there is no event loop: {error}"))
+}
+
+impl Booted {
+    /// Boots an interpreter of `image` on this thread.
+    pub(crate) fn boot(
+        parts: Parts,
+        image: Image,
+        control: Arc<IsolateControl>,
+    ) -> Result<Self, String> {
+        let runtime = event_loop()?;
+        let isolate = runtime.block_on(Isolate::boot(parts, Some(image), Arc::clone(&control)))?;
+        Ok(Self { isolate, control, runtime })
+    }
+
+    /// What stops it.
+    pub(crate) fn control(&self) -> Arc<dyn Control> {
+        Arc::clone(&self.control) as _
+    }
+
+    /// Readies an interpreter that is to be copied: it does once what every session begins with, and has no garbage.
+    pub(crate) fn rehearse(&mut self) -> Result<(), String> {
+        let frame = frame::encode(Command::Rehearse);
+        let nowhere: ReplySink = Box::new(|_| true);
+        self.runtime.block_on(async {
+            match self.isolate.carry_out(frame, &nowhere).await {
+                Reply::Done { .. } => Ok(()),
+                reply => Err(format!("the interpreter cannot be made ready: {reply:?}")),
+            }
+        })?;
+        self.isolate.collect_garbage();
+        Ok(())
+    }
+
+    /// Gives it an event loop that can wait for descriptors. V8's delayed tasks stay with the first one, which is
+    /// dropped: they are attempts to need less memory while nothing happens.
+    pub(crate) fn renew_event_loop(&mut self) -> io::Result<()> {
+        self.runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(())
+    }
+
+    /// Takes commands until there are no more, or the interpreter has ended. `ready` is called before the first one,
+    /// when all that the thread needs of the system is there.
+    pub(crate) fn serve(
+        &mut self,
+        replies: &ReplySink,
+        ready: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.runtime.block_on(async {
+            self.isolate.attach_inbox()?;
+            ready()?;
+            while let Some(message) = self.isolate.next_message().await {
+                let reply = match message {
+                    Message::Command(frame) => self.isolate.carry_out(frame, replies).await,
+                    message => {
+                        self.isolate.serve(message, replies);
+                        continue;
+                    }
+                };
+                let last = !matches!(reply, Reply::Done { .. });
+                if !replies(reply) || last {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+}

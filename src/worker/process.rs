@@ -1,0 +1,30 @@
+//! The process of a worker: a child of this one, or of a template.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+use super::template::Forked;
+
+pub(super) enum Process {
+    Child(Child),
+    Forked(Forked),
+}
+
+impl Process {
+    /// Kills it. It fails only if it has ended already.
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        match self {
+            Self::Child(child) => child.kill(),
+            Self::Forked(forked) => forked.kill(),
+        }
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self {
+            Self::Child(child) => child.wait(),
+            Self::Forked(forked) => forked.wait().map(ExitStatus::from_raw),
+        }
+    }
+}

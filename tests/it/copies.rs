@@ -1,0 +1,169 @@
+//! Workers that are copies of one that has booted: they share nothing that a session could notice.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::HashSet;
+use std::process::Command;
+use std::time::Duration;
+
+use isolet::{Engine, Isolation, Limits, Outcome, Sandbox, Session, Termination, Value};
+
+use crate::util::{assets_dir, eval, exec, processes};
+
+fn own_engine() -> Engine {
+    let engine = Engine::from_assets(assets_dir()).unwrap();
+    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(Isolation::Process)
+}
+
+/// A session whose worker is a copy. The first ones are not, since what they are copied from has to boot.
+async fn copy(sandbox: &Sandbox) -> Session {
+    for _ in 0..100 {
+        let session = sandbox.session().await.unwrap();
+        if processes(&session).1.is_some() {
+            return session;
+        }
+    }
+    panic!("no worker is a copy");
+}
+
+#[tokio::test]
+async fn copies_draw_other_numbers() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let code = "
+import js, os, random, secrets, tempfile, uuid
+[js.Math.random(), random.random(), os.urandom(8).hex(), secrets.token_hex(), str(uuid.uuid4()),
+ tempfile.mktemp(), random.SystemRandom().random(), js.crypto.getRandomValues(js.Uint8Array.new(8)).to_bytes().hex()]
+";
+    let mut drawn = HashSet::new();
+    let mut origins = HashSet::new();
+    for _ in 0..4 {
+        let mut session = copy(&sandbox).await;
+        origins.insert(processes(&session).1);
+        let Value::List(values) = eval(&mut session, code).await else { panic!() };
+        for (which, value) in values.into_iter().enumerate() {
+            assert!(drawn.insert(format!("{which} {value:?}")), "{value:?} again");
+        }
+    }
+    assert_eq!(origins.len(), 1, "they are of one origin");
+}
+
+#[tokio::test]
+async fn javascripts_random_numbers_are_spread_evenly() {
+    let engine = own_engine();
+    let mut session = copy(&Sandbox::builder(&engine).build().unwrap()).await;
+    let code = "
+import js
+drawn = [js.Math.random() for _ in range(4000)]
+[all(0 <= x < 1 for x in drawn), len(set(drawn)), all(300 < sum(int(x * 10) == i for x in drawn) < 500 for i in range(10))]
+";
+    let expected = Value::List(vec![true.into(), 4000.into(), true.into()]);
+    assert_eq!(eval(&mut session, code).await, expected);
+}
+
+#[tokio::test]
+async fn what_one_copy_does_another_does_not_see() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let mut first = copy(&sandbox).await;
+    let spoil = "
+import builtins, js, math, sys
+builtins.len = lambda _: 'spoiled'
+math.pi = 3
+js.eval('globalThis.mark = 1; Object.prototype.mark = 1')
+open('/tmp/mark', 'w').write('mark')
+x = bytearray(b'x') * (64 << 20)
+";
+    exec(&mut first, spoil).await;
+    let look = "
+import js, math, os
+[len('ab'), math.pi > 3.1, js.eval('globalThis.mark === undefined'), os.path.exists('/tmp/mark'), 'x' in globals()]
+";
+    let unspoiled: Vec<Value> =
+        vec![2.into(), true.into(), true.into(), false.into(), false.into()];
+    // One that was made before, and one that is made after.
+    let mut others = vec![copy(&sandbox).await];
+    others.push(copy(&sandbox).await);
+    for other in &mut others {
+        assert_eq!(eval(other, look).await, Value::List(unspoiled.clone()));
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_is_killed_takes_nobody_along() {
+    let engine = own_engine();
+    let limits =
+        Limits::default().max_run_time(Duration::from_millis(200)).max_grace(Duration::ZERO);
+    let sandbox = Sandbox::builder(&engine).limits(limits).build().unwrap();
+    let mut other = copy(&sandbox).await;
+    let origin = processes(&other).1;
+    let mut session = copy(&sandbox).await;
+    let execution = session.run("while True: pass").await.unwrap();
+    let outcome = execution.outcome();
+    assert!(matches!(outcome, Outcome::Terminated(Termination::Deadline { .. })), "{outcome:?}");
+    assert!(!execution.session_alive());
+    assert_eq!(eval(&mut other, "1 + 1").await, Value::Int(2));
+    assert_eq!(processes(&copy(&sandbox).await).1, origin);
+}
+
+#[tokio::test]
+async fn how_a_copy_ended_is_told() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let mut session = copy(&sandbox).await;
+    let (worker, _) = processes(&session);
+    assert!(Command::new("kill").args(["-ABRT", &worker.to_string()]).status().unwrap().success());
+    // A run may be quicker than the signal.
+    let told = loop {
+        let execution = session.run("1").await.unwrap();
+        if !execution.session_alive() {
+            break format!("{:?}", execution.outcome());
+        }
+    };
+    assert!(told.contains("signal 6 (SIGABRT)"), "{told}");
+}
+
+#[tokio::test]
+async fn a_copy_has_no_descriptor_of_what_it_is_copied_from() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let (first, second) = (copy(&sandbox).await, copy(&sandbox).await);
+    let descriptors = |process: u32| -> HashSet<String> {
+        std::fs::read_dir(format!("/proc/{process}/fd"))
+            .unwrap()
+            .map(|fd| std::fs::read_link(fd.unwrap().path()).unwrap().display().to_string())
+            // Those have no name of their own: each may be another one.
+            .filter(|name| name != "/dev/null" && !name.starts_with("anon_inode:"))
+            .collect()
+    };
+    let ((first, origin), (second, _)) = (processes(&first), processes(&second));
+    let (first, second) = (descriptors(first), descriptors(second));
+    assert!(first.iter().all(|name| name.starts_with("socket:")), "{first:?}");
+    assert!(first.is_disjoint(&second), "{first:?} {second:?}");
+    assert!(first.is_disjoint(&descriptors(origin.unwrap())));
+}
+
+#[tokio::test]
+async fn without_what_they_are_copied_from_workers_start_anew() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let mut session = copy(&sandbox).await;
+    let (_, origin) = processes(&session);
+    let origin = origin.unwrap().to_string();
+    assert!(Command::new("kill").args(["-KILL", &origin]).status().unwrap().success());
+    let told = session.run("while True: pass").await.unwrap();
+    assert!(!told.session_alive(), "{told:?}");
+    assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1 + 1").await, Value::Int(2));
+    // The next one is copied from another one.
+    let (_, next) = processes(&copy(&sandbox).await);
+    assert_ne!(next.unwrap().to_string(), origin);
+}
+
+#[tokio::test]
+async fn an_engine_can_have_each_worker_started_anew() {
+    let engine = own_engine().with_fresh_workers(true);
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    for _ in 0..5 {
+        assert_eq!(processes(&sandbox.session().await.unwrap()).1, None);
+    }
+}
