@@ -6,14 +6,16 @@
 
 #![expect(clippy::print_stdout, reason = "a subject answers on standard output")]
 
-use std::fs;
+mod support;
+
 use std::io::{self, BufRead};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use isolet::blocking::Session;
 use isolet::{Engine, Execution, Isolation, Param, Sandbox, Tool, ToolSpec, Value};
 use serde_json::{Value as Json, json};
+use support::{first_copy, pss};
 
 const COMPUTE: &str = include_str!("compute.py");
 const MIB: usize = 1 << 20;
@@ -142,8 +144,9 @@ impl Subject {
 
     /// Bytes for each further idle session, in the place of nanoseconds.
     fn memory(&mut self) -> Result<Duration> {
+        // What further workers are copied from is there by then.
+        let mut sessions = vec![first_copy(&self.sandbox)?];
         let before = pss(std::process::id())?;
-        let mut sessions = Vec::new();
         for _ in 0..IDLE_SESSIONS {
             let mut session = Session::new(&self.sandbox)?;
             session.run("40+2")?;
@@ -157,26 +160,4 @@ impl Subject {
 
 fn nanoseconds(times: &[Duration]) -> Json {
     times.iter().map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)).collect()
-}
-
-/// Bytes that a process and all that it has started take, what is shared counted in proportion.
-fn pss(process: u32) -> Result<u64> {
-    let path = format!("/proc/{process}/smaps_rollup");
-    let rollup = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
-    let Some(line) = rollup.lines().find_map(|line| line.strip_prefix("Pss:")) else {
-        bail!("`{path}` has no `Pss`");
-    };
-    let mut bytes = line.trim().trim_end_matches(" kB").parse::<u64>()? << 10;
-    for task in fs::read_dir(format!("/proc/{process}/task"))? {
-        let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
-        for child in children.split_whitespace() {
-            match pss(child.parse()?) {
-                Ok(more) => bytes += more,
-                // It has ended meanwhile.
-                Err(_) if !fs::exists(format!("/proc/{child}"))? => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(bytes)
 }

@@ -1,0 +1,47 @@
+//! What benchmarks have in common.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+use isolet::blocking::Session;
+use isolet::{Isolation, Sandbox};
+
+/// The number of the kernel's error.
+const NO_SUCH_PROCESS: i32 = 3;
+
+/// A session whose worker is a copy of one that has booted, as all but the first few are; or one on a thread.
+pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
+    loop {
+        let session = Session::new(sandbox)?;
+        let report = session.isolation();
+        if report.isolation() == Isolation::Thread || report.to_string().contains("a copy of") {
+            return Ok(session);
+        }
+    }
+}
+
+/// Bytes that a process and all that it has started take, what is shared counted in proportion.
+pub(crate) fn pss(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/smaps_rollup");
+    let rollup = match fs::read_to_string(&path) {
+        // It has ended, and nobody has asked how.
+        Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(0),
+        read => read.with_context(|| format!("cannot read `{path}`"))?,
+    };
+    let Some(line) = rollup.lines().find_map(|line| line.strip_prefix("Pss:")) else {
+        bail!("`{path}` has no `Pss`");
+    };
+    let mut bytes = line.trim().trim_end_matches(" kB").parse::<u64>()? << 10;
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let children = fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            match pss(child.parse()?) {
+                Ok(more) => bytes += more,
+                // It has ended meanwhile.
+                Err(_) if !fs::exists(format!("/proc/{child}"))? => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(bytes)
+}
