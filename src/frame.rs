@@ -17,7 +17,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             let env = Value::Dict(env.collect());
             ("start", vec![("env", env), ("packages", has_packages.into())])
         }
-        Command::Rehearse => ("rehearse", vec![]),
+        Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
         Command::PackagesLoaded => ("packages_loaded", vec![]),
         Command::PutFile { path, contents } => {
             ("put_file", vec![("path", path.into()), ("data", Value::Bytes(contents))])

@@ -36,9 +36,8 @@ pub(crate) enum Message {
 /// What a session asks of its isolate.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Do what a session begins with, so that it is quicker the second time. Leaves nothing behind; for an
-    /// interpreter that is nobody's yet.
-    Rehearse,
+    /// Do so often what a session begins with. Leaves nothing behind; for an interpreter that is nobody's yet.
+    Rehearse(u32),
     /// Make the restored interpreter this session's own. The first command of a session.
     Start {
         /// The guest's environment variables.

@@ -161,10 +161,11 @@ def start(command):
 
 def rehearse(command):
     """Starts a session and runs a cell for nobody: by the second time all that is compiled."""
-    bridge.rehearse_mount()
-    start({"env": {}, "packages": False})
     cell = {"code": "print(end='')", "name": "<rehearsal>", "role": "cell", "argv": None}
-    run(cell | {"file": False, "stdin": False, "max_repr": 1})
+    for _ in range(command["times"]):
+        bridge.rehearse_mount()
+        start({"env": {}, "packages": False})
+        run(cell | {"file": False, "stdin": False, "max_repr": 1})
     compiled.clear()
     linecache.clearcache()
     return {}

@@ -15,6 +15,9 @@ use crate::frame;
 use crate::look;
 use crate::waist::{Command, Control, Message, Reply, ReplySink};
 
+/// After so many times V8 has compiled and optimized what a session begins with.
+const REHEARSALS: u32 = 30;
+
 /// An interpreter that has booted. It stays on its thread.
 pub(crate) struct Booted {
     isolate: Isolate,
@@ -86,9 +89,10 @@ impl Booted {
         Arc::clone(&self.control) as _
     }
 
-    /// Readies an interpreter that is to be copied: it does once what every session begins with, and has no garbage.
+    /// Readies an interpreter that is to be copied: V8 has optimized what every session begins with, and there is no
+    /// garbage.
     pub(crate) fn rehearse(&mut self) -> Result<(), String> {
-        let frame = frame::encode(Command::Rehearse);
+        let frame = frame::encode(Command::Rehearse(REHEARSALS));
         let nowhere: ReplySink = Box::new(|_| true);
         self.runtime.block_on(async {
             match self.isolate.carry_out(frame, &nowhere).await {

@@ -67,7 +67,8 @@ impl Fresh {
 
     /// Has it do for nobody what a session begins with, so that the session need not wait for that.
     pub(crate) async fn rehearse(&mut self) -> Result<(), Error> {
-        (self.link.messages)(Message::Command(frame::encode(Command::Rehearse)));
+        // More often it would take a processor from others for longer; a copy is of one that has.
+        (self.link.messages)(Message::Command(frame::encode(Command::Rehearse(1))));
         match self.link.replies.recv().await {
             Some(Reply::Done { .. }) => Ok(()),
             reply => {
