@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a thread looks.
-const MOMENT: Duration = Duration::from_micros(50);
+const MOMENT: Duration = Duration::from_micros(100);
 
 /// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns whether it is.
 pub(crate) fn look(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
@@ -20,7 +20,8 @@ pub(crate) fn look(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool 
         if start.elapsed() >= limit {
             return false;
         }
-        std::hint::spin_loop();
+        // Whoever is to bring it may be waiting for this processor.
+        std::thread::yield_now();
     }
 }
 
