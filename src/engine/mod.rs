@@ -234,8 +234,9 @@ impl Engine {
     /// limits of memory and values are the default ones; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session then starts in a few milliseconds (docs/performance.md). The interpreter that it takes is replaced in
-    /// the background; when there is none left, a session boots its own, no more of them at once than there are
+    /// Such a session is there in well under a millisecond (docs/performance.md). The little that it still has to do
+    /// before its first command happens beside the caller; if that fails, the first command does, with
+    /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background; when there is none left, a session boots its own, no more of them at once than there are
     /// processors. Each one that is ready takes as much memory as an idle session. At first none is kept; with
     /// 0 those that are ready are dropped.
     ///

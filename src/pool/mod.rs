@@ -5,6 +5,7 @@ pub(crate) mod fresh;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 
@@ -147,6 +148,9 @@ fn no_thread(error: &io::Error) -> Error {
     Error::new(ErrorKind::Start, message)
 }
 
+/// How long a boot waits, so that it is not beside the first run of the session that it makes up for.
+const SOON: Duration = Duration::from_millis(10);
+
 /// Starts the thread that boots what is asked for. It ends with the engine.
 fn start_filler(engine: Weak<Inner>) -> io::Result<mpsc::UnboundedSender<Kind>> {
     let (requests, mut kinds) = mpsc::unbounded_channel::<Kind>();
@@ -155,6 +159,7 @@ fn start_filler(engine: Weak<Inner>) -> io::Result<mpsc::UnboundedSender<Kind>> 
         while let Some(kind) = kinds.recv().await {
             let Some(engine) = engine.upgrade() else { break };
             tokio::spawn(async move {
+                tokio::time::sleep(SOON).await;
                 let ready = match Fresh::boot(&engine, &kind).await {
                     Ok(mut fresh) => fresh.rehearse().await.map(|()| fresh),
                     Err(error) => Err(error),

@@ -56,20 +56,21 @@ impl Session {
         // What replaces a ready one boots when the session is there, not beside it.
         let _refill = Refill { engine, kind: &kind };
         let made = match engine.pool().take(&kind) {
-            Some(ready) => Self::make(&sandbox, ready).await.ok(),
+            Some(ready) => Self::make(&sandbox, ready, true).await.ok(),
             None => None,
         };
         let mut session = match made {
             Some(session) => session,
             // A ready one may have died since it was looked at.
-            None => Self::make(&sandbox, Fresh::boot(engine, &kind).await?).await?,
+            None => Self::make(&sandbox, Fresh::boot(engine, &kind).await?, false).await?,
         };
         session.slot = Some(slot);
         Ok(session)
     }
 
-    /// Makes a session of an interpreter that is nobody's.
-    async fn make(sandbox: &Sandbox, fresh: Fresh) -> Result<Self, Error> {
+    /// Makes a session of an interpreter that is nobody's. One that has rehearsed its start is not waited for: the
+    /// session's first command does.
+    async fn make(sandbox: &Sandbox, fresh: Fresh, has_rehearsed: bool) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let (events, calls) = mpsc::unbounded_channel();
@@ -78,7 +79,10 @@ impl Session {
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, sandbox.limits().clone()));
         let session = Self { shared, sandbox: sandbox.clone(), isolation, slot: None };
-        session.shared.start(sandbox.env().to_vec()).await?;
+        session.shared.start(sandbox.env().to_vec()).await;
+        if !has_rehearsed {
+            session.shared.started().await?;
+        }
         let (tools, submit) = sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
             session.shared.define(tools.to_vec(), submit.cloned()).await?;

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
 struct Driver {
     replies: mpsc::UnboundedReceiver<Reply>,
     calls: mpsc::UnboundedReceiver<CallEvent>,
+    /// The reply to the first command has not been read.
+    is_starting: bool,
 }
 
 #[derive(Default)]
@@ -67,7 +69,7 @@ impl Shared {
             brake,
             messages,
             state: Mutex::new(SessionState::Ready),
-            driver: tokio::sync::Mutex::new(Driver { replies, calls }),
+            driver: tokio::sync::Mutex::new(Driver { replies, calls, is_starting: false }),
             peeks: Mutex::default(),
         }
     }
@@ -106,12 +108,26 @@ impl Shared {
         self.host.call(HostRequest::Write(Stream::Stderr, line.as_bytes()));
     }
 
-    /// Makes the restored interpreter this session's own.
-    pub(super) async fn start(&self, env: Vec<(String, String)>) -> Result<(), Error> {
-        let mut driver = self.driver.lock().await;
+    /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
+    /// by the next command.
+    pub(super) async fn start(&self, env: Vec<(String, String)>) {
         let has_packages = self.host.packages().any_allowed();
+        self.driver.lock().await.is_starting = true;
         self.send_command(Command::Start { env, has_packages });
-        let reason = match driver.replies.recv().await {
+    }
+
+    /// Waits until the interpreter is this session's own.
+    pub(super) async fn started(&self) -> Result<(), Error> {
+        self.finish_start(&mut *self.driver.lock().await).await
+    }
+
+    async fn finish_start(&self, driver: &mut Driver) -> Result<(), Error> {
+        if !driver.is_starting {
+            return Ok(());
+        }
+        let reply = driver.replies.recv().await;
+        driver.is_starting = false;
+        let reason = match reply {
             Some(Reply::Done { .. }) => match self.host.take_report(None) {
                 Ok(_) => return Ok(()),
                 Err(reason) => unreadable(&reason),
@@ -119,6 +135,7 @@ impl Shared {
             Some(Reply::Failed(reason)) => reason,
             _ => "the interpreter ended while it started".to_owned(),
         };
+        self.set_state(SessionState::Died);
         Err(Error::new(ErrorKind::Start, reason))
     }
 
@@ -134,6 +151,7 @@ impl Shared {
             return Err(self.busy());
         };
         self.check_ready()?;
+        self.finish_start(&mut driver).await?;
         let started = Instant::now();
         self.host.begin(&self.limits, stdin, sink);
         if !matches!(command, Command::Run(_)) {

@@ -7,7 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open,
+    setrlimit, waitpid,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::record::Record;
@@ -41,63 +45,86 @@ struct Child {
 
 /// Makes workers until the parent is gone; that is an error. It returns in the workers.
 ///
-/// Only the calling thread goes on in a worker. The others, V8's, are idle, and whatever V8 gives them to do there its
-/// own thread does when it needs the result.
+/// Only the calling thread goes on in a worker. The others wait for work that never comes there: V8 has none of
+/// its own.
 pub(in crate::worker) fn serve(control: &UnixStream) -> io::Result<Born> {
+    // One for each copy: as many as there may be.
+    let descriptors = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: descriptors, maximum: descriptors })?;
     let mut used = wait_until_quiet()?;
     include_all_memory();
     Record::Ready.send(control, &[])?;
     let mut children: Vec<Child> = Vec::new();
     loop {
-        let watched = children.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN));
-        let mut fds: Vec<_> =
-            std::iter::once(PollFd::new(control, PollFlags::IN)).chain(watched).collect();
-        match poll(&mut fds, None) {
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(error) => return Err(error.into()),
-        }
-        let mut ready =
-            fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
-        let is_asked = ready.next().unwrap_or_default();
-        let ended: Vec<Child> =
-            children.extract_if(.., |_| ready.next().unwrap_or_default()).collect();
-        for Child { number, pid, .. } in ended {
-            if let Some((_, status)) = waitpid(Some(pid), WaitOptions::empty())? {
-                Record::Ended(number, status.as_raw()).send(control, &[])?;
-            }
-        }
-        if !is_asked {
+        if !is_asked(control, &mut children)? {
             continue;
         }
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let (record, fds) = Record::receive(control)?.ok_or_else(gone)?;
-        let (Record::Fork(number), Ok([socket, interrupts])) =
-            (record, <[OwnedFd; 2]>::try_from(fds))
-        else {
-            return Err(io::ErrorKind::InvalidData.into());
+        let Record::Fork(number) = record else { return Err(io::ErrorKind::InvalidData.into()) };
+        let Ok([socket, interrupts]) = <[OwnedFd; 2]>::try_from(fds) else {
+            // They were sent, and there was no room for them.
+            Record::Failed(number, Errno::MFILE.raw_os_error()).send(control, &[])?;
+            continue;
         };
         if others_time()?.saturating_sub(used) >= NOTHING {
             used = wait_until_quiet()?;
         }
         let parent = std::process::id();
-        match fork() {
+        let made = match fork() {
             Ok(None) => {
                 leave_behind(&socket, &interrupts)?;
                 // Their descriptors are closed, and the numbers are others' soon.
                 forget(children);
                 return Ok(Born { socket: socket.into(), interrupts: interrupts.into(), parent });
             }
-            Ok(Some(pid)) => {
-                drop((socket, interrupts));
-                let fd = pidfd_open(pid, PidfdFlags::empty())?;
-                Record::Forked(number).send(control, &[fd.as_fd()])?;
-                children.push(Child { number, pid, fd });
+            Ok(Some(pid)) => watched(number, pid),
+            Err(error) => Err(error),
+        };
+        match made {
+            Ok(child) => {
+                Record::Forked(number).send(control, &[child.fd.as_fd()])?;
+                children.push(child);
             }
             Err(error) => {
                 let error = error.raw_os_error().unwrap_or_default();
                 Record::Failed(number, error).send(control, &[])?;
             }
+        }
+    }
+}
+
+/// Waits for something to happen, and says which workers have ended. Returns whether the parent wants something.
+fn is_asked(control: &UnixStream, children: &mut Vec<Child>) -> io::Result<bool> {
+    let watched = children.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN));
+    let mut fds: Vec<_> =
+        std::iter::once(PollFd::new(control, PollFlags::IN)).chain(watched).collect();
+    match poll(&mut fds, None) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let happened: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    let mut happened = happened.into_iter();
+    let is_asked = happened.next().unwrap_or_default();
+    let ended: Vec<Child> =
+        children.extract_if(.., |_| happened.next().unwrap_or_default()).collect();
+    for Child { number, pid, .. } in ended {
+        if let Some((_, status)) = waitpid(Some(pid), WaitOptions::empty())? {
+            Record::Ended(number, status.as_raw()).send(control, &[])?;
+        }
+    }
+    Ok(is_asked)
+}
+
+/// A worker that was made, with what tells of its end. Without that there is none.
+fn watched(number: u64, pid: Pid) -> io::Result<Child> {
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(fd) => Ok(Child { number, pid, fd }),
+        Err(error) => {
+            kill_process(pid, Signal::KILL)?;
+            waitpid(Some(pid), WaitOptions::empty())?;
+            Err(error.into())
         }
     }
 }
@@ -141,8 +168,8 @@ fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "the copy has the memory of all threads, but only one of them")]
     // SAFETY: of the threads that are missing in the copy none holds a lock: the caller has waited until they did
     // nothing. The allocator sees to its own locks (`fork` of the C library does). Nothing is waited for in the copy
-    // that a missing thread would do: V8's thread does itself what its workers have not begun, and the others'
-    // queues are not used any more.
+    // that a missing thread would do: V8 runs without threads of its own (`engine/platform.rs`), and the queues of the
+    // others, ours, are not used any more.
     let result = unsafe { libc::fork() };
     match result {
         -1 => Err(io::Error::last_os_error()),
