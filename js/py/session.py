@@ -115,6 +115,7 @@ def carry_out(length, release):
             release()  # they may run the guest's code, and leave nothing half-done
         reply = COMMANDS[command["command"]](command)
         data = dump(reply, command.get("max_value"))
+        bridge.hold()  # from here on an interrupt is nobody's, and would end the session
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
         reserve.clear()
