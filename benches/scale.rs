@@ -2,7 +2,7 @@
 //! [thread|process]`
 //!
 //! By default that is a quick look, as part of `cargo bench`. The numbers in docs/performance.md are those of
-//! `--sessions 1,10,100,500 --seconds 60`.
+//! `--sessions 1,10,100,500 --seconds 30`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 

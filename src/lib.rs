@@ -50,7 +50,8 @@
 //! your process. With [`Isolation::Process`] each session has a worker, a process that holds nothing
 //! else and that the kernel lets do next to nothing; what is in force is in [`Session::isolation`], and
 //! [`SandboxBuilder::require`] makes it a condition. Workers are made of the `isolet` command, or of any
-//! program that calls [`worker_main`]; Linux only.
+//! program that calls [`worker_main`]; Linux only. From the third session of a kind on, its worker is a copy of one
+//! that has booted and run nobody's code, unless [`Engine::with_fresh_workers`] says otherwise.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {

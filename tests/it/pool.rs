@@ -115,6 +115,10 @@ async fn a_ready_worker_that_has_died_is_not_given_out() {
     let pid = std::fs::read_to_string(&pid).unwrap();
     let killed = std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
     assert!(killed.success());
+    // Until its end was seen to it is as good as any.
+    while std::fs::exists(format!("/proc/{}", pid.trim())).unwrap() {
+        tokio::task::yield_now().await;
+    }
     let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
     assert_eq!(eval(&mut session, "40 + 2").await, Value::Int(42));
