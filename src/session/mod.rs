@@ -103,7 +103,8 @@ impl Session {
     /// A Python exception or a limit is no error but an [`Outcome`](crate::Outcome). An error means
     /// that the host could not run the cell: [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
     /// session had ended before, [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a
-    /// [`SessionHandle`] runs something in it.
+    /// [`SessionHandle`] runs something in it, [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first
+    /// command of an interpreter that was [kept ready](crate::Engine::prewarm) and it has died meanwhile.
     ///
     /// # Cancellation
     ///
