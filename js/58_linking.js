@@ -7,9 +7,11 @@
 // Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for each.
 
 import { primordials } from "ext:core/mod.js";
+import { op_isolet_exports } from "ext:core/ops";
 
 const {
   ArrayPrototypePush,
+  JSONParse,
   ObjectKeys,
   SafeMap,
   StringPrototypeCharCodeAt,
@@ -18,7 +20,7 @@ const {
   uncurryThis,
 } = primordials;
 
-const { Instance, Module, Table } = WebAssembly;
+const { Global, Instance, Module, Table } = WebAssembly;
 const functionAt = uncurryThis(Table.prototype.get);
 const place = uncurryThis(Table.prototype.set);
 const grow = uncurryThis(Table.prototype.grow);
@@ -103,6 +105,27 @@ function unplaced(names, addresses, functions) {
   return found;
 }
 
+/** What the module has in place of most of its exports: `src/engine/adapt/side_table.rs`. */
+const FILL = "isolet:fill";
+const FUNCTIONS = "isolet:functions";
+
+/** All that CPython exported as Emscripten built it, `exports` being what it exports now. */
+function allOf(exports) {
+  const { functions, constants } = JSONParse(op_isolet_exports());
+  exports[FILL]();
+  const all = { __proto__: null };
+  for (let i = 0; i < functions.length; i++) all[functions[i]] = functionAt(exports[FUNCTIONS], i);
+  const addresses = ObjectKeys(constants);
+  for (let i = 0; i < addresses.length; i++) {
+    all[addresses[i]] = new Global({ __proto__: null, value: "i32" }, constants[addresses[i]]);
+  }
+  const kept = ObjectKeys(exports);
+  for (let i = 0; i < kept.length; i++) {
+    if (kept[i] !== FILL && kept[i] !== FUNCTIONS) all[kept[i]] = exports[kept[i]];
+  }
+  return all;
+}
+
 export class Linking {
   /** Whether everything is linked, as in Emscripten. */
   isWhole;
@@ -121,15 +144,15 @@ export class Linking {
   }
 
   /**
-   * Called by Pyodide's module in place of its own linking, `linkAll`, with CPython's exports and the functions of
-   * JavaScript. Where functions are goes by name into `addresses`: those that are there already are CPython's own
+   * Called by Pyodide's module in place of its own linking, `linkAll`, with what CPython still exports and the
+   * functions of JavaScript. Where functions are goes by name into `addresses`: those that are there already are CPython's own
    * imports.
    */
   link(exports, functions, addresses, table, isInternal, linkAll) {
     const own = ObjectKeys(addresses);
     if (this.isWhole) {
       const first = table.length;
-      linkAll();
+      linkAll(allOf(exports));
       const end = table.length;
       const imports = [];
       for (let i = 0; i < own.length; i++) {
@@ -157,7 +180,8 @@ export class Linking {
   complete() {
     if (this.isWhole) return;
     this.isWhole = true;
-    const { exports, table, isInternal, linkAll } = this.#rest;
+    const { table, isInternal, linkAll } = this.#rest;
+    const exports = allOf(this.#rest.exports);
     const { first, end } = this.#places;
     const known = new SafeMap();
     for (let i = 0; i < table.length; i++) {
@@ -175,6 +199,6 @@ export class Linking {
     }
     while (free < end && functionAt(table, free) !== null) free++;
     if (free !== end) throw new TypeError("the table is not what it was in the image");
-    linkAll();
+    linkAll(exports);
   }
 }

@@ -56,8 +56,8 @@ impl fmt::Debug for Stdin {
 pub(crate) enum Input {
     /// Some bytes; none at the end of the input.
     Bytes(Vec<u8>),
-    /// The wait was ended from outside.
-    Interrupted,
+    /// The wait was ended from outside, by the interrupt of this number in the run.
+    Interrupted(u64),
 }
 
 /// The host's end of one run's standard input.
@@ -77,7 +77,9 @@ struct Shared {
 struct State {
     ready: Vec<u8>,
     ended: bool,
+    /// There was an interrupt that has ended no wait yet.
     interrupted: bool,
+    interrupts: u64,
 }
 
 const CHUNK: usize = 64 * 1024;
@@ -109,7 +111,7 @@ impl InputPump {
         loop {
             if state.interrupted {
                 state.interrupted = false;
-                return Input::Interrupted;
+                return Input::Interrupted(state.interrupts);
             }
             if !state.ready.is_empty() || state.ended {
                 let count = max.min(state.ready.len());
@@ -122,7 +124,10 @@ impl InputPump {
 
     /// Ends the wait that is under way, or the next one.
     pub(crate) fn interrupt(&self) {
-        self.shared.lock().interrupted = true;
+        let mut state = self.shared.lock();
+        state.interrupted = true;
+        state.interrupts += 1;
+        drop(state);
         self.shared.changed.notify_all();
     }
 }
@@ -180,7 +185,7 @@ mod tests {
             std::thread::spawn(move || input.read(10))
         };
         input.interrupt();
-        assert_eq!(waiting.join().unwrap(), Input::Interrupted);
+        assert_eq!(waiting.join().unwrap(), Input::Interrupted(1));
         std::io::Write::write_all(&mut writer, b"late").unwrap();
         assert_eq!(input.read(10), Input::Bytes(b"late".to_vec()));
     }

@@ -292,8 +292,9 @@ pub(crate) enum HostReply {
     MountPoints(Vec<String>),
     /// This became of a file request.
     File(Result<FileReply, FileError>),
-    /// The wait was ended from outside.
-    Interrupted,
+    /// The wait was ended from outside, by the interrupt of this number in the run. The isolate has been told
+    /// of it, or will be.
+    Interrupted(u64),
     /// The host cannot do it, for this reason.
     Failed(String),
     /// The host will not do it; the guest gets an exception of this class with this message.

@@ -18,6 +18,9 @@ use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, Role
 /// What an interpreter runs so that V8 sees what is worth to be optimized.
 pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
 
+/// What many programs begin with.
+const FIRST: &str = "print(40 + 2)\n40 + 2";
+
 /// The memory of an interpreter that is booted to make the image: several times what it takes.
 const MEMORY_BYTES: u64 = 1 << 30;
 
@@ -56,32 +59,42 @@ pub(crate) fn memory(files: Files) -> Result<SavedMemory, Error> {
 pub(crate) fn compiled(image: Image, wasm: &SharedWasm) -> Result<Compiled, Error> {
     let wasm = Arc::clone(wasm);
     capture(async move || {
-        let parts = parts(image.files(), Arc::clone(&wasm));
+        let files = image.files();
+        let parts = parts(files.clone(), Arc::clone(&wasm));
         let control = Arc::new(IsolateControl::default());
         let mut isolate = Isolate::boot(parts, Some(image), control).await?;
-        let run = RunCommand {
-            code: WARM_UP.to_owned(),
-            name: "<warm up>".to_owned(),
-            is_file: false,
-            role: Role::Cell,
-            has_stdin: false,
-            argv: None,
-            max_repr_chars: Limits::REPR_CHARS,
-            max_value_bytes: Limits::default().value_bytes(),
-        };
         let start = Command::Start { env: Vec::new(), has_packages: false };
-        let nowhere: ReplySink = Box::new(|_| true);
-        for command in [start, Command::Run(run)] {
-            let frame = frame::encode(command);
-            match isolate.carry_out(frame, &nowhere).await {
-                Reply::Done { .. } => {}
-                reply => return Err(format!("{reply:?}")),
-            }
+        // What a session does before the guest's first cell is optimized, however rarely it does it.
+        for command in [Command::Rehearse(1), start, run(FIRST)] {
+            carry_out(&mut isolate, command).await?;
         }
-        let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
         let compiled = wasm.get().ok_or("there is no module")?;
+        native_code::optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
+        carry_out(&mut isolate, run(WARM_UP)).await?;
+        let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
         Ok(Compiled { native_code: native_code::serialize(compiled), script_cache })
     })
+}
+
+fn run(code: &str) -> Command {
+    Command::Run(RunCommand {
+        code: code.to_owned(),
+        name: "<warm up>".to_owned(),
+        is_file: false,
+        role: Role::Cell,
+        has_stdin: false,
+        argv: None,
+        max_repr_chars: Limits::REPR_CHARS,
+        max_value_bytes: Limits::default().value_bytes(),
+    })
+}
+
+async fn carry_out(isolate: &mut Isolate, command: Command) -> Result<(), String> {
+    let nowhere: ReplySink = Box::new(|_| true);
+    match isolate.carry_out(frame::encode(command), &nowhere).await {
+        Reply::Done { .. } => Ok(()),
+        reply => Err(format!("{reply:?}")),
+    }
 }
 
 /// Has an isolate's thread make something.

@@ -25,6 +25,7 @@ deno_core::extension!(
         ops::text::op_isolet_decode,
         ops::boot::op_isolet_entry_points,
         ops::boot::op_isolet_wasm_module,
+        ops::boot::op_isolet_exports,
         ops::boot::op_isolet_stdlib_length,
         ops::boot::op_isolet_stdlib,
         ops::boot::op_isolet_python_sources,
@@ -157,11 +158,15 @@ pub(crate) fn op_names() -> Vec<&'static str> {
 
 /// Everything of ours that shapes the memory image.
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
-    let modules = MODULES.iter().filter_map(|module| module.load().ok());
-    let modules = modules.map(|source| Cow::Owned(source.as_str().to_owned()));
     let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([capture::WARM_UP]);
     let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
-    ours.map(Cow::Borrowed).chain(modules)
+    ours.map(Cow::Borrowed).chain(javascript())
+}
+
+/// The texts of our JavaScript.
+pub(crate) fn javascript() -> impl Iterator<Item = Cow<'static, str>> {
+    let modules = MODULES.iter().filter_map(|module| module.load().ok());
+    modules.map(|source| Cow::Owned(source.as_str().to_owned()))
 }
 
 /// What ops call the host through.

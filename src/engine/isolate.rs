@@ -13,7 +13,7 @@ use super::extension::{HostHandle, extension};
 use super::heap::Memory;
 use super::image::Image;
 use super::loader::{self, NoModules, Pyodide};
-use super::native_code::{self, SharedWasm};
+use super::native_code::{Pending, SharedWasm};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
@@ -62,12 +62,14 @@ impl Isolate {
         control: Arc<IsolateControl>,
     ) -> Result<Self, String> {
         let make_image = image.is_none();
+        let stored = image.as_ref().and_then(Image::native_code);
+        let module = Pending::start(parts.wasm, parts.files.asm_wasm.clone(), stored);
         let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
             host: parts.host,
             control: Arc::clone(&control),
             files: parts.files.clone(),
-            module: None,
+            module: Some(module),
             image: image.clone(),
             saved: None,
             booted: false,
@@ -90,13 +92,6 @@ impl Isolate {
         })
         .map_err(|error| error.to_string())?;
         loader::refuse_imports(runtime.v8_isolate());
-        let module = {
-            let stored = image.as_ref().and_then(Image::native_code);
-            deno_core::scope!(scope, runtime);
-            let module = native_code::module(scope, &parts.wasm, &parts.files.asm_wasm, stored);
-            let module = module.ok_or("the interpreter's WebAssembly does not compile")?;
-            v8::Global::new(scope, module)
-        };
         refuse_compilation(runtime.v8_isolate());
         memory.enforce(&mut runtime, Arc::clone(&control));
         control.attach(runtime.v8_isolate().thread_safe_handle());
@@ -111,7 +106,6 @@ impl Isolate {
         let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache.as_deref())?;
         let create_module = pyodide.create_module.clone();
         let mut isolate = Self { runtime, pyodide, entry_points, control };
-        isolate.state(|state| state.module = Some(module));
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
             let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();

@@ -89,19 +89,20 @@ pub(crate) struct Files {
     asm_wasm: Bytes,
     asm_mjs: Bytes,
     stdlib_zip: Bytes,
+    /// What packages link to.
+    exports: Bytes,
 }
 
 impl Files {
     fn new(assets: &Assets) -> Result<Self, Error> {
-        let bytes = |file: &Arc<[u8]>| Bytes::from_owner(Arc::clone(file));
-        let unknown = |part| {
-            let message = format!("`pyodide.asm.mjs` does not have exactly one `{part}`");
-            Error::new(ErrorKind::Assets, message)
-        };
+        let (wasm, module) = (assets.asm_wasm(), assets.asm_mjs());
+        let adapted = adapt::adapted(wasm, module, extension::javascript())
+            .map_err(|message| Error::new(ErrorKind::Assets, message))?;
         Ok(Self {
-            asm_wasm: bytes(assets.asm_wasm()),
-            asm_mjs: adapt::adapted(assets.asm_mjs()).map_err(unknown)?.into(),
-            stdlib_zip: bytes(assets.stdlib_zip()),
+            asm_wasm: adapted.asm_wasm.into(),
+            asm_mjs: adapted.asm_mjs.into(),
+            stdlib_zip: Bytes::from_owner(Arc::clone(assets.stdlib_zip())),
+            exports: adapted.exports.into(),
         })
     }
 }
@@ -333,22 +334,22 @@ impl Inner {
         Ok(Link { messages, replies, control })
     }
 
-    /// What [`boot_of_files`] wants in a worker, shared by all workers of this engine.
-    pub(crate) fn blobs(&self) -> Result<[&Blob; 2], Error> {
-        let none = || Error::new(ErrorKind::Start, "the interpreter is not in shared memory");
-        self.image.blobs().ok_or_else(none)
+    /// What [`boot_of_image`] wants in a worker, shared by all workers of this engine.
+    pub(crate) fn shared_image(&self) -> Result<&Blob, Error> {
+        let none = || Error::new(ErrorKind::Start, "the interpreter cannot be shared");
+        self.image.shared().ok_or_else(none)
     }
 }
 
-/// Boots an interpreter of what [`Inner::blobs`] holds, on this thread, in a process that has no engine.
-pub(crate) fn boot_of_files(
-    [head, memory]: [Blob; 2],
+/// Boots an interpreter of what [`Inner::shared_image`] gives, on this thread, in a process that has no engine.
+pub(crate) fn boot_of_image(
+    image: Blob,
     host: Arc<dyn Host>,
     inbox: Box<dyn Inbox>,
     max_memory_bytes: u64,
 ) -> Result<Booted, String> {
-    let image = Image::received(head, memory)
-        .map_err(|error| format!("the interpreter cannot be taken from shared memory: {error}"))?;
+    let image = Image::received(image)
+        .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
     let (files, wasm) = (image.files(), SharedWasm::default());
     let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
     Booted::boot(parts, image, Arc::default())

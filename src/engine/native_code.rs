@@ -1,14 +1,19 @@
 //! CPython's native code: compiled once for all isolates of a process, and kept for the next process.
 //!
-//! This file has unsafe code because V8's C++ function that writes compiled code out has no Rust of its own.
+//! This file has unsafe code because V8's C++ functions that optimize code and write it out have no Rust of their own.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 
 use bytes::Bytes;
 use deno_core::v8::{self, MapFnTo};
+use wasmparser::{BinaryReaderError, Parser, Payload, TypeRef};
+
+use super::platform;
+use crate::look;
 
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
@@ -16,25 +21,68 @@ pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
 /// Compiled by the first isolate of the process, used by all.
 pub(crate) type SharedWasm = Arc<OnceLock<CompiledWasm>>;
 
-/// CPython as a module of this isolate: the process's, or else made of the native code that was `stored`,
+/// CPython on its way to be a module of an isolate: the process's, or else made of the native code that was stored,
 /// or else compiled anew.
 ///
 /// V8 takes stored code only if it was made by the same V8 with the same flags on a processor with the same
 /// features; what was never called when it was stored is compiled when it is.
-pub(crate) fn module<'s>(
-    scope: &mut v8::PinScope<'s, '_>,
-    shared: &SharedWasm,
-    wasm: &[u8],
+pub(crate) struct Pending {
+    shared: SharedWasm,
+    wasm: Bytes,
     stored: Option<Bytes>,
-) -> Option<v8::Local<'s, v8::WasmModuleObject>> {
-    if let Some(compiled) = shared.get() {
-        return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0);
+    /// Says when the process has one.
+    helper: Option<mpsc::Receiver<()>>,
+}
+
+impl Pending {
+    /// Has a thread of its own make one of the `stored` code, if the process has none yet. The isolate's thread has
+    /// enough to do until it needs it.
+    pub(crate) fn start(shared: SharedWasm, wasm: Bytes, stored: Option<Bytes>) -> Self {
+        let code = stored.clone().filter(|_| shared.get().is_none() && !look::moment().is_zero());
+        let helper = code.and_then(|code| {
+            let (sender, done) = mpsc::channel();
+            let (shared, wasm) = (Arc::clone(&shared), wasm.clone());
+            let help = move || {
+                if let Some(module) = elsewhere(&wasm, code) {
+                    // Another isolate's may have come first.
+                    let _ = shared.set(module);
+                }
+                // Not waited for any more if the isolate has ended.
+                let _ = sender.send(());
+            };
+            platform::spawn(help).ok().map(|()| done)
+        });
+        Self { shared, wasm, stored, helper }
     }
-    let restored = stored.and_then(|code| deserialize(scope, wasm, code));
-    let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, wasm))?;
-    // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
-    let _ = shared.set(CompiledWasm(module.get_compiled_module()));
-    Some(module)
+
+    /// Waits for it. `None` if it does not compile.
+    pub(crate) fn module<'s>(
+        self,
+        scope: &mut v8::PinScope<'s, '_>,
+    ) -> Option<v8::Local<'s, v8::WasmModuleObject>> {
+        // A thread that ended early has left nothing.
+        let helped = self.helper.is_some_and(|done| done.recv().is_ok());
+        if let Some(compiled) = self.shared.get() {
+            return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0);
+        }
+        // What a helper could not use is of no use here either.
+        let stored = self.stored.filter(|_| !helped);
+        let restored = stored.and_then(|code| deserialize(scope, &self.wasm, code));
+        let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, &self.wasm))?;
+        // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
+        let _ = self.shared.set(CompiledWasm(module.get_compiled_module()));
+        Some(module)
+    }
+}
+
+/// Makes a module of native code, in an isolate that is there for nothing else.
+fn elsewhere(wasm: &[u8], code: Bytes) -> Option<CompiledWasm> {
+    let mut isolate = v8::Isolate::new(v8::CreateParams::default());
+    v8::scope!(let scope, &mut isolate);
+    let context = v8::Context::new(scope, v8::ContextOptions::default());
+    let scope = &mut v8::ContextScope::new(scope, context);
+    let module = deserialize(scope, wasm, code)?;
+    Some(CompiledWasm(module.get_compiled_module()))
 }
 
 thread_local! {
@@ -69,7 +117,74 @@ fn deserialize<'s>(
     Some(v8::Local::new(scope, module))
 }
 
-/// The code that V8 has optimized so far, as [`module`] takes it.
+/// Has V8 optimize all functions of `wasm` that it has compiled so far, because they were called. For most of those
+/// that a start needs it would never do so, as they are called once; every process would compile them anew.
+pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError> {
+    /// `v8::internal::wasm::ExecutionTier::kTurbofan`.
+    const OPTIMIZED: i8 = 2;
+    #[expect(unsafe_code, reason = "the functions are V8's")]
+    unsafe extern "C" {
+        /// `v8::internal::wasm::GetWasmEngine()`.
+        #[link_name = "_ZN2v88internal4wasm13GetWasmEngineEv"]
+        fn engine() -> *mut c_void;
+        /// `v8::internal::wasm::WasmEngine::CompileFunction(NativeModule*, uint32_t, ExecutionTier)`.
+        #[link_name = "_ZN2v88internal4wasm10WasmEngine15CompileFunctionEPNS1_12NativeModuleEjNS1_13ExecutionTierE"]
+        fn compile(engine: *mut c_void, module: *mut c_void, function: u32, tier: i8);
+        /// `v8::internal::wasm::NativeModule::HasCode(uint32_t) const`.
+        #[link_name = "_ZNK2v88internal4wasm12NativeModule7HasCodeEj"]
+        fn has_code(module: *const c_void, function: u32) -> bool;
+        /// `v8::internal::wasm::NativeModule::HasCodeWithTier(uint32_t, ExecutionTier) const`.
+        #[link_name = "_ZNK2v88internal4wasm12NativeModule15HasCodeWithTierEjNS1_13ExecutionTierE"]
+        fn has_code_with_tier(module: *const c_void, function: u32, tier: i8) -> bool;
+    }
+    let functions = declared_functions(wasm)?;
+    // SAFETY: `object` says why it may be read, and that the module lives as long as `module`. The functions are those
+    // that `wasm` declares, of which it was compiled. They may be called by any thread once V8 has been
+    // initialized, which it was for there to be a module.
+    #[expect(unsafe_code, reason = "the functions are V8's")]
+    unsafe {
+        let native = object(module).cast::<*mut c_void>().read();
+        for function in functions {
+            if has_code(native, function) && !has_code_with_tier(native, function, OPTIMIZED) {
+                compile(engine(), native, function, OPTIMIZED);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// V8's `v8::CompiledWasmModule`: a `std::shared_ptr<internal::wasm::NativeModule>`, which begins with a pointer to
+/// the module that it keeps alive, and a string.
+fn object(module: &CompiledWasm) -> *mut c_void {
+    const {
+        assert!(size_of::<v8::CompiledWasmModule>() == size_of::<*mut c_void>());
+    }
+    // SAFETY: `v8::CompiledWasmModule` is, in Rust, nothing but a pointer to V8's object of that name, as
+    // its size says; the object lives as long as `module`.
+    #[expect(unsafe_code, reason = "the type does not give its pointer away")]
+    unsafe {
+        std::mem::transmute_copy::<v8::CompiledWasmModule, *mut c_void>(&module.0)
+    }
+}
+
+/// The indices of the functions that `wasm` has code of; those that it imports come before.
+fn declared_functions(wasm: &[u8]) -> Result<Range<u32>, BinaryReaderError> {
+    let (mut imported, mut declared) = (0, 0);
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload? {
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    imported += u32::from(matches!(import?.ty, TypeRef::Func(_)));
+                }
+            }
+            Payload::FunctionSection(functions) => declared = functions.count(),
+            _ => {}
+        }
+    }
+    Ok(imported..imported + declared)
+}
+
+/// The code that V8 has optimized so far, as [`Pending`] takes it.
 pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
     /// `v8::OwnedBuffer`, which the caller frees: a `std::unique_ptr` and a length. V8 is built with its own
     /// libc++, whose `unique_ptr` is passed as the pointer that it is (`[[clang::trivial_abi]]`).
@@ -84,17 +199,12 @@ pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
         #[link_name = "_ZN2v818CompiledWasmModule9SerializeEv"]
         fn serialize(module: *mut c_void) -> OwnedBuffer;
     }
-    const {
-        assert!(size_of::<v8::CompiledWasmModule>() == size_of::<*mut c_void>());
-    }
-    // SAFETY: `v8::CompiledWasmModule` is, in Rust, nothing but a pointer to V8's object of that name, as
-    // its size says; the object lives as long as `module`. What is returned are `length` bytes that are
-    // ours from then on. They are copied, and never freed: only V8 knows how, and they are made once for an
+    // SAFETY: `object` says what it is, and that it lives as long as `module`. What is returned are `length` bytes that
+    // are ours from then on. They are copied, and never freed: only V8 knows how, and they are made once for an
     // image.
     #[expect(unsafe_code, reason = "the function is V8's")]
     unsafe {
-        let object = std::mem::transmute_copy::<v8::CompiledWasmModule, *mut c_void>(&module.0);
-        let OwnedBuffer { bytes, length } = serialize(object);
+        let OwnedBuffer { bytes, length } = serialize(object(module));
         if bytes.is_null() {
             Vec::new()
         } else {

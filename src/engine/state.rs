@@ -11,6 +11,7 @@ use super::Files;
 use super::control::IsolateControl;
 use super::extension::HostHandle;
 use super::image::{Image, SavedMemory};
+use super::native_code::Pending;
 use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use crate::waist::{Inbox, Message};
@@ -36,7 +37,7 @@ pub(crate) struct State {
     pub(crate) control: Arc<IsolateControl>,
     pub(crate) files: Files,
     /// CPython, until it is instantiated.
-    pub(crate) module: Option<v8::Global<v8::WasmModuleObject>>,
+    pub(crate) module: Option<Pending>,
     pub(crate) image: Option<Image>,
     pub(crate) saved: Option<SavedMemory>,
     pub(crate) booted: bool,

@@ -238,7 +238,7 @@ impl Host for SessionHost {
                 let input = Arc::clone(&lock(&self.input));
                 match input.read(usize::try_from(max).unwrap_or(usize::MAX)) {
                     Input::Bytes(bytes) => HostReply::Bytes(bytes),
-                    Input::Interrupted => HostReply::Interrupted,
+                    Input::Interrupted(nth) => HostReply::Interrupted(nth),
                 }
             }
             HostRequest::Now => HostReply::Time(clock::since(self.started)),

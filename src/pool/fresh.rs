@@ -51,7 +51,7 @@ impl Fresh {
                 let program = find_worker(confinement.worker.as_deref())?;
                 let launched = launch(Launch {
                     program: &program,
-                    blobs: engine.blobs()?,
+                    image: engine.shared_image()?,
                     host: Arc::clone(&host) as _,
                     max_report_bytes: *max_report_bytes,
                     memory_bytes: *memory_bytes,

@@ -153,13 +153,14 @@ impl Shared {
         self.check_ready()?;
         self.finish_start(&mut driver).await?;
         let started = Instant::now();
+        let braked = self.brake.begin(started + run_time).map_err(|error| {
+            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
+        })?;
+        // Only now: an interrupt that ends a wait for input is one of this run.
         self.host.begin(&self.limits, stdin, sink);
         if !matches!(command, Command::Run(_)) {
             self.host.tools().pause();
         }
-        let braked = self.brake.begin(started + run_time).map_err(|error| {
-            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
-        })?;
         // Until the reply is here a drop of this future leaves the session abandoned, and the guest
         // is killed by the guard.
         self.set_state(SessionState::Abandoned);

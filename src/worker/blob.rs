@@ -1,56 +1,51 @@
-//! Bytes that several processes share and none can change: sealed files in memory. The one file of
-//! [`worker`](super) with unsafe code, to map them.
+//! Bytes that several processes share and none of them changes: a sealed file in memory, or one on disk that is only
+//! ever replaced as a whole. The one file of [`worker`](super) with unsafe code, to map them.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
 use bytes::Bytes;
 use memmap2::Mmap;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
+use rustix::fs::{
+    MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fcntl_getfl, memfd_create,
+};
 
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::GROW).union(SealFlags::SHRINK).union(SealFlags::SEAL);
 
-/// A sealed file in memory.
+/// A file to be mapped.
 #[derive(Debug)]
 pub(crate) struct Blob(OwnedFd);
 
 impl Blob {
-    /// Copies `bytes` into a new one.
+    /// Copies `bytes` into a new sealed file in memory.
     pub(crate) fn new(name: &str, bytes: &[u8]) -> io::Result<Self> {
-        Self::make(name, |file| file.write_all(bytes))
-    }
-
-    /// Makes one of `length` bytes that are zero but for these pieces, each at its place.
-    pub(crate) fn sparse<'a>(
-        name: &str,
-        length: usize,
-        pieces: impl IntoIterator<Item = (usize, &'a [u8])>,
-    ) -> io::Result<Self> {
-        Self::make(name, |file| {
-            file.set_len(length as u64)?;
-            pieces.into_iter().try_for_each(|(at, piece)| file.write_all_at(piece, at as u64))
-        })
-    }
-
-    fn make(name: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         let mut file = File::from(file);
-        write(&mut file)?;
+        file.write_all(bytes)?;
         fcntl_add_seals(&file, SEALS)?;
         Ok(Self(file.into()))
     }
 
-    /// What another process has made.
+    /// A file on disk, opened to be read, whose owner replaces it as a whole and never writes to it.
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+        Self::received(file.try_clone()?.into())
+    }
+
+    /// What another process has made or opened.
     pub(super) fn received(file: OwnedFd) -> io::Result<Self> {
-        let seals = fcntl_get_seals(&file)?;
-        if !seals.contains(SEALS) {
-            let message = format!("its seals are {seals:?}, {SEALS:?} are needed");
-            return Err(io::Error::other(message));
+        match fcntl_get_seals(&file) {
+            Ok(seals) if !seals.contains(SEALS) => {
+                let message = format!("its seals are {seals:?}, {SEALS:?} are needed");
+                Err(io::Error::other(message))
+            }
+            // One that is on disk, which has no seals.
+            Err(_) if fcntl_getfl(&file)?.intersects(OFlags::WRONLY | OFlags::RDWR) => {
+                Err(io::Error::other("it is open for writing"))
+            }
+            _ => Ok(Self(file)),
         }
-        Ok(Self(file))
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -59,9 +54,10 @@ impl Blob {
 
     /// Its bytes.
     pub(crate) fn map(&self) -> io::Result<Bytes> {
-        // SAFETY: the file is sealed against writing, growing and shrinking, as both functions that make
-        // a `Blob` see to, and seals are never taken off: nobody can change what is mapped, or make it
-        // shorter than the mapping.
+        // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and `received` see to,
+        // and seals are never taken off. One on disk is an image that `engine::image::open_own` has opened: nobody but
+        // the user and root may write to it, and `engine::image::store`, the only one who does, renames a new file
+        // over it, which leaves this one as it is.
         #[expect(unsafe_code, reason = "mapping a file is")]
         let mapping = unsafe { Mmap::map(&self.0) }?;
         Ok(Bytes::from_owner(mapping))
@@ -83,9 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_blob_is_zero_where_nothing_was_written() {
-        let blob = Blob::sparse("test", 8, [(1, &b"ab"[..]), (6, b"c")]).unwrap();
-        assert_eq!(blob.map().unwrap(), b"\0ab\0\0\0c\0"[..]);
+    fn a_file_on_disk_is_taken_if_it_was_opened_to_be_read() {
+        let path = std::env::temp_dir().join(format!("isolet-blob-{}", std::process::id()));
+        let written = File::create(&path).unwrap();
+        (&written).write_all(b"on disk").unwrap();
+        assert!(Blob::of_file(&written).is_err());
+        let blob = Blob::of_file(&File::open(&path).unwrap()).unwrap();
+        assert_eq!(blob.map().unwrap(), b"on disk"[..]);
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

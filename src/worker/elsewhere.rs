@@ -19,11 +19,7 @@ impl Blob {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn sparse<'a>(
-        _name: &str,
-        _length: usize,
-        _pieces: impl IntoIterator<Item = (usize, &'a [u8])>,
-    ) -> io::Result<Self> {
+    pub(crate) fn of_file(_file: &std::fs::File) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -39,7 +35,7 @@ pub(crate) struct Templates;
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) blobs: [&'a Blob; 2],
+    pub(crate) image: &'a Blob,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     pub(crate) memory_bytes: u64,

@@ -25,18 +25,15 @@ use crate::watchdog::{self, Armed};
 /// How long a worker may take to be ready. Many times what it takes on a busy machine.
 const START_TIME: Duration = Duration::from_mins(1);
 
-/// How many files a worker gets.
-pub(super) const BLOBS: usize = 2;
-
-/// How many descriptors it gets with the first frame: those, and a socket for interrupts.
-pub(super) const DESCRIPTORS: usize = BLOBS + 1;
+/// How many descriptors a worker gets with the first frame: of the image, and of a socket for interrupts.
+pub(super) const DESCRIPTORS: usize = 2;
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: &'a Path,
-    /// The interpreter's files, in the order that [`crate::engine::boot_of_files`] wants them.
-    pub(crate) blobs: [&'a Blob; BLOBS],
+    /// What [`crate::engine::boot_of_image`] boots.
+    pub(crate) image: &'a Blob,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     /// The session's memory.
@@ -49,7 +46,7 @@ pub(crate) struct Launch<'a> {
 
 /// A process to be started, for a worker or a template.
 pub(super) struct Fresh<'a> {
-    blobs: [&'a Blob; BLOBS],
+    image: &'a Blob,
     pub(super) max_frame_bytes: u64,
     pub(super) memory_bytes: u64,
 }
@@ -87,9 +84,9 @@ impl Fresh<'_> {
         interrupts: &UnixStream,
         is_template: bool,
     ) -> io::Result<()> {
-        let Self { blobs, max_frame_bytes, memory_bytes } = *self;
+        let Self { image, max_frame_bytes, memory_bytes } = *self;
         let setup = Setup { max_frame_bytes, memory_bytes, is_template };
-        send_setup(socket, setup, blobs, interrupts)
+        send_setup(socket, setup, image, interrupts)
     }
 }
 
@@ -108,7 +105,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, format!("the worker `{program}` cannot be started: {error}"))
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let fresh = Fresh { blobs: launch.blobs, max_frame_bytes, memory_bytes: launch.memory_bytes };
+    let fresh = Fresh { image: launch.image, max_frame_bytes, memory_bytes: launch.memory_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
     let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
@@ -175,11 +172,11 @@ pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
 fn send_setup(
     socket: &UnixStream,
     setup: Setup,
-    [head, memory]: [&Blob; BLOBS],
+    image: &Blob,
     interrupts: &UnixStream,
 ) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;
-    let fds: [BorrowedFd<'_>; DESCRIPTORS] = [head.fd(), memory.fd(), interrupts.as_fd()];
+    let fds: [BorrowedFd<'_>; DESCRIPTORS] = [image.fd(), interrupts.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -56,13 +56,23 @@ struct Received {
 #[derive(Default)]
 pub(super) struct Interrupts {
     numbers: Mutex<Numbers>,
+    changed: Condvar,
     control: OnceLock<Arc<dyn Control>>,
 }
 
 #[derive(Default)]
 struct Numbers {
     current: u64,
-    interrupted: Option<u64>,
+    /// The run that was interrupted last, and how often.
+    interrupted: (u64, u64),
+}
+
+impl Numbers {
+    /// How often the run that is under way was interrupted.
+    fn of_current(&self) -> u64 {
+        let (run, times) = self.interrupted;
+        if run == self.current { times } else { 0 }
+    }
 }
 
 impl Mailbox {
@@ -91,6 +101,11 @@ impl Mailbox {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the isolate has been told of so many interrupts of the run.
+    pub(super) fn wait_for_interrupts(&self, times: u64) {
+        self.interrupts.wait_for(times);
     }
 
     /// Waits until the socket may be ready for something. Whatever comes of it, the caller tries.
@@ -172,7 +187,9 @@ impl Interrupts {
     /// Interrupts the run of this number, now or when it begins.
     pub(super) fn interrupt(&self, run: u64) {
         let mut numbers = lock(&self.numbers);
-        numbers.interrupted = Some(run);
+        let (last, times) = numbers.interrupted;
+        numbers.interrupted = (run, if run == last { times + 1 } else { 1 });
+        self.changed.notify_all();
         if numbers.current == run
             && let Some(control) = self.control.get()
         {
@@ -185,9 +202,16 @@ impl Interrupts {
         numbers.current = run;
         let Some(control) = self.control.get() else { return };
         control.clear_interrupt();
-        if numbers.interrupted == Some(run) {
+        if numbers.of_current() > 0 {
             control.interrupt();
         }
+    }
+
+    /// Waits until the run was interrupted so often. The parent has said that it was; it says so on two sockets.
+    fn wait_for(&self, times: u64) {
+        let numbers = lock(&self.numbers);
+        let is_early = |numbers: &mut Numbers| numbers.of_current() < times;
+        drop(self.changed.wait_while(numbers, is_early).unwrap_or_else(PoisonError::into_inner));
     }
 }
 

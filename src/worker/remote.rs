@@ -44,7 +44,13 @@ impl RemoteHost {
             return self.tell(&FromWorker::Request(request)).map(|()| HostReply::Done);
         }
         match self.ask(&FromWorker::Request(request))? {
-            Answer::Reply(reply) => Ok(reply),
+            Answer::Reply(reply) => {
+                // Python asks for the interrupt as soon as it has the answer, and then waits again.
+                if let HostReply::Interrupted(nth) = reply {
+                    self.mailbox()?.wait_for_interrupts(nth);
+                }
+                Ok(reply)
+            }
             Answer::FileBytes(_) => {
                 Err(io::Error::other("the host's answer is to another request"))
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::blob::Blob;
-use super::launch::{BLOBS, DESCRIPTORS};
+use super::launch::DESCRIPTORS;
 use super::lockdown::{self, Early, Settings};
 use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
@@ -51,8 +51,8 @@ fn run(parent: u32) -> io::Result<()> {
         Ok(early) => early,
         Err(error) => return refuse(&socket, error.to_string()),
     };
-    let (setup, files, interrupts) = receive_setup(&socket)?;
-    let start = Start { socket, interrupts, setup, files, early, settings };
+    let (setup, image, interrupts) = receive_setup(&socket)?;
+    let start = Start { socket, interrupts, setup, image, early, settings };
     let main = move || {
         // Without an isolate or a parent there is nothing left to do, and nothing to tidy up.
         let _end = Abort;
@@ -89,7 +89,7 @@ struct Start {
     socket: UnixStream,
     interrupts: UnixStream,
     setup: Setup,
-    files: [Blob; BLOBS],
+    image: Blob,
     early: Early,
     settings: Settings,
 }
@@ -98,12 +98,12 @@ impl Start {
     /// Boots, locks the process down and serves the session, on the isolate's thread. In a template it returns in
     /// the workers that it makes.
     fn live(self) -> io::Result<()> {
-        let Self { mut socket, mut interrupts, setup, files, mut early, mut settings } = self;
+        let Self { mut socket, mut interrupts, setup, image, mut early, mut settings } = self;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes));
         let inbox = Box::new(Messages::new(Arc::clone(&connection)));
         let shared = Arc::clone(&host) as _;
-        let booted = engine::boot_of_files(files, shared, inbox, setup.memory_bytes);
+        let booted = engine::boot_of_image(image, shared, inbox, setup.memory_bytes);
         let mut booted = match booted {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
@@ -160,8 +160,8 @@ fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
     }
 }
 
-/// Receives the first frame, and the files and the socket for interrupts that come with it.
-fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS], UnixStream)> {
+/// Receives the first frame, and the image and the socket for interrupts that come with it.
+fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, Blob, UnixStream)> {
     let mut buffer = [0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -175,14 +175,17 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, [Blob; BLOBS], UnixS
         })
         .flatten()
         .collect();
-    let interrupts = fds.pop().ok_or(io::ErrorKind::InvalidData)?.into();
-    let files = fds.into_iter().map(Blob::received).collect::<io::Result<Vec<Blob>>>()?;
-    let files = files.try_into().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut fds = fds.drain(..);
+    let (image, interrupts) = (fds.next(), fds.next());
+    let (Some(image), Some(interrupts), None) = (image, interrupts, fds.next()) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let (image, interrupts) = (Blob::received(image)?, interrupts.into());
     let mut content = Vec::new();
     let mut frame = &buffer[..received.bytes];
     wire::receive(&mut frame, &mut content, SETUP_BYTES as u64)?;
     match wire::decode(&content)? {
-        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, files, interrupts)),
+        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, image, interrupts)),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

@@ -296,6 +296,26 @@ mod in_the_worker {
     }
 
     #[test]
+    fn a_wait_that_was_interrupted_ends_when_the_isolate_knows() {
+        let interrupts = Arc::new(Interrupts::default());
+        interrupts.connect(Arc::new(Flag::default()));
+        let (_parent, socket) = UnixStream::pair().unwrap();
+        let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts)).unwrap());
+        let (sender, waited) = std::sync::mpsc::channel();
+        let waiting = Arc::clone(&mailbox);
+        let waiter = std::thread::spawn(move || {
+            waiting.wait_for_interrupts(2);
+            sender.send(()).unwrap();
+        });
+        interrupts.interrupt(0);
+        mailbox.wait_for_interrupts(1);
+        assert!(waited.try_recv().is_err());
+        interrupts.interrupt(0);
+        waited.recv().unwrap();
+        waiter.join().unwrap();
+    }
+
+    #[test]
     fn answers_and_messages_do_not_mix() {
         let (mut parent, socket) = UnixStream::pair().unwrap();
         let connection = Arc::new(OnceLock::from(Mailbox::new(socket, Arc::default()).unwrap()));

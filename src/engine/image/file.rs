@@ -1,12 +1,15 @@
-//! How an image is laid out in its file: numbers, the parts that are used as they are, then every run of
-//! pages of the memory that are not all zero.
+//! How an image is laid out in its file: a header, numbers, the parts that are used as they are, then every run of
+//! pages of the memory that are not all zero. The parts and the runs begin with a page, so that they can be mapped.
 
 use std::ops::Range;
 
 pub(super) const PAGE: usize = 4096;
 
 /// How many parts there are in front of the memory's pages.
-pub(super) const PARTS: usize = 6;
+pub(super) const PARTS: usize = 7;
+
+/// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs something too.
+const SHORT_GAP: usize = 8 * PAGE;
 
 /// Where things are in an image.
 pub(super) struct Layout {
@@ -16,64 +19,76 @@ pub(super) struct Layout {
     pub(super) runs: Vec<(usize, Range<usize>)>,
 }
 
-/// Everything in front of the memory's pages.
-pub(super) fn head(memory_bytes: usize, parts: [&[u8]; PARTS]) -> Vec<u8> {
-    let mut head = Vec::new();
-    push_number(&mut head, memory_bytes);
-    for part in parts {
-        push_number(&mut head, part.len());
-    }
-    for part in parts {
-        head.extend_from_slice(part);
-    }
-    head
-}
-
-/// Appends every run of pages of `memory` that are not all zero.
-pub(super) fn push_runs(out: &mut Vec<u8>, memory: &[u8]) {
-    let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
-    let pages: Vec<&[u8]> = memory.chunks(PAGE).collect();
-    let mut at = 0;
-    for run in pages.chunk_by(|a, b| is_zero(a) == is_zero(b)) {
-        let length = run.iter().map(|page| page.len()).sum();
-        if !run.first().is_none_or(|page| is_zero(page)) {
-            push_number(out, at);
-            push_number(out, length);
-            for page in run {
-                out.extend_from_slice(page);
-            }
+/// The runs of pages of `memory` that are not all zero, and their places in it.
+pub(super) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (nth, page) in memory.chunks(PAGE).enumerate() {
+        if page.iter().all(|byte| *byte == 0) {
+            continue;
         }
-        at += length;
+        let (at, end) = (nth * PAGE, nth * PAGE + page.len());
+        match runs.last_mut() {
+            Some(last) if at - last.end <= SHORT_GAP => last.end = end,
+            _ => runs.push(at..end),
+        }
     }
+    runs.into_iter().map(|run| (run.start, memory[run].to_vec())).collect()
 }
 
-/// Finds the parts of what [`head`] and [`push_runs`] have made.
-pub(super) fn layout(file: &[u8]) -> Option<Layout> {
-    let mut at = 0;
+/// A file with room for `header` bytes in front of everything else.
+pub(super) fn assemble(
+    header: usize,
+    memory_bytes: usize,
+    parts: [&[u8]; PARTS],
+    runs: &[(usize, Vec<u8>)],
+) -> Vec<u8> {
+    let mut file = vec![0; header];
+    push_number(&mut file, memory_bytes);
+    for part in parts {
+        push_number(&mut file, part.len());
+    }
+    push_number(&mut file, runs.len());
+    for (place, run) in runs {
+        push_number(&mut file, *place);
+        push_number(&mut file, run.len());
+    }
+    for piece in parts.into_iter().chain(runs.iter().map(|(_, run)| &run[..])) {
+        file.resize(file.len().next_multiple_of(PAGE), 0);
+        file.extend_from_slice(piece);
+    }
+    file
+}
+
+/// Finds the parts of what [`assemble`] has made.
+pub(super) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
+    let mut at = header;
     let memory_bytes = number(file, &mut at)?;
     let mut lengths = [0; PARTS];
     for length in &mut lengths {
         *length = number(file, &mut at)?;
     }
-    let mut parts = lengths.map(|_| 0..0);
-    for (part, length) in parts.iter_mut().zip(lengths) {
-        *part = at..at.checked_add(length)?;
-        file.get(part.clone())?;
-        at = part.end;
-    }
-    let mut runs = Vec::new();
-    while at < file.len() {
-        let place = number(file, &mut at)?;
-        let length = number(file, &mut at)?;
-        if place.checked_add(length)? > memory_bytes {
+    let mut places = Vec::new();
+    for _ in 0..number(file, &mut at)? {
+        let (place, length) = (number(file, &mut at)?, number(file, &mut at)?);
+        let fits = place.checked_add(length)? <= memory_bytes;
+        if !fits || !place.is_multiple_of(PAGE) || !length.is_multiple_of(PAGE) {
             return None;
         }
-        let run = at..at.checked_add(length)?;
-        at = run.end;
-        runs.push((place, run));
+        places.push((place, length));
     }
-    let whole = at == file.len();
-    whole.then_some(Layout { memory_bytes, parts, runs })
+    let mut piece = |length: usize| {
+        let start = at.checked_next_multiple_of(PAGE)?;
+        at = start.checked_add(length)?;
+        file.get(start..at)?;
+        Some(start..at)
+    };
+    let mut parts = lengths.map(|_| 0..0);
+    for (part, length) in parts.iter_mut().zip(lengths) {
+        *part = piece(length)?;
+    }
+    let runs = places.into_iter().map(|(place, length)| Some((place, piece(length)?)));
+    let runs = runs.collect::<Option<_>>()?;
+    (at == file.len()).then_some(Layout { memory_bytes, parts, runs })
 }
 
 pub(super) fn push_number(out: &mut Vec<u8>, number: usize) {
@@ -81,7 +96,51 @@ pub(super) fn push_number(out: &mut Vec<u8>, number: usize) {
 }
 
 fn number(file: &[u8], at: &mut usize) -> Option<usize> {
-    let bytes = file.get(*at..*at + 8)?;
+    let bytes = file.get(*at..at.checked_add(8)?)?;
     *at += 8;
     usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_assembled_is_found_again() {
+        let mut memory = vec![0; 20 * PAGE];
+        memory[PAGE + 1] = 1;
+        memory[3 * PAGE] = 2;
+        memory[19 * PAGE] = 3;
+        let runs = runs(&memory);
+        let places: Vec<_> = runs.iter().map(|(place, run)| (*place, run.len())).collect();
+        assert_eq!(places, [(PAGE, 3 * PAGE), (19 * PAGE, PAGE)]);
+        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d"];
+        let file = assemble(10, memory.len(), parts, &runs);
+        let found = layout(10, &file).unwrap();
+        assert_eq!(found.memory_bytes, memory.len());
+        for (part, place) in parts.into_iter().zip(found.parts) {
+            assert_eq!(&file[place], part);
+        }
+        let mut restored = vec![0; memory.len()];
+        for (place, run) in found.runs {
+            assert!(run.start.is_multiple_of(PAGE));
+            restored[place..place + run.len()].copy_from_slice(&file[run]);
+        }
+        assert!(restored == memory);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_goes_on_is_no_layout() {
+        let parts: [&[u8]; PARTS] = [b"part"; PARTS];
+        let mut file = assemble(0, 4 * PAGE, parts, &[(PAGE, vec![1; PAGE])]);
+        for length in (0..file.len()).step_by(7) {
+            assert!(layout(0, &file[..length]).is_none(), "{length}");
+        }
+        file.push(0);
+        assert!(layout(0, &file).is_none());
+        for runs in [(4 * PAGE, vec![1; PAGE]), (1, vec![1; PAGE]), (0, vec![1; 5])] {
+            let file = assemble(0, 4 * PAGE, parts, &[runs]);
+            assert!(layout(0, &file).is_none());
+        }
+    }
 }

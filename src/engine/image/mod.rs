@@ -10,7 +10,7 @@ mod file;
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ use super::restore::map_over;
 use crate::error::{Error, ErrorKind};
 use crate::worker::Blob;
 
-const MAGIC: &[u8; 16] = b"isolet image 002";
+const MAGIC: &[u8; 16] = b"isolet image 003";
 /// The magic, the key and the digest of what follows.
 const HEADER: usize = MAGIC.len() + 64;
 const PREFIX: &str = "image-";
@@ -39,14 +39,15 @@ const CONFIG: usize = 0;
 const WASM: usize = 1;
 const MODULE: usize = 2;
 const STDLIB: usize = 3;
-const NATIVE_CODE: usize = 4;
-const SCRIPT_CACHE: usize = 5;
+const EXPORTS: usize = 4;
+const NATIVE_CODE: usize = 5;
+const SCRIPT_CACHE: usize = 6;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
     bytes: usize,
     config: String,
-    runs: Vec<u8>,
+    runs: Vec<(usize, Vec<u8>)>,
 }
 
 /// Code that V8 has compiled, in its own formats. Empty where there is none.
@@ -64,37 +65,33 @@ pub(crate) struct Image(Arc<Contents>);
 
 struct Contents {
     path: Option<PathBuf>,
-    /// The file, or what is in front of the pages.
-    head: Bytes,
+    file: Bytes,
     layout: Layout,
-    shared: Option<Shared>,
-}
-
-/// The image where several processes have it.
-struct Shared {
-    head: Blob,
-    /// The memory as it is to be, zeros included.
-    memory: Blob,
+    /// The same file where several can map it: sessions, and processes.
+    shared: Option<Blob>,
 }
 
 impl SavedMemory {
     /// Packs `memory`.
     pub(crate) fn new(memory: &[u8], config: &str) -> Self {
-        let mut runs = Vec::new();
-        file::push_runs(&mut runs, memory);
-        Self { bytes: memory.len(), config: config.to_owned(), runs }
+        Self { bytes: memory.len(), config: config.to_owned(), runs: file::runs(memory) }
     }
 
-    fn file(&self, files: &Files, compiled: &Compiled) -> Vec<u8> {
+    fn file(&self, key: Digest, files: &Files, compiled: &Compiled) -> Vec<u8> {
         let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
         parts[CONFIG] = self.config.as_bytes();
         parts[WASM] = &files.asm_wasm;
         parts[MODULE] = &files.asm_mjs;
         parts[STDLIB] = &files.stdlib_zip;
+        parts[EXPORTS] = &files.exports;
         parts[NATIVE_CODE] = &compiled.native_code;
         parts[SCRIPT_CACHE] = &compiled.script_cache;
-        let mut file = file::head(self.bytes, parts);
-        file.extend_from_slice(&self.runs);
+        let mut file = file::assemble(HEADER, self.bytes, parts, &self.runs);
+        let (header, contents) = file.split_at_mut(HEADER);
+        let (magic, digests) = header.split_at_mut(MAGIC.len());
+        magic.copy_from_slice(MAGIC);
+        digests[..32].copy_from_slice(key.as_bytes());
+        digests[32..].copy_from_slice(blake3::hash(contents).as_bytes());
         file
     }
 }
@@ -102,15 +99,23 @@ impl SavedMemory {
 impl Image {
     /// Loads the image in `dir` that belongs to the assets of `lock`, if there is one.
     pub(crate) fn find(dir: &Path, lock: &Lock) -> Result<Option<Self>, Error> {
-        let key = key(lock);
-        let path = path(dir, key);
-        match read_own(&path) {
-            Ok(file) => Self::verified(&file.into(), path, key).map(Some),
+        Self::open(path(dir, key(lock)), key(lock))
+    }
+
+    fn open(path: PathBuf, key: Digest) -> Result<Option<Self>, Error> {
+        let opened = open_own(&path).and_then(|file| {
+            let shared = Blob::of_file(&file)?;
+            Ok((shared.map()?, shared))
+        });
+        match opened {
+            Ok((file, shared)) => Self::verified(file, Some(shared), path, key).map(Some),
+            // Where it cannot be shared every session copies the pages.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let file = fs::read(&path).map_err(|error| unusable(&path, &error))?;
+                Self::verified(file.into(), None, path, key).map(Some)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::new(
-                ErrorKind::Assets,
-                format!("image `{}` cannot be used: {error}", path.display()),
-            )),
+            Err(error) => Err(unusable(&path, &error)),
         }
     }
 
@@ -123,54 +128,41 @@ impl Image {
         files: &Files,
         wasm: &SharedWasm,
     ) -> Result<Self, Error> {
-        let saved = capture::memory(files.clone())?;
-        let broken = || Error::new(ErrorKind::Start, "the image is not laid out as one");
-        let draft = saved.file(files, &Compiled::default());
-        let draft = Self::new(draft.into(), None).ok_or_else(broken)?;
-        let compiled = capture::compiled(draft, wasm)?;
-        let contents = saved.file(files, &compiled);
         let key = key(lock);
+        let saved = capture::memory(files.clone())?;
+        let draft = Self::in_memory(saved.file(key, files, &Compiled::default()))?;
+        let compiled = capture::compiled(draft, wasm)?;
+        let file = saved.file(key, files, &compiled);
         let path = path(dir, key);
-        let mut file = MAGIC.to_vec();
-        file.extend_from_slice(key.as_bytes());
-        file.extend_from_slice(blake3::hash(&contents).as_bytes());
-        file.extend_from_slice(&contents);
-        let stored = store(dir, &path, &file).is_ok();
-        Self::new(contents.into(), stored.then_some(path)).ok_or_else(broken)
+        let stored = store(dir, &path, &file).ok().and_then(|()| Self::open(path, key).ok()?);
+        stored.map_or_else(|| Self::in_memory(file), Ok)
     }
 
     /// An image that was verified before, in a process that has it from there.
-    pub(crate) fn received(head: Blob, memory: Blob) -> io::Result<Self> {
-        let mapped = head.map()?;
-        let layout = layout(&mapped).ok_or(io::ErrorKind::InvalidData)?;
-        let shared = Some(Shared { head, memory });
-        Ok(Self(Arc::new(Contents { path: None, head: mapped, layout, shared })))
+    pub(crate) fn received(shared: Blob) -> io::Result<Self> {
+        let file = shared.map()?;
+        Self::new(file, Some(shared), None).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// An image of these contents; `None` if they are not laid out as one.
-    fn new(contents: Bytes, path: Option<PathBuf>) -> Option<Self> {
-        let mut layout = layout(&contents)?;
-        let runs =
-            layout.runs.iter().filter_map(|(at, run)| Some((*at, contents.get(run.clone())?)));
-        let pages = layout.parts[SCRIPT_CACHE].end;
-        let shared = Blob::sparse("isolet-memory", layout.memory_bytes, runs).and_then(|memory| {
-            let head = Blob::new("isolet-image", contents.get(..pages).unwrap_or_default())?;
-            Ok((head.map()?, Shared { head, memory }))
-        });
-        // Where nothing can be shared, every session copies the pages.
-        let (head, shared) = match shared {
-            Ok((head, shared)) => {
-                layout.runs = Vec::new();
-                (head, Some(shared))
-            }
-            Err(_) => (contents, None),
+    /// An image that is in no directory.
+    fn in_memory(file: Vec<u8>) -> Result<Self, Error> {
+        let shared = Blob::new("isolet-image", &file).and_then(|blob| Ok((blob.map()?, blob)));
+        let image = match shared {
+            Ok((mapped, blob)) => Self::new(mapped, Some(blob), None),
+            Err(_) => Self::new(file.into(), None, None),
         };
-        Some(Self(Arc::new(Contents { path, head, layout, shared })))
+        image.ok_or_else(|| Error::new(ErrorKind::Start, "the image is not laid out as one"))
+    }
+
+    /// An image of this file; `None` if it is not laid out as one.
+    fn new(file: Bytes, shared: Option<Blob>, path: Option<PathBuf>) -> Option<Self> {
+        let layout = layout(HEADER, &file)?;
+        Some(Self(Arc::new(Contents { path, file, layout, shared })))
     }
 
     /// What [`received`](Self::received) wants, if it can be shared.
-    pub(crate) fn blobs(&self) -> Option<[&Blob; 2]> {
-        self.0.shared.as_ref().map(|shared| [&shared.head, &shared.memory])
+    pub(crate) fn shared(&self) -> Option<&Blob> {
+        self.0.shared.as_ref()
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -187,6 +179,7 @@ impl Image {
             asm_wasm: self.part(WASM),
             asm_mjs: self.part(MODULE),
             stdlib_zip: self.part(STDLIB),
+            exports: self.part(EXPORTS),
         }
     }
 
@@ -206,14 +199,14 @@ impl Image {
     }
 
     fn part(&self, part: usize) -> Bytes {
-        self.0.head.slice(self.0.layout.parts[part].clone())
+        self.0.file.slice(self.0.layout.parts[part].clone())
     }
 
     /// Makes `memory` the image's.
     pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
         if let Some(shared) = &self.0.shared {
-            return map_over(memory, &shared.memory, *memory_bytes);
+            return map_over(memory, *memory_bytes, shared, runs);
         }
         let target = memory.buffer().get_backing_store();
         let target = target.get(..*memory_bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -221,7 +214,7 @@ impl Image {
             cell.set(0);
         }
         for (at, run) in runs {
-            let run = self.0.head.get(run.clone()).unwrap_or_default();
+            let run = self.0.file.get(run.clone()).unwrap_or_default();
             for (cell, byte) in target.iter().skip(*at).zip(run) {
                 cell.set(*byte);
             }
@@ -229,7 +222,12 @@ impl Image {
         Ok(())
     }
 
-    fn verified(file: &Bytes, path: PathBuf, key: Digest) -> Result<Self, Error> {
+    fn verified(
+        file: Bytes,
+        shared: Option<Blob>,
+        path: PathBuf,
+        key: Digest,
+    ) -> Result<Self, Error> {
         let name = path.display().to_string();
         let wrong = |what: String| {
             Error::new(
@@ -237,12 +235,11 @@ impl Image {
                 format!("image `{name}` {what}; `isolet assets prepare` makes it anew"),
             )
         };
-        let header = file
-            .get(..HEADER)
-            .ok_or_else(|| wrong(format!("ends after {} bytes, inside its header", file.len())))?;
+        let Some((header, contents)) = file.split_at_checked(HEADER) else {
+            return Err(wrong(format!("ends after {} bytes, inside its header", file.len())));
+        };
         let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
-        let contents = file.slice(HEADER..);
-        let digest = blake3::hash(&contents);
+        let digest = blake3::hash(contents);
         let expected = blake3::Hash::from_slice(found_digest).map_err(|e| wrong(e.to_string()))?;
         if digest != expected {
             return Err(wrong(format!("has the wrong BLAKE3 (expected {expected}, got {digest})")));
@@ -250,9 +247,14 @@ impl Image {
         if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
             return Err(wrong(format!("is not the one of key {key}")));
         }
-        Self::new(contents, Some(path))
+        Self::new(file, shared, Some(path))
             .ok_or_else(|| wrong("is not laid out as an image is".to_owned()))
     }
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Error {
+    let message = format!("image `{}` cannot be used: {error}", path.display());
+    Error::new(ErrorKind::Assets, message)
 }
 
 /// Where the image of a key is.
@@ -272,9 +274,9 @@ fn key(lock: &Lock) -> Digest {
     Digest::of(&inputs)
 }
 
-/// Reads a file that nobody else may have written: there is machine code in it.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+/// Opens a file that nobody else may have written, or may write: there is machine code in it.
+fn open_own(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -290,9 +292,7 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
             return Err(io::Error::other(format!("others may write to it, its mode is {mode:o}")));
         }
     }
-    let mut contents = Vec::new();
-    file.read_to_end(&mut contents)?;
-    Ok(contents)
+    Ok(file)
 }
 
 /// Stores the image so that it is there whole or not at all, and removes those it replaces.

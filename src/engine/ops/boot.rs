@@ -1,4 +1,4 @@
-//! Ops that bring an interpreter to life. They serve the boot only and refuse afterwards.
+//! Ops that bring an interpreter to life. All but one serve the boot only and refuse afterwards.
 
 use deno_core::{OpState, op2, v8};
 
@@ -29,7 +29,15 @@ pub(crate) fn op_isolet_wasm_module<'s>(
     state: &mut OpState,
 ) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
     let module = booting(state)?.module.take().ok_or(OpError::Phase("the interpreter's module"))?;
-    Ok(v8::Local::new(scope, module))
+    let broken = || OpError::Host("the interpreter's WebAssembly does not compile".to_owned());
+    module.module(scope).ok_or_else(broken)
+}
+
+/// What packages link to. They do so long after the boot, too.
+#[op2]
+#[string]
+pub(crate) fn op_isolet_exports(state: &OpState) -> String {
+    String::from_utf8_lossy(&state.borrow::<State>().files.exports).into_owned()
 }
 
 #[op2(fast)]

@@ -37,7 +37,7 @@ pub(crate) fn op_isolet_stdin(
             target.copy_from_slice(&bytes);
             Ok(i32::try_from(bytes.len()).unwrap_or(i32::MAX))
         }
-        HostReply::Interrupted => Ok(-1),
+        HostReply::Interrupted(_) => Ok(-1),
         HostReply::Failed(reason) => Err(OpError::Host(reason)),
         HostReply::Refused(_, message) => Err(OpError::Host(message)),
         _ => Ok(0),

@@ -1,0 +1,71 @@
+//! How Pyodide's module and CPython are changed, so that a start does not pay for what it hardly ever uses.
+//!
+//! CPython exports more than eight thousand functions and addresses, for packages with dynamic libraries.
+//! Emscripten makes objects of each at every start; Pyodide itself uses a hundred of them ([`used_exports`]). The
+//! others are where they are not looked at before a package needs them ([`side_table`]), and are linked as
+//! `js/58_linking.js` does.
+
+mod side_table;
+mod used_exports;
+
+use std::borrow::Cow;
+
+/// CPython and Pyodide's JavaScript as isolates have them.
+pub(crate) struct Adapted {
+    pub(crate) asm_wasm: Vec<u8>,
+    pub(crate) asm_mjs: Vec<u8>,
+    /// What packages link to, as `js/58_linking.js` reads it.
+    pub(crate) exports: String,
+}
+
+/// What is replaced, by what. Each is there once. The last one has a call that may suspend begin when the stack is
+/// empty, not a turn of the event loop later.
+pub(crate) const CHANGES: [(&str, &str); 7] = [
+    ("mergeLibSymbols(wasmExports,\"main\");", ""),
+    (
+        "updateGOT(origExports);",
+        "Module[\"linking\"].link(origExports,wasmImports,GOT,wasmTable,isInternalSym,exports=>{\
+            functionsInTableMap=undefined;wasmExports=applySignatureConversions(exports);\
+            assignAllWasmExports(wasmExports);mergeLibSymbols(exports,\"main\");updateGOT(exports)});",
+    ),
+    (
+        "functionsInTableMap=new WeakMap;",
+        "functionsInTableMap=new WeakMap;if(Module[\"linking\"].isWhole)",
+    ),
+    (
+        "function loadDynamicLibrary(libName,flags={global:true,nodelete:true},localScope,handle){",
+        "function loadDynamicLibrary(libName,flags={global:true,nodelete:true},localScope,handle){\
+            Module[\"linking\"].complete();",
+    ),
+    (
+        "function __dlsym_js(handle,symbol,symbolIndex){",
+        "function __dlsym_js(handle,symbol,symbolIndex){Module[\"linking\"].complete();",
+    ),
+    (
+        "function __dlsym_catchup_js(handle,symbolIndex){",
+        "function __dlsym_catchup_js(handle,symbolIndex){Module[\"linking\"].complete();",
+    ),
+    ("await new Promise(d=>API.scheduleCallback(d,0));", "await void 0;"),
+];
+
+/// Changes CPython's `wasm` and Pyodide's `module`, of which `glue` is all that uses it besides; the error says what
+/// is not as expected.
+pub(crate) fn adapted<'a>(
+    wasm: &[u8],
+    module: &[u8],
+    glue: impl Iterator<Item = Cow<'a, str>>,
+) -> Result<Adapted, String> {
+    let mut text = String::from_utf8_lossy(module);
+    for (old, new) in CHANGES {
+        if text.matches(old).count() != 1 {
+            return Err(format!("`pyodide.asm.mjs` does not have exactly one `{old}`"));
+        }
+        text = Cow::Owned(text.replacen(old, new, 1));
+    }
+    let glue: Vec<_> = glue.collect();
+    let (text, used) = used_exports::split(&text, &glue)
+        .ok_or("`pyodide.asm.mjs` does not take CPython's exports as it used to")?;
+    let side_table::Moved { wasm, exports } = side_table::move_exports(wasm, &used)
+        .map_err(|error| format!("`pyodide.asm.wasm` cannot be read: {error}"))?;
+    Ok(Adapted { asm_wasm: wasm, asm_mjs: text.into_bytes(), exports })
+}

@@ -1,0 +1,223 @@
+//! Takes exports out of CPython. One more function of it puts all functions that it used to export into a table of
+//! their own, when something asks for them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+use wasm_encoder::{
+    Encode, ExportKind, ExportSection, Function, HeapType, Instruction, Module, RawSection,
+    RefType, SectionId, TableType,
+};
+use wasmparser::{
+    BinaryReader, BinaryReaderError, ConstExpr, Export, ExternalKind, Operator, Parser, Payload,
+    TypeRef,
+};
+
+/// The function that fills the table, and the table, as exports. Emscripten has no such names.
+const FILL: &str = "isolet:fill";
+const TABLE: &str = "isolet:functions";
+
+/// A segment of elements that only an instruction copies, and all of whose elements are functions.
+const PASSIVE_FUNCTIONS: [u8; 2] = [1, 0];
+
+/// CPython with a part of its exports.
+pub(super) struct Moved {
+    pub(super) wasm: Vec<u8>,
+    /// [`Exports`] as JSON.
+    pub(super) exports: String,
+}
+
+/// What was exported, for packages to link to.
+#[derive(Serialize)]
+struct Exports<'a> {
+    /// All functions in their order, which is the table's.
+    functions: Vec<&'a str>,
+    /// The values of those constants that are no exports any more: addresses.
+    constants: BTreeMap<&'a str, i32>,
+}
+
+/// What has to be known of a module to change it.
+#[derive(Default)]
+struct Contents<'a> {
+    /// Their numbers and bytes.
+    sections: Vec<(u8, &'a [u8])>,
+    exports: Vec<Export<'a>>,
+    /// By their index.
+    constants: HashMap<u32, i32>,
+    functions: u32,
+    tables: u32,
+    globals: u32,
+    elements: u32,
+    /// The type of a function that takes nothing and returns nothing.
+    procedure: u32,
+}
+
+/// Takes what is not `used` out of the exports of `wasm`: functions, and constants.
+pub(super) fn move_exports(wasm: &[u8], used: &HashSet<&str>) -> Result<Moved, BinaryReaderError> {
+    let contents = Contents::read(wasm)?;
+    let mut exports = Exports { functions: Vec::new(), constants: BTreeMap::new() };
+    let mut functions = Vec::new();
+    let mut kept = ExportSection::new();
+    for Export { name, kind, index } in &contents.exports {
+        let (kind, constant) = match kind {
+            ExternalKind::Func | ExternalKind::FuncExact => {
+                exports.functions.push(name);
+                functions.push(*index);
+                (ExportKind::Func, None)
+            }
+            ExternalKind::Table => (ExportKind::Table, None),
+            ExternalKind::Memory => (ExportKind::Memory, None),
+            ExternalKind::Global => (ExportKind::Global, contents.constants.get(index)),
+            ExternalKind::Tag => (ExportKind::Tag, None),
+        };
+        if used.contains(name) {
+            kept.export(name, kind, *index);
+        } else if let Some(constant) = constant {
+            exports.constants.insert(name, *constant);
+        } else if kind != ExportKind::Func {
+            kept.export(name, kind, *index);
+        }
+    }
+    kept.export(FILL, ExportKind::Func, contents.functions);
+    kept.export(TABLE, ExportKind::Table, contents.tables);
+    let exports = serde_json::to_string(&exports).unwrap_or_default();
+    Ok(Moved { wasm: contents.with(&kept, &functions)?, exports })
+}
+
+impl<'a> Contents<'a> {
+    fn read(wasm: &'a [u8]) -> Result<Self, BinaryReaderError> {
+        let mut contents = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload?;
+            contents.note(&payload)?;
+            if let Some((id, range)) = payload.as_section() {
+                let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+                let section = wasm.get(at(range.start)..at(range.end)).unwrap_or_default();
+                contents.sections.push((id, section));
+            }
+        }
+        Ok(contents)
+    }
+
+    fn note(&mut self, payload: &Payload<'a>) -> Result<(), BinaryReaderError> {
+        match payload {
+            Payload::TypeSection(types) => {
+                for (index, kind) in (0..).zip(types.clone().into_iter_err_on_gc_types()) {
+                    let kind = kind?;
+                    if kind.params().is_empty() && kind.results().is_empty() {
+                        self.procedure = index;
+                    }
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.clone().into_imports() {
+                    match import?.ty {
+                        TypeRef::Func(_) | TypeRef::FuncExact(_) => self.functions += 1,
+                        TypeRef::Table(_) => self.tables += 1,
+                        TypeRef::Global(_) => self.globals += 1,
+                        TypeRef::Memory(_) | TypeRef::Tag(_) => {}
+                    }
+                }
+            }
+            Payload::FunctionSection(functions) => self.functions += functions.count(),
+            Payload::TableSection(tables) => self.tables += tables.count(),
+            Payload::GlobalSection(globals) => {
+                for (index, global) in (self.globals..).zip(globals.clone()) {
+                    let global = global?;
+                    let value = constant(&global.init_expr);
+                    if let Some(value) = value.filter(|_| !global.ty.mutable) {
+                        self.constants.insert(index, value);
+                    }
+                }
+            }
+            Payload::ExportSection(exports) => {
+                self.exports = exports.clone().into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::ElementSection(elements) => self.elements = elements.count(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The module with these exports, and with the function and the table of `functions`.
+    fn with(
+        &self,
+        exports: &ExportSection,
+        functions: &[u32],
+    ) -> Result<Vec<u8>, BinaryReaderError> {
+        let length = u32::try_from(functions.len()).unwrap_or(u32::MAX);
+        let mut module = Module::new();
+        for (id, section) in &self.sections {
+            let added = |item: &dyn Encode| appended(section, item);
+            let data = match *id {
+                FUNCTION => added(&self.procedure)?,
+                TABLE_SECTION => added(&TableType {
+                    element_type: RefType::FUNCREF,
+                    table64: false,
+                    minimum: 0,
+                    maximum: Some(length.into()),
+                    shared: false,
+                })?,
+                ELEMENT => added(&PassiveSegment(functions))?,
+                CODE => added(&self.fill(length.cast_signed()))?,
+                EXPORT => {
+                    module.section(exports);
+                    continue;
+                }
+                _ => section.to_vec(),
+            };
+            module.section(&RawSection { id: *id, data: &data });
+        }
+        Ok(module.finish())
+    }
+
+    /// The function that makes the table as long as it has to be, and copies the segment into it.
+    fn fill(&self, length: i32) -> Function {
+        let mut fill = Function::new([]);
+        fill.instruction(&Instruction::RefNull(HeapType::FUNC))
+            .instruction(&Instruction::I32Const(length))
+            .instruction(&Instruction::TableGrow(self.tables))
+            .instruction(&Instruction::Drop)
+            .instruction(&Instruction::I32Const(0))
+            .instruction(&Instruction::I32Const(0))
+            .instruction(&Instruction::I32Const(length))
+            .instruction(&Instruction::TableInit { elem_index: self.elements, table: self.tables })
+            .instruction(&Instruction::End);
+        fill
+    }
+}
+
+const FUNCTION: u8 = SectionId::Function as u8;
+const TABLE_SECTION: u8 = SectionId::Table as u8;
+const EXPORT: u8 = SectionId::Export as u8;
+const ELEMENT: u8 = SectionId::Element as u8;
+const CODE: u8 = SectionId::Code as u8;
+
+struct PassiveSegment<'a>(&'a [u32]);
+
+impl Encode for PassiveSegment<'_> {
+    fn encode(&self, sink: &mut Vec<u8>) {
+        sink.extend(PASSIVE_FUNCTIONS);
+        self.0.encode(sink);
+    }
+}
+
+/// A section, which is a number of items, with one more at its end.
+fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderError> {
+    let mut items = BinaryReader::new(section, 0);
+    let count = items.read_var_u32()?;
+    let mut longer = Vec::new();
+    (count + 1).encode(&mut longer);
+    longer.extend_from_slice(items.read_bytes(items.bytes_remaining())?);
+    item.encode(&mut longer);
+    Ok(longer)
+}
+
+/// The value of an expression that is one constant.
+fn constant(expression: &ConstExpr<'_>) -> Option<i32> {
+    let mut operators = expression.get_operators_reader().into_iter();
+    match (operators.next()?.ok()?, operators.next()?.ok()?) {
+        (Operator::I32Const { value }, Operator::End) => Some(value),
+        _ => None,
+    }
+}
