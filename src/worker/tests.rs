@@ -301,7 +301,7 @@ mod in_the_worker {
         interrupts.connect(Arc::new(Flag::default()));
         let (_parent, socket) = UnixStream::pair().unwrap();
         let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts)).unwrap());
-        let (sender, waited) = std::sync::mpsc::channel();
+        let (sender, done) = std::sync::mpsc::channel();
         let waiting = Arc::clone(&mailbox);
         let waiter = std::thread::spawn(move || {
             waiting.wait_for_interrupts(2);
@@ -309,9 +309,9 @@ mod in_the_worker {
         });
         interrupts.interrupt(0);
         mailbox.wait_for_interrupts(1);
-        assert!(waited.try_recv().is_err());
+        assert!(done.try_recv().is_err());
         interrupts.interrupt(0);
-        waited.recv().unwrap();
+        done.recv().unwrap();
         waiter.join().unwrap();
     }
 
