@@ -78,8 +78,9 @@ function passingThrough(signatures) {
   return new Module(new Uint8Array(bytes));
 }
 
-/** Puts functions of JavaScript, `[name, function]`, at the end of the table. */
-function placeAll(functions, addresses, table) {
+/** Puts functions of JavaScript, `[index, function]`, into the table. */
+function placeAt(functions, table) {
+  if (functions.length === 0) return;
   const imports = { __proto__: null };
   const signatures = [];
   for (let i = 0; i < functions.length; i++) {
@@ -87,11 +88,18 @@ function placeAll(functions, addresses, table) {
     signatures[i] = functions[i][1].sig;
   }
   const { exports } = new Instance(passingThrough(signatures), { __proto__: null, 0: imports });
+  for (let i = 0; i < functions.length; i++) place(table, functions[i][0], exports[i]);
+}
+
+/** Puts functions of JavaScript, `[name, function]`, at the end of the table. */
+function placeAll(functions, addresses, table) {
   const first = grow(table, functions.length);
+  const placed = [];
   for (let i = 0; i < functions.length; i++) {
-    place(table, first + i, exports[i]);
+    placed[i] = [first + i, functions[i][1]];
     addresses[functions[i][0]].value = first + i;
   }
+  placeAt(placed, table);
 }
 
 /** What of `names` has no address yet and is a function of JavaScript. */
@@ -109,12 +117,23 @@ function unplaced(names, addresses, functions) {
 const FILL = "isolet:fill";
 const FUNCTIONS = "isolet:functions";
 
-/** All that CPython exported as Emscripten built it, `exports` being what it exports now. */
+/** The names of all functions that CPython exported as Emscripten built it. */
+export function functionNames() {
+  return JSONParse(op_isolet_exports()).functions;
+}
+
+/** The function of this index among those, `exports` being what CPython exports now. */
+export function exportedFunction(exports, index) {
+  const table = exports[FUNCTIONS];
+  if (table.length === 0) exports[FILL]();
+  return functionAt(table, index);
+}
+
+/** All that CPython exported. */
 function allOf(exports) {
   const { functions, constants } = JSONParse(op_isolet_exports());
-  exports[FILL]();
   const all = { __proto__: null };
-  for (let i = 0; i < functions.length; i++) all[functions[i]] = functionAt(exports[FUNCTIONS], i);
+  for (let i = 0; i < functions.length; i++) all[functions[i]] = exportedFunction(exports, i);
   const addresses = ObjectKeys(constants);
   for (let i = 0; i < addresses.length; i++) {
     all[addresses[i]] = new Global({ __proto__: null, value: "i32" }, constants[addresses[i]]);
@@ -129,6 +148,8 @@ function allOf(exports) {
 export class Linking {
   /** Whether everything is linked, as in Emscripten. */
   isWhole;
+  /** While libraries are loaded that need no more than is there. */
+  isHeld = false;
   #places;
   #rest = null;
 
@@ -176,9 +197,14 @@ export class Linking {
     this.#rest = { exports, table, isInternal, linkAll };
   }
 
+  /** Puts functions of JavaScript, `[index, function]`, into the table. */
+  placeAt(functions, table) {
+    placeAt(functions, table);
+  }
+
   /** Called by Pyodide's module before it looks for what is not linked yet. */
   complete() {
-    if (this.isWhole) return;
+    if (this.isWhole || this.isHeld) return;
     this.isWhole = true;
     const { table, isInternal, linkAll } = this.#rest;
     const exports = allOf(this.#rest.exports);

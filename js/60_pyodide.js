@@ -4,11 +4,13 @@
 
 import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
+import { mountAll } from "ext:isolet/30_mounts.js";
 import { hookSpace } from "ext:isolet/35_space.js";
 import "ext:isolet/45_buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
 import { Linking } from "ext:isolet/58_linking.js";
+import { Libraries } from "ext:isolet/59_libraries.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
 import {
   op_isolet_died,
@@ -20,6 +22,7 @@ import {
   op_isolet_interrupted,
   op_isolet_memory_adopt,
   op_isolet_now,
+  op_isolet_preloaded,
   op_isolet_python_sources,
   op_isolet_stdlib,
   op_isolet_stdlib_length,
@@ -63,7 +66,7 @@ function prepareFileSystem(Module) {
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
 }
 
-function settings(makeImage, suspensions, linking, booted) {
+function settings(makeImage, suspensions, linking, libraries, booted) {
   const errorMarker = Symbol("error");
   const config = {
     jsglobals: globalThis,
@@ -78,6 +81,7 @@ function settings(makeImage, suspensions, linking, booted) {
   const Module = {
     API: { config, runtimeEnv: RUNTIME_ENV },
     linking,
+    libraries,
     noImageDecoding: true,
     noAudioDecoding: true,
     noWasmDecoding: true,
@@ -140,6 +144,18 @@ function loadGlue(API) {
   return glue;
 }
 
+/** Imports the modules that every session is to have. */
+function preload(Module, glue) {
+  const modules = op_isolet_preloaded();
+  if (modules.length === 0) return;
+  mountAll(Module);
+  const names = Module.API.public_api.toPy(modules);
+  const { preload } = glue;
+  preload(names);
+  preload.destroy();
+  names.destroy();
+}
+
 /**
  * Boots an interpreter. `createModule` is the default export of `pyodide.asm.mjs`.
  * With `makeImage` the memory is saved as the image and the isolate is of no further use.
@@ -150,9 +166,12 @@ export async function boot(createModule, makeImage) {
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
   const booted = { __proto__: null, Module: null, memory: null, suspensions, exitStatus: null };
-  const image = makeImage ? { places: null } : JSON.parse(op_isolet_image_config());
+  const image = makeImage
+    ? { places: null, libraries: null }
+    : JSON.parse(op_isolet_image_config());
   const linking = new Linking(image.places);
-  const options = settings(makeImage, suspensions, linking, booted);
+  const libraries = new Libraries(linking, image.libraries, makeImage);
+  const options = settings(makeImage, suspensions, linking, libraries, booted);
   // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
   // asking a shell for it.
   globalThis.WorkerGlobalScope = function () {};
@@ -171,9 +190,11 @@ export async function boot(createModule, makeImage) {
     const glue = loadGlue(API);
     glue.prepare();
     API.sys.modules.set("_isolet", glue);
-    glue.destroy();
     connectStreams(Module);
-    const kept = { places: linking.places, hiwire: API.serializeHiwireState() };
+    preload(Module, glue);
+    glue.destroy();
+    const { places } = linking;
+    const kept = { places, libraries: libraries.noted(), hiwire: API.serializeHiwireState() };
     op_isolet_image_save(Module.HEAPU8, JSON.stringify(kept));
     return null;
   }
@@ -193,6 +214,7 @@ export async function boot(createModule, makeImage) {
     suspensions.hold(true);
     return ReflectApply(promisingApply, Module, args);
   };
+  libraries.restore();
   op_isolet_image_restore(booted.memory);
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);

@@ -123,7 +123,7 @@ mod worker;
 pub use assets::{ASSETS_VARIABLE, find_assets};
 pub use audit::{Access, AuditEvent};
 pub use cell::Cell;
-pub use engine::{Engine, v8_version};
+pub use engine::{Engine, EngineBuilder, v8_version};
 pub use error::{Error, ErrorKind};
 pub use execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,

@@ -8,6 +8,8 @@ import ast
 import asyncio
 import atexit
 import codeop
+import gc
+import importlib
 import io
 import linecache
 import os
@@ -77,6 +79,14 @@ def prepare():
 
     waits.install()
     clients.install()
+
+
+def preload(modules):
+    """Imports modules of packages, when the memory image is made."""
+    packages.loaded()
+    for name in modules:
+        importlib.import_module(name)
+    gc.collect()
 
 
 def attach(host_bridge):
@@ -149,7 +159,7 @@ def dump(reply, max_value):
 def start(command):
     """Makes a restored interpreter this session's own: mounts, entropy, environment, streams."""
     bridge.mount()
-    random.seed()
+    reseed()
     os.environ.clear()
     os.environ.update(command["env"])
     for fd in OUTPUT:
@@ -158,6 +168,15 @@ def start(command):
     reopen_output()
     packages.start(command["packages"])
     return {}
+
+
+def reseed():
+    """Gives the session random numbers of its own, where the image has the state of a generator."""
+    random.seed()
+    if "tempfile" in sys.modules:
+        sys.modules["tempfile"]._name_sequence = None
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
 
 
 def rehearse(command):

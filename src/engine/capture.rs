@@ -7,12 +7,14 @@ use super::control::IsolateControl;
 use super::image::{Compiled, Image, SavedMemory};
 use super::inbox;
 use super::isolate::{Isolate, Parts};
-use super::native_code::{self, SharedWasm};
+use super::native_code::{self, SharedModules};
 use super::thread::{block_on, on_isolate_thread};
 use crate::error::{Error, ErrorKind};
 use crate::frame;
-use crate::fs::FileError;
+use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
+use crate::host::SITE_PACKAGES;
 use crate::limits::Limits;
+use crate::packages::Preload;
 use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, Role, RunCommand};
 
 /// What an interpreter runs so that V8 sees what is worth to be optimized.
@@ -41,38 +43,72 @@ impl Host for NoHost {
     }
 }
 
-fn parts(files: Files, wasm: SharedWasm) -> Parts {
-    let (_, inbox) = inbox::queue();
-    Parts { files, wasm, host: Arc::new(NoHost), inbox, max_memory_bytes: MEMORY_BYTES }
+/// The host of one that imports packages: it has their files.
+struct PackageHost(FileSystem);
+
+impl PackageHost {
+    fn new(preload: &Preload) -> Self {
+        let mut mounts = MountTable::default();
+        mounts.add_tree(SITE_PACKAGES, Arc::new(preload.tree()));
+        // They are the owner's packages, on behalf of no session.
+        Self(FileSystem::new(&mounts, FileLimits::default(), Arc::new(drop)))
+    }
 }
 
-/// Boots an interpreter from nothing and returns its memory.
-pub(crate) fn memory(files: Files) -> Result<SavedMemory, Error> {
+impl Host for PackageHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        match request {
+            HostRequest::MountPoints => HostReply::MountPoints(vec![SITE_PACKAGES.to_owned()]),
+            HostRequest::File(request) => HostReply::File(self.0.call(request)),
+            request => NoHost.call(request),
+        }
+    }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        self.0.read(file, offset, into)
+    }
+}
+
+fn parts(files: Files, modules: SharedModules) -> Parts {
+    let (_, inbox) = inbox::queue();
+    let (host, preload) = (Arc::new(NoHost), Vec::new());
+    Parts { files, modules, host, inbox, max_memory_bytes: MEMORY_BYTES, preload }
+}
+
+/// Boots an interpreter from nothing, has it import what is to be preloaded, and returns its memory.
+pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Error> {
+    let mut parts = parts(files, SharedModules::default());
+    if !preload.is_empty() {
+        parts.host = Arc::new(PackageHost::new(preload));
+        parts.preload = preload.modules().to_vec();
+    }
     capture(async move || {
-        let parts = parts(files, SharedWasm::default());
         let isolate = Isolate::boot(parts, None, Arc::default()).await?;
         isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
     })
 }
 
 /// Boots an interpreter from an image, has it work for a while, and returns what V8 has compiled.
-pub(crate) fn compiled(image: Image, wasm: &SharedWasm) -> Result<Compiled, Error> {
-    let wasm = Arc::clone(wasm);
+pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled, Error> {
+    let modules = Arc::clone(modules);
     capture(async move || {
         let files = image.files();
-        let parts = parts(files.clone(), Arc::clone(&wasm));
+        let parts = parts(files.clone(), Arc::clone(&modules));
         let control = Arc::new(IsolateControl::default());
-        let mut isolate = Isolate::boot(parts, Some(image), control).await?;
+        let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
         let start = Command::Start { env: Vec::new(), has_packages: false };
         // What a session does before the guest's first cell is optimized, however rarely it does it.
         for command in [Command::Rehearse(1), start, run(FIRST)] {
             carry_out(&mut isolate, command).await?;
         }
-        let compiled = wasm.get().ok_or("there is no module")?;
+        let compiled = modules.cpython().ok_or("there is no module")?;
         native_code::optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
         carry_out(&mut isolate, run(WARM_UP)).await?;
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
-        Ok(Compiled { native_code: native_code::serialize(compiled), script_cache })
+        let libraries = image.libraries();
+        let libraries = libraries.iter().map(|library| modules.library_code(library));
+        let libraries = libraries.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        Ok(Compiled { native_code: native_code::serialize(compiled), script_cache, libraries })
     })
 }
 

@@ -26,6 +26,9 @@ deno_core::extension!(
         ops::boot::op_isolet_entry_points,
         ops::boot::op_isolet_wasm_module,
         ops::boot::op_isolet_exports,
+        ops::boot::op_isolet_preloaded,
+        ops::boot::op_isolet_library,
+        ops::boot::op_isolet_library_keep,
         ops::boot::op_isolet_stdlib_length,
         ops::boot::op_isolet_stdlib,
         ops::boot::op_isolet_python_sources,
@@ -101,7 +104,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 13] = [
+static MODULES: [ExtensionFileSource; 14] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
@@ -122,6 +125,10 @@ static MODULES: [ExtensionFileSource; 13] = [
     ExtensionFileSource::new(
         "ext:isolet/58_linking.js",
         ascii_str_include!("../../js/58_linking.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/59_libraries.js",
+        ascii_str_include!("../../js/59_libraries.js"),
     ),
     ExtensionFileSource::new(
         "ext:isolet/60_pyodide.js",

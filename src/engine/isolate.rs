@@ -13,7 +13,7 @@ use super::extension::{HostHandle, extension};
 use super::heap::Memory;
 use super::image::Image;
 use super::loader::{self, NoModules, Pyodide};
-use super::native_code::{Pending, SharedWasm};
+use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
@@ -26,10 +26,12 @@ use crate::waist::{Inbox, Message, Reply, ReplySink};
 /// What an isolate is made of.
 pub(crate) struct Parts {
     pub(crate) files: Files,
-    pub(crate) wasm: SharedWasm,
+    pub(crate) modules: SharedModules,
     pub(crate) host: HostHandle,
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
+    /// The modules to import, if it is booted for its image.
+    pub(crate) preload: Vec<String>,
 }
 
 pub(super) struct Isolate {
@@ -63,7 +65,8 @@ impl Isolate {
     ) -> Result<Self, String> {
         let make_image = image.is_none();
         let stored = image.as_ref().and_then(Image::native_code);
-        let module = Pending::start(parts.wasm, parts.files.asm_wasm.clone(), stored);
+        let module =
+            Pending::start(Arc::clone(&parts.modules), parts.files.asm_wasm.clone(), stored);
         let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
             host: parts.host,
@@ -72,6 +75,9 @@ impl Isolate {
             module: Some(module),
             image: image.clone(),
             saved: None,
+            preload: parts.preload,
+            libraries: Vec::new(),
+            modules: parts.modules,
             booted: false,
             entry_points: None,
             frame: None,
@@ -125,7 +131,7 @@ impl Isolate {
             Called::Threw(error) => {
                 let refusal = isolate.state(|state| state.memory.last_refusal());
                 let refusal = refusal.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
-                Err(format!("the interpreter did not start: {}{refusal}", first_line(&error)))
+                Err(format!("the interpreter did not start: {}{refusal}", summary(&error)))
             }
         }
     }
@@ -161,9 +167,9 @@ impl Isolate {
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length], replies).await {
             Called::Stopped => self.stopped(),
-            Called::Threw(error) => Reply::Failed(first_line(&error)),
+            Called::Threw(error) => Reply::Failed(summary(&error)),
             Called::Ended => match self.state(|state| (state.died.take(), state.exited)) {
-                (Some(reason), _) => Reply::Failed(first_line(&reason)),
+                (Some(reason), _) => Reply::Failed(summary(&reason)),
                 (None, status) => Reply::Exited(status.unwrap_or_default()),
             },
             Called::Returned => match self.state(|state| (state.reported, state.exited)) {
@@ -326,7 +332,12 @@ impl Isolate {
     }
 }
 
-/// What an error says without the stack that follows.
-fn first_line(error: &str) -> String {
-    error.lines().next().unwrap_or_default().to_owned()
+/// What an error says without the stack that follows, or that comes first: Python's.
+fn summary(error: &str) -> String {
+    let is_traceback = error.contains("Traceback (most recent call last)");
+    let lines = error.lines().filter(|line| !line.trim().is_empty());
+    // JavaScript's stack may follow.
+    let mut lines = lines.take_while(|line| !line.starts_with("    at "));
+    let line = if is_traceback { lines.last() } else { lines.next() };
+    line.unwrap_or_default().to_owned()
 }

@@ -7,6 +7,7 @@
 mod adapt;
 mod allocator;
 mod budget;
+mod builder;
 mod builtin_ops;
 mod capture;
 mod control;
@@ -41,14 +42,17 @@ use crate::error::{Error, ErrorKind};
 use crate::frame;
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
+use crate::packages::Preload;
+use crate::permissions::PackagePolicy;
 use crate::pool::Pool;
 use crate::pool::fresh::Kind;
 use crate::waist::{Host, Inbox, Link};
 use crate::worker::{Blob, Templates};
-use image::Image;
+pub use builder::EngineBuilder;
+use image::{Image, Place};
 use inbox::queue;
 use isolate::Parts;
-use native_code::SharedWasm;
+use native_code::SharedModules;
 pub use platform::v8_version;
 pub(crate) use thread::{Booted, on_isolate_thread};
 
@@ -66,8 +70,9 @@ pub struct Engine {
 pub(crate) struct Inner {
     lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
-    wasm: SharedWasm,
+    modules: SharedModules,
     image: Image,
+    preload: Preload,
     open_sessions: AtomicUsize,
     pool: Pool,
     boots: Semaphore,
@@ -128,7 +133,12 @@ impl Engine {
     /// path and both digests, or if others may have written the image; [`ErrorKind::Start`] if there is none and it
     /// cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), false)
+        Self::open(dir.as_ref(), &PackagePolicy::default(), false)
+    }
+
+    /// Starts to make an engine that has packages preloaded.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
     }
 
     /// Makes an engine of the assets in `dir`, and a new image if the one there cannot be used.
@@ -137,27 +147,31 @@ impl Engine {
     ///
     /// As [`from_assets`](Self::from_assets), but for the image.
     pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), true)
+        Self::open(dir.as_ref(), &PackagePolicy::default(), true)
     }
 
-    fn open(dir: &Path, replace_damaged: bool) -> Result<Self, Error> {
+    fn open(dir: &Path, preload: &PackagePolicy, replace_damaged: bool) -> Result<Self, Error> {
         let wrong =
             |error: isolet_pyodide_assets::Error| Error::new(ErrorKind::Assets, error.to_string());
         let lock = lock().map_err(wrong)?;
-        let wasm = SharedWasm::default();
-        let image = match Image::find(dir, lock) {
+        let lock_json = Assets::open_lock_json(dir).map_err(wrong)?;
+        let preload = builder::resolve(preload, &lock_json)?;
+        let place = Place::new(dir, lock, &preload);
+        let modules = SharedModules::default();
+        let image = match Image::find(&place) {
             Ok(Some(image)) => image,
             Err(error) if !replace_damaged => return Err(error),
             Ok(None) | Err(_) => {
                 let assets = Assets::open(dir).map_err(wrong)?;
-                Image::build(dir, lock, &Files::new(&assets)?, &wasm)?
+                Image::build(&place, &Files::new(&assets)?, &modules, &preload)?
             }
         };
         let inner = Arc::new(Inner {
-            lock_json: Assets::open_lock_json(dir).map_err(wrong)?,
+            lock_json,
             assets_dir: dir.to_path_buf(),
-            wasm,
+            modules,
             image,
+            preload,
             open_sessions: AtomicUsize::new(0),
             pool: Pool::default(),
             boots: Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)),
@@ -300,6 +314,11 @@ impl Engine {
         &self.inner.lock_json
     }
 
+    /// The packages that every session has from the start.
+    pub(crate) fn preload(&self) -> &Preload {
+        &self.inner.preload
+    }
+
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }
@@ -322,10 +341,11 @@ impl Inner {
 
     /// Starts an isolate on a thread of its own.
     pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
-        let Self { wasm, image, .. } = self;
-        let (files, wasm) = (image.files(), Arc::clone(wasm));
+        let Self { modules, image, .. } = self;
+        let (files, modules) = (image.files(), Arc::clone(modules));
         let (messages, inbox) = queue();
-        let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
+        let preload = Vec::new();
+        let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let control = thread::spawn(parts, image.clone(), sink)?;
@@ -350,8 +370,8 @@ pub(crate) fn boot_of_image(
 ) -> Result<Booted, String> {
     let image = Image::received(image)
         .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
-    let (files, wasm) = (image.files(), SharedWasm::default());
-    let parts = Parts { files, wasm, host, inbox, max_memory_bytes };
+    let (files, modules) = (image.files(), SharedModules::default());
+    let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload: Vec::new() };
     Booted::boot(parts, image, Arc::default())
 }
 

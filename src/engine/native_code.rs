@@ -3,23 +3,70 @@
 //! This file has unsafe code because V8's C++ functions that optimize code and write it out have no Rust of their own.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use bytes::Bytes;
 use deno_core::v8::{self, MapFnTo};
 use wasmparser::{BinaryReaderError, Parser, Payload, TypeRef};
 
+use super::image::Library;
 use super::platform;
 use crate::look;
 
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
 
-/// Compiled by the first isolate of the process, used by all.
-pub(crate) type SharedWasm = Arc<OnceLock<CompiledWasm>>;
+/// Compiled by the first isolate of the process that needs it, used by all.
+pub(crate) type SharedModules = Arc<Modules>;
+
+#[derive(Default)]
+pub(crate) struct Modules {
+    cpython: OnceLock<CompiledWasm>,
+    /// Dynamic libraries of the image, by their names.
+    libraries: Mutex<HashMap<String, CompiledWasm>>,
+}
+
+impl Modules {
+    pub(crate) fn cpython(&self) -> Option<&CompiledWasm> {
+        self.cpython.get()
+    }
+
+    /// A library as a module of this isolate.
+    pub(crate) fn library<'s>(
+        &self,
+        scope: &mut v8::PinScope<'s, '_>,
+        library: &Library,
+        stored: Option<Bytes>,
+    ) -> Option<v8::Local<'s, v8::WasmModuleObject>> {
+        if let Some(compiled) = self.libraries().get(&library.name) {
+            return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0);
+        }
+        let restored = stored.and_then(|code| deserialize(scope, &library.wasm, code));
+        let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, &library.wasm))?;
+        let compiled = CompiledWasm(module.get_compiled_module());
+        self.libraries().entry(library.name.clone()).or_insert(compiled);
+        Some(module)
+    }
+
+    /// The native code of a library, once an isolate has it.
+    pub(crate) fn library_code(&self, library: &Library) -> Result<Vec<u8>, BinaryReaderError> {
+        match self.libraries().get(&library.name) {
+            Some(compiled) => {
+                optimize(compiled, &library.wasm)?;
+                Ok(serialize(compiled))
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn libraries(&self) -> MutexGuard<'_, HashMap<String, CompiledWasm>> {
+        self.libraries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// CPython on its way to be a module of an isolate: the process's, or else made of the native code that was stored,
 /// or else compiled anew.
@@ -27,7 +74,7 @@ pub(crate) type SharedWasm = Arc<OnceLock<CompiledWasm>>;
 /// V8 takes stored code only if it was made by the same V8 with the same flags on a processor with the same
 /// features; what was never called when it was stored is compiled when it is.
 pub(crate) struct Pending {
-    shared: SharedWasm,
+    shared: SharedModules,
     wasm: Bytes,
     stored: Option<Bytes>,
     /// Says when the process has one.
@@ -37,15 +84,16 @@ pub(crate) struct Pending {
 impl Pending {
     /// Has a thread of its own make one of the `stored` code, if the process has none yet. The isolate's thread has
     /// enough to do until it needs it.
-    pub(crate) fn start(shared: SharedWasm, wasm: Bytes, stored: Option<Bytes>) -> Self {
-        let code = stored.clone().filter(|_| shared.get().is_none() && !look::moment().is_zero());
+    pub(crate) fn start(shared: SharedModules, wasm: Bytes, stored: Option<Bytes>) -> Self {
+        let code =
+            stored.clone().filter(|_| shared.cpython().is_none() && !look::moment().is_zero());
         let helper = code.and_then(|code| {
             let (sender, done) = mpsc::channel();
             let (shared, wasm) = (Arc::clone(&shared), wasm.clone());
             let help = move || {
                 if let Some(module) = elsewhere(&wasm, code) {
                     // Another isolate's may have come first.
-                    let _ = shared.set(module);
+                    let _ = shared.cpython.set(module);
                 }
                 // Not waited for any more if the isolate has ended.
                 let _ = sender.send(());
@@ -62,7 +110,7 @@ impl Pending {
     ) -> Option<v8::Local<'s, v8::WasmModuleObject>> {
         // A thread that ended early has left nothing.
         let helped = self.helper.is_some_and(|done| done.recv().is_ok());
-        if let Some(compiled) = self.shared.get() {
+        if let Some(compiled) = self.shared.cpython() {
             return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0);
         }
         // What a helper could not use is of no use here either.
@@ -70,7 +118,7 @@ impl Pending {
         let restored = stored.and_then(|code| deserialize(scope, &self.wasm, code));
         let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, &self.wasm))?;
         // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
-        let _ = self.shared.set(CompiledWasm(module.get_compiled_module()));
+        let _ = self.shared.cpython.set(CompiledWasm(module.get_compiled_module()));
         Some(module)
     }
 }

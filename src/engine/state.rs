@@ -10,8 +10,8 @@ use deno_core::v8;
 use super::Files;
 use super::control::IsolateControl;
 use super::extension::HostHandle;
-use super::image::{Image, SavedMemory};
-use super::native_code::Pending;
+use super::image::{Image, Library, SavedMemory};
+use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use crate::waist::{Inbox, Message};
@@ -40,6 +40,12 @@ pub(crate) struct State {
     pub(crate) module: Option<Pending>,
     pub(crate) image: Option<Image>,
     pub(crate) saved: Option<SavedMemory>,
+    /// What the interpreter is to import before it becomes an image.
+    pub(crate) preload: Vec<String>,
+    /// What it has loaded of dynamic libraries.
+    pub(crate) libraries: Vec<Library>,
+    /// What is compiled in this process.
+    pub(crate) modules: SharedModules,
     pub(crate) booted: bool,
     pub(crate) entry_points: Option<EntryPoints>,
     /// The command that the guest has not taken yet.

@@ -21,7 +21,6 @@ use crate::frame;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem};
 use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
-use crate::packages::PackageTree;
 use crate::sandbox::Sandbox;
 use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
@@ -30,7 +29,7 @@ use crate::value::Value;
 use crate::waist::{Host, HostReply, HostRequest, Outbox, Report};
 
 /// Where the guest's Python looks for packages.
-const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
+pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 
 /// Where a run's output goes as it comes.
 pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
@@ -87,12 +86,14 @@ impl SessionHost {
         let tally = Arc::new(Tally::new(sandbox.limits()));
         let audit = sandbox.audit(session, Arc::clone(&tally));
         let answers: Answers = Arc::new(OnceLock::new());
-        let tree = Arc::new(PackageTree::new());
+        let preload = sandbox.engine().preload();
+        let tree = Arc::new(preload.tree());
         let mut mounts = permissions.mounts.clone();
         mounts.add_tree(SITE_PACKAGES, Arc::clone(&tree) as _);
         let packages = SessionPackages::new(
             Arc::clone(sandbox.packages()),
             tree,
+            preload.pinned().to_vec(),
             audit.clone(),
             Arc::clone(&answers),
         );

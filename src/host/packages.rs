@@ -21,7 +21,7 @@ struct Inner {
     tree: Arc<PackageTree>,
     audit: AuditLog,
     answers: Answers,
-    /// Everything that was asked for, which has to go together.
+    /// Everything that was asked for or preloaded, which has to go together.
     wanted: Mutex<Vec<Requirement>>,
     attempt: Mutex<Attempt>,
 }
@@ -44,10 +44,11 @@ impl SessionPackages {
     pub(super) fn new(
         store: Arc<LazyStore>,
         tree: Arc<PackageTree>,
+        wanted: Vec<Requirement>,
         audit: AuditLog,
         answers: Answers,
     ) -> Self {
-        let (wanted, attempt) = (Mutex::default(), Mutex::default());
+        let (wanted, attempt) = (Mutex::new(wanted), Mutex::default());
         Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt }))
     }
 

@@ -17,6 +17,7 @@ mod lock;
 mod marker;
 mod metadata;
 mod pip;
+mod preload;
 mod process;
 mod report;
 mod requirement;
@@ -34,6 +35,7 @@ mod tests;
 use std::sync::Arc;
 
 pub(crate) use error::PackageError;
+pub(crate) use preload::Preload;
 pub(crate) use requirement::Requirement;
 pub use script::script_packages;
 pub(crate) use store::{Fetch, PackageStore, StoreOptions};

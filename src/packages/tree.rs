@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::LoadedPackage;
 use super::error::PackageError;
@@ -20,7 +20,7 @@ pub(crate) struct PackageTree {
     state: RwLock<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     loaded: BTreeMap<String, Arc<Wheel>>,
     files: HashMap<String, (Arc<Wheel>, usize)>,
@@ -31,9 +31,9 @@ struct State {
 }
 
 impl PackageTree {
-    /// Makes an empty tree.
-    pub(crate) fn new() -> Self {
-        Self::default()
+    /// A tree of the same wheels, to which others can be added.
+    pub(crate) fn copy(&self) -> Self {
+        Self { state: RwLock::new(self.state().clone()) }
     }
 
     /// Loads a wheel, or does nothing if it is loaded. On an error nothing has changed.
@@ -64,13 +64,19 @@ impl PackageTree {
 
     /// Returns whether these are the bytes of a native module of a loaded wheel, by their sha256.
     pub(crate) fn contains_module(&self, sha256: &[u8; 32]) -> bool {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).modules.contains(sha256)
+        self.state().modules.contains(sha256)
     }
 
     /// Returns what is loaded, by name.
     pub(crate) fn loaded(&self) -> Vec<LoadedPackage> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         state.loaded.values().map(|wheel| LoadedPackage::of(wheel)).collect()
+    }
+}
+
+impl PackageTree {
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,7 +152,7 @@ fn parents(path: &str) -> impl Iterator<Item = &str> {
 
 impl Tree for PackageTree {
     fn entry(&self, path: &str) -> Option<TreeEntry> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         if path.is_empty() || state.directories.contains_key(path) {
             return Some(TreeEntry::Directory { modified_ms: MODIFIED_MS });
         }
@@ -156,14 +162,14 @@ impl Tree for PackageTree {
     }
 
     fn names(&self, path: &str) -> Option<Vec<String>> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let names = if path.is_empty() { &state.top } else { state.directories.get(path)? };
         Some(names.iter().cloned().collect())
     }
 
     fn bytes(&self, path: &str) -> io::Result<Arc<[u8]>> {
         let found = {
-            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state();
             if path.is_empty() || state.directories.contains_key(path) {
                 return Err(io::ErrorKind::IsADirectory.into());
             }

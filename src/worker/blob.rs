@@ -55,8 +55,8 @@ impl Blob {
     /// Its bytes.
     pub(crate) fn map(&self) -> io::Result<Bytes> {
         // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and `received` see to,
-        // and seals are never taken off. One on disk is an image that `engine::image::open_own` has opened: nobody but
-        // the user and root may write to it, and `engine::image::store`, the only one who does, renames a new file
+        // and seals are never taken off. One on disk is an image that `engine::image::store::open_own` has opened: nobody but
+        // the user and root may write to it, and `Place::store` there, the only one who does, renames a new file
         // over it, which leaves this one as it is.
         #[expect(unsafe_code, reason = "mapping a file is")]
         let mapping = unsafe { Mmap::map(&self.0) }?;

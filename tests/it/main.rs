@@ -31,6 +31,7 @@ mod matrix;
 mod memory;
 mod output;
 mod pool;
+mod preload;
 mod profile_python_executor;
 mod profile_python_helpers;
 mod profile_sandboxed_executor;

@@ -20,11 +20,14 @@ pub(crate) struct Adapted {
 
 /// What is replaced, by what. Each is there once. The last one has a call that may suspend begin when the stack is
 /// empty, not a turn of the event loop later.
-pub(crate) const CHANGES: [(&str, &str); 7] = [
+pub(crate) const CHANGES: [(&str, &str); 16] = [
     ("mergeLibSymbols(wasmExports,\"main\");", ""),
     (
         "updateGOT(origExports);",
-        "Module[\"linking\"].link(origExports,wasmImports,GOT,wasmTable,isInternalSym,exports=>{\
+        "Module[\"libraries\"].connect({table:wasmTable,addresses:GOT,functions:wasmImports,exports:origExports,\
+            byName:LDSO.loadedLibsByName,load:loadDynamicLibrary,addressOf:getFunctionAddress,\
+            forget(){functionsInTableMap=undefined}});\
+            Module[\"linking\"].link(origExports,wasmImports,GOT,wasmTable,isInternalSym,exports=>{\
             functionsInTableMap=undefined;wasmExports=applySignatureConversions(exports);\
             assignAllWasmExports(wasmExports);mergeLibSymbols(exports,\"main\");updateGOT(exports)});",
     ),
@@ -44,6 +47,45 @@ pub(crate) const CHANGES: [(&str, &str); 7] = [
     (
         "function __dlsym_catchup_js(handle,symbolIndex){",
         "function __dlsym_catchup_js(handle,symbolIndex){Module[\"linking\"].complete();",
+    ),
+    (
+        "var localScope=global?null:{};",
+        "var localScope=global?null:{};Module[\"libraries\"].opening();",
+    ),
+    (
+        "var loadWebAssemblyModule=(binary,flags,libName,localScope,handle)=>{",
+        "var loadWebAssemblyModule=(binary,flags,libName,localScope,handle)=>{\
+            Module[\"libraries\"].read(libName,binary);",
+    ),
+    (
+        "function loadLibData(){",
+        "function loadLibData(){var kept=Module[\"libraries\"].kept(libName);if(kept)return kept;",
+    ),
+    (
+        "for(var needed of metadata.neededDynlibs){",
+        "for(var needed of Module[\"libraries\"].needed(metadata)){",
+    ),
+    (
+        "var memoryBase=metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0;",
+        "var memoryBase=Module[\"libraries\"].place(libName,()=>\
+            metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0);",
+    ),
+    (
+        "if(applyRelocs){if(runtimeInitialized){",
+        "if(applyRelocs&&!Module[\"libraries\"].isRestoring){if(runtimeInitialized){",
+    ),
+    (
+        "if(init){if(runtimeInitialized){",
+        "if(init&&!Module[\"libraries\"].isRestoring){if(runtimeInitialized){",
+    ),
+    (
+        "dso.refcount++;if(handle){LDSO.loadedLibsByHandle[handle]=dso}return",
+        "dso.refcount++;if(handle){LDSO.loadedLibsByHandle[handle]=dso}\
+            Module[\"libraries\"].loaded(libName,flags,handle);return",
+    ),
+    (
+        "moduleLoaded(getExports());return true}",
+        "moduleLoaded(getExports());Module[\"libraries\"].loaded(libName,flags,handle);return true}",
     ),
     ("await new Promise(d=>API.scheduleCallback(d,0));", "await void 0;"),
 ];

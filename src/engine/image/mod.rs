@@ -7,32 +7,30 @@
 //! zero are stored.
 
 mod file;
+mod store;
 
-use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use deno_core::v8;
-use isolet_pyodide_assets::{Digest, Lock};
+use isolet_pyodide_assets::Digest;
 
-use self::file::{Layout, PARTS, layout, push_number};
+use self::file::{Layout, PARTS, layout};
+pub(crate) use self::store::Place;
 use super::Files;
 use super::capture;
-use super::extension::glue_sources;
-use super::native_code::SharedWasm;
-use super::platform::{FLAGS, v8_version};
+use super::native_code::SharedModules;
 use super::restore::map_over;
 use crate::error::{Error, ErrorKind};
+use crate::packages::Preload;
 use crate::worker::Blob;
 
 const MAGIC: &[u8; 16] = b"isolet image 003";
 /// The magic, the key and the digest of what follows.
 const HEADER: usize = MAGIC.len() + 64;
-const PREFIX: &str = "image-";
 
 /// The parts in front of the pages.
 const CONFIG: usize = 0;
@@ -42,13 +40,28 @@ const STDLIB: usize = 3;
 const EXPORTS: usize = 4;
 const NATIVE_CODE: usize = 5;
 const SCRIPT_CACHE: usize = 6;
+/// Which dynamic libraries there are, and their contents one after the other.
+const LIBRARIES: usize = 7;
+const LIBRARY_CONTENTS: usize = 8;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
     bytes: usize,
     config: String,
     runs: Vec<(usize, Vec<u8>)>,
+    libraries: Vec<Library>,
 }
+
+/// A dynamic library that is loaded in an image.
+#[derive(Clone)]
+pub(crate) struct Library {
+    /// Its path in the guest.
+    pub(crate) name: String,
+    pub(crate) wasm: Bytes,
+}
+
+/// What an image says of a library: its name, and the bytes of its WebAssembly and of its native code.
+type LibraryEntry = (String, usize, usize);
 
 /// Code that V8 has compiled, in its own formats. Empty where there is none.
 #[derive(Default)]
@@ -57,6 +70,8 @@ pub(crate) struct Compiled {
     pub(crate) native_code: Vec<u8>,
     /// Of Pyodide's JavaScript.
     pub(crate) script_cache: Vec<u8>,
+    /// Of each dynamic library.
+    pub(crate) libraries: Vec<Vec<u8>>,
 }
 
 /// A verified image; cheap to clone.
@@ -73,8 +88,9 @@ struct Contents {
 
 impl SavedMemory {
     /// Packs `memory`.
-    pub(crate) fn new(memory: &[u8], config: &str) -> Self {
-        Self { bytes: memory.len(), config: config.to_owned(), runs: file::runs(memory) }
+    pub(crate) fn new(memory: &[u8], config: &str, libraries: Vec<Library>) -> Self {
+        let (bytes, config, runs) = (memory.len(), config.to_owned(), file::runs(memory));
+        Self { bytes, config, runs, libraries }
     }
 
     fn file(&self, key: Digest, files: &Files, compiled: &Compiled) -> Vec<u8> {
@@ -86,6 +102,8 @@ impl SavedMemory {
         parts[EXPORTS] = &files.exports;
         parts[NATIVE_CODE] = &compiled.native_code;
         parts[SCRIPT_CACHE] = &compiled.script_cache;
+        let (libraries, contents) = self.libraries(compiled);
+        (parts[LIBRARIES], parts[LIBRARY_CONTENTS]) = (&libraries, &contents);
         let mut file = file::assemble(HEADER, self.bytes, parts, &self.runs);
         let (header, contents) = file.split_at_mut(HEADER);
         let (magic, digests) = header.split_at_mut(MAGIC.len());
@@ -94,16 +112,26 @@ impl SavedMemory {
         digests[32..].copy_from_slice(blake3::hash(contents).as_bytes());
         file
     }
+
+    /// The parts about libraries.
+    fn libraries(&self, compiled: &Compiled) -> (Vec<u8>, Vec<u8>) {
+        let mut codes = compiled.libraries.iter();
+        let (mut entries, mut contents) = (Vec::<LibraryEntry>::new(), Vec::new());
+        for Library { name, wasm } in &self.libraries {
+            let code = codes.next().map(Vec::as_slice).unwrap_or_default();
+            entries.push((name.clone(), wasm.len(), code.len()));
+            contents.extend_from_slice(wasm);
+            contents.extend_from_slice(code);
+        }
+        (serde_json::to_vec(&entries).unwrap_or_default(), contents)
+    }
 }
 
 impl Image {
-    /// Loads the image in `dir` that belongs to the assets of `lock`, if there is one.
-    pub(crate) fn find(dir: &Path, lock: &Lock) -> Result<Option<Self>, Error> {
-        Self::open(path(dir, key(lock)), key(lock))
-    }
-
-    fn open(path: PathBuf, key: Digest) -> Result<Option<Self>, Error> {
-        let opened = open_own(&path).and_then(|file| {
+    /// Loads the image of this place, if there is one.
+    pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
+        let (path, key) = (place.path(), place.key());
+        let opened = store::open_own(path).and_then(|file| {
             let shared = Blob::of_file(&file)?;
             Ok((shared.map()?, shared))
         });
@@ -111,30 +139,29 @@ impl Image {
             Ok((file, shared)) => Self::verified(file, Some(shared), path, key).map(Some),
             // Where it cannot be shared every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                let file = fs::read(&path).map_err(|error| unusable(&path, &error))?;
+                let file = fs::read(path).map_err(|error| unusable(path, &error))?;
                 Self::verified(file.into(), None, path, key).map(Some)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unusable(&path, &error)),
+            Err(error) => Err(unusable(path, &error)),
         }
     }
 
-    /// Makes the image that belongs to the assets of `lock` and stores it in `dir`.
+    /// Makes the image of this place, with `preload` in it, and stores it there.
     ///
     /// Where it cannot be stored it serves this process only.
     pub(crate) fn build(
-        dir: &Path,
-        lock: &Lock,
+        place: &Place,
         files: &Files,
-        wasm: &SharedWasm,
+        modules: &SharedModules,
+        preload: &Preload,
     ) -> Result<Self, Error> {
-        let key = key(lock);
-        let saved = capture::memory(files.clone())?;
+        let key = place.key();
+        let saved = capture::memory(files.clone(), preload)?;
         let draft = Self::in_memory(saved.file(key, files, &Compiled::default()))?;
-        let compiled = capture::compiled(draft, wasm)?;
+        let compiled = capture::compiled(draft, modules)?;
         let file = saved.file(key, files, &compiled);
-        let path = path(dir, key);
-        let stored = store(dir, &path, &file).ok().and_then(|()| Self::open(path, key).ok()?);
+        let stored = place.store(&file).ok().and_then(|()| Self::find(place).ok()?);
         stored.map_or_else(|| Self::in_memory(file), Ok)
     }
 
@@ -198,6 +225,27 @@ impl Image {
         Some(self.part(SCRIPT_CACHE)).filter(|cache| !cache.is_empty())
     }
 
+    /// The dynamic libraries, in the order in which they were loaded.
+    pub(crate) fn libraries(&self) -> Vec<Library> {
+        self.entries().map(|(name, wasm, _)| Library { name, wasm }).collect()
+    }
+
+    /// The library of this name, and its native code if there is any.
+    pub(crate) fn library(&self, wanted: &str) -> Option<(Library, Option<Bytes>)> {
+        let (name, wasm, code) = self.entries().find(|(name, _, _)| name == wanted)?;
+        Some((Library { name, wasm }, Some(code).filter(|code| !code.is_empty())))
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (String, Bytes, Bytes)> {
+        let entries: Vec<LibraryEntry> =
+            serde_json::from_slice(&self.part(LIBRARIES)).unwrap_or_default();
+        let mut rest = self.part(LIBRARY_CONTENTS);
+        entries.into_iter().map(move |(name, wasm, code)| {
+            let mut take = |length: usize| rest.split_to(length.min(rest.len()));
+            (name, take(wasm), take(code))
+        })
+    }
+
     fn part(&self, part: usize) -> Bytes {
         self.0.file.slice(self.0.layout.parts[part].clone())
     }
@@ -225,7 +273,7 @@ impl Image {
     fn verified(
         file: Bytes,
         shared: Option<Blob>,
-        path: PathBuf,
+        path: &Path,
         key: Digest,
     ) -> Result<Self, Error> {
         let name = path.display().to_string();
@@ -247,7 +295,7 @@ impl Image {
         if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
             return Err(wrong(format!("is not the one of key {key}")));
         }
-        Self::new(file, shared, Some(path))
+        Self::new(file, shared, Some(path.to_owned()))
             .ok_or_else(|| wrong("is not laid out as an image is".to_owned()))
     }
 }
@@ -255,70 +303,4 @@ impl Image {
 fn unusable(path: &Path, error: &io::Error) -> Error {
     let message = format!("image `{}` cannot be used: {error}", path.display());
     Error::new(ErrorKind::Assets, message)
-}
-
-/// Where the image of a key is.
-fn path(dir: &Path, key: Digest) -> PathBuf {
-    dir.join(format!("{PREFIX}{}.bin", &key.to_string()[..16]))
-}
-
-/// What an image depends on.
-fn key(lock: &Lock) -> Digest {
-    let mut inputs = Vec::new();
-    inputs.extend_from_slice(lock.digest().as_bytes());
-    let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
-    for part in versions.into_iter().chain(glue_sources()) {
-        push_number(&mut inputs, part.len());
-        inputs.extend_from_slice(part.as_bytes());
-    }
-    Digest::of(&inputs)
-}
-
-/// Opens a file that nobody else may have written, or may write: there is machine code in it.
-fn open_own(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-
-        let (metadata, user) = (file.metadata()?, rustix::process::geteuid().as_raw());
-        if ![0, user].contains(&metadata.uid()) {
-            let owner = metadata.uid();
-            let message = format!("it is user {owner}'s, neither user {user}'s nor root's");
-            return Err(io::Error::other(message));
-        }
-        if metadata.mode() & 0o022 != 0 {
-            let mode = metadata.mode() & 0o777;
-            return Err(io::Error::other(format!("others may write to it, its mode is {mode:o}")));
-        }
-    }
-    Ok(file)
-}
-
-/// Stores the image so that it is there whole or not at all, and removes those it replaces.
-fn store(dir: &Path, path: &Path, file: &[u8]) -> io::Result<()> {
-    static STORED: AtomicU64 = AtomicU64::new(0);
-    let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
-    let temporary = dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
-    let written = options
-        .open(&temporary)
-        .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-        return written;
-    }
-    for entry in fs::read_dir(dir)?.flatten() {
-        let name = entry.file_name();
-        let stale = name.to_string_lossy().starts_with(PREFIX) && entry.path() != path;
-        if stale {
-            // Another process may have removed it first.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-    Ok(())
 }

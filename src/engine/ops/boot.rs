@@ -1,10 +1,11 @@
 //! Ops that bring an interpreter to life. All but one serve the boot only and refuse afterwards.
 
+use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
 
 use super::{OpError, fill};
 use crate::engine::extension::PYTHON_SOURCES;
-use crate::engine::image::SavedMemory;
+use crate::engine::image::{Library, SavedMemory};
 use crate::engine::signal;
 use crate::engine::state::{EntryPoints, State};
 
@@ -64,6 +65,40 @@ pub(crate) fn op_isolet_python_sources() -> Vec<(String, String)> {
         .collect()
 }
 
+/// The modules that an interpreter has to import before it becomes an image.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_preloaded(state: &OpState) -> Vec<String> {
+    state.borrow::<State>().preload.clone()
+}
+
+/// Keeps a dynamic library for the image.
+#[op2(fast)]
+pub(crate) fn op_isolet_library_keep(
+    state: &mut OpState,
+    #[string] name: &str,
+    #[buffer] wasm: &[u8],
+) -> Result<(), OpError> {
+    let library = Library { name: name.to_owned(), wasm: Bytes::copy_from_slice(wasm) };
+    booting(state)?.libraries.push(library);
+    Ok(())
+}
+
+/// A dynamic library of the image.
+#[op2]
+pub(crate) fn op_isolet_library<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &mut OpState,
+    #[string] name: &str,
+) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
+    let state = booting(state)?;
+    let image = state.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
+    let unknown = || OpError::Host(format!("the library `{name}` is not in the image"));
+    let (library, code) = image.library(name).ok_or_else(unknown)?;
+    let module = state.modules.library(scope, &library, code);
+    module.ok_or_else(|| OpError::Host(format!("the library `{name}` does not compile")))
+}
+
 /// The bytes of memory that the image was taken of.
 #[op2(fast)]
 #[number]
@@ -114,7 +149,9 @@ pub(crate) fn op_isolet_image_save(
     #[buffer] memory: &[u8],
     #[string] config: &str,
 ) -> Result<(), OpError> {
-    booting(state)?.saved = Some(SavedMemory::new(memory, config));
+    let state = booting(state)?;
+    let libraries = std::mem::take(&mut state.libraries);
+    state.saved = Some(SavedMemory::new(memory, config, libraries));
     Ok(())
 }
 

@@ -41,7 +41,7 @@ fn packages_are_resolved_once_and_then_used_offline() {
     assert_eq!(names(&again), names(&online));
     assert_eq!(offline.names_for_import("bs4"), ["beautifulsoup4", "bs4"]);
 
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     for wheel in again.wheels() {
         tree.add(wheel).unwrap();
     }

@@ -10,7 +10,7 @@ use crate::fs::{Tree, TreeEntry};
 
 #[test]
 fn the_files_of_all_wheels_are_there() {
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     tree.add(&open("a", "1", &[("space/a/x.py", b"a"), ("top.py", b"t")])).unwrap();
     tree.add(&open("b", "2", &[("space/b/x.py", b"bb")])).unwrap();
     assert_eq!(tree.names("").unwrap(), ["a-1.dist-info", "b-2.dist-info", "space", "top.py"]);
@@ -25,7 +25,7 @@ fn the_files_of_all_wheels_are_there() {
 
 #[test]
 fn what_is_not_there_is_not_found() {
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     tree.add(&open("a", "1", &[("a/x.py", b"")])).unwrap();
     for path in ["b", "a/y", "a/x.py/z", "/a", "a/", "a//x.py", "./a", "../a", "a/../a", "A"] {
         assert_eq!(tree.entry(path), None, "{path}");
@@ -39,7 +39,7 @@ fn what_is_not_there_is_not_found() {
 
 #[test]
 fn another_version_of_a_loaded_package_is_refused() {
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     let one = open("a", "1", &[]);
     tree.add(&one).unwrap();
     tree.add(&one).unwrap();
@@ -50,7 +50,7 @@ fn another_version_of_a_loaded_package_is_refused() {
 
 #[test]
 fn a_file_of_two_wheels_must_have_the_same_bytes() {
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     tree.add(&open("a", "1", &[("space/__init__.py", b"same"), ("x", b"1")])).unwrap();
     tree.add(&open("b", "1", &[("space/__init__.py", b"same"), ("space/b.py", b"")])).unwrap();
     for (name, file) in [
@@ -70,7 +70,7 @@ fn a_file_of_two_wheels_must_have_the_same_bytes() {
 
 #[test]
 fn only_native_modules_of_loaded_wheels_are_known() {
-    let tree = PackageTree::new();
+    let tree = PackageTree::default();
     let known = |bytes: &[u8]| tree.contains_module(Digest::of(bytes).as_bytes());
     let wheel = open("a", "1", &[("a/x.so", b"\0asm native"), ("a/x.py", b"\0asm text")]);
     let twin = open("b", "1", &[("b/y.cpython-314.so", b"\0asm other"), ("b/z.so.1", b"\0asm z")]);

@@ -1,0 +1,136 @@
+//! Where images are stored, under which names, and which of them are removed.
+
+use std::borrow::Cow;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use isolet_pyodide_assets::{Digest, Lock};
+
+use super::file::push_number;
+use crate::engine::extension::glue_sources;
+use crate::engine::platform::{FLAGS, v8_version};
+use crate::packages::Preload;
+
+const PREFIX: &str = "image-";
+/// Of images with packages in them: followed by what the name of one without them has, and by their own.
+const PRELOADED: &str = "preloaded-";
+
+/// So many images with packages are kept in a directory.
+const MOST_PRELOADED: usize = 8;
+
+/// Where an image is, or belongs.
+pub(crate) struct Place {
+    dir: PathBuf,
+    path: PathBuf,
+    key: Digest,
+    /// What the names of images begin with that are made of the same.
+    current: [String; 2],
+}
+
+impl Place {
+    /// The place in `dir` of the image of these assets with these packages.
+    pub(crate) fn new(dir: &Path, lock: &Lock, preload: &Preload) -> Self {
+        let base = key(lock);
+        let short = |digest: Digest| digest.to_string()[..16].to_owned();
+        let (plain, preloaded) =
+            (format!("{PREFIX}{}", short(base)), format!("{PRELOADED}{}", short(base)));
+        let (name, key) = if preload.is_empty() {
+            (format!("{plain}.bin"), base)
+        } else {
+            let key = Digest::of(format!("{base} {}", preload.key()).as_bytes());
+            (format!("{preloaded}-{}.bin", short(key)), key)
+        };
+        Self { dir: dir.to_owned(), path: dir.join(name), key, current: [plain, preloaded] }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A digest of all that the image depends on.
+    pub(super) fn key(&self) -> Digest {
+        self.key
+    }
+
+    /// Stores the image so that it is there whole or not at all, and removes those that are of no use any more.
+    pub(super) fn store(&self, file: &[u8]) -> io::Result<()> {
+        static STORED: AtomicU64 = AtomicU64::new(0);
+        let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
+        let temporary = self.dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+        let written = options
+            .open(&temporary)
+            .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
+            .and_then(|()| fs::rename(&temporary, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+            return written;
+        }
+        self.remove_others()
+    }
+
+    fn remove_others(&self) -> io::Result<()> {
+        let mut preloaded = Vec::new();
+        for entry in fs::read_dir(&self.dir)?.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
+            if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
+                // Another process may have removed it first, here and below.
+                let _ = fs::remove_file(entry.path());
+            } else if name.starts_with(PRELOADED) && entry.path() != self.path {
+                let made = entry.metadata().and_then(|metadata| metadata.modified());
+                preloaded.push((made.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
+            }
+        }
+        preloaded.sort();
+        let most = MOST_PRELOADED - usize::from(self.path_is_preloaded());
+        for (_, path) in preloaded.iter().rev().skip(most) {
+            let _ = fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    fn path_is_preloaded(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRELOADED))
+    }
+}
+
+/// What an image depends on.
+fn key(lock: &Lock) -> Digest {
+    let mut inputs = Vec::new();
+    inputs.extend_from_slice(lock.digest().as_bytes());
+    let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
+    for part in versions.into_iter().chain(glue_sources()) {
+        push_number(&mut inputs, part.len());
+        inputs.extend_from_slice(part.as_bytes());
+    }
+    Digest::of(&inputs)
+}
+
+/// Opens a file that nobody else may have written, or may write: there is machine code in it.
+pub(super) fn open_own(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        let (metadata, user) = (file.metadata()?, rustix::process::geteuid().as_raw());
+        if ![0, user].contains(&metadata.uid()) {
+            let owner = metadata.uid();
+            let message = format!("it is user {owner}'s, neither user {user}'s nor root's");
+            return Err(io::Error::other(message));
+        }
+        if metadata.mode() & 0o022 != 0 {
+            let mode = metadata.mode() & 0o777;
+            return Err(io::Error::other(format!("others may write to it, its mode is {mode:o}")));
+        }
+    }
+    Ok(file)
+}

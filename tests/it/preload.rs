@@ -1,0 +1,169 @@
+//! Packages that an engine preloads are in every session from the start, and work as if they had been imported there.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use isolet::{Engine, ErrorKind, Permissions, Sandbox, Session, Value};
+use isolet_pyodide_assets::lock;
+
+use crate::util::{Scratch, assets_dir, eval, isolation};
+
+/// Two packages with native modules, one of which needs two others besides.
+const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
+
+struct Preloaded {
+    engine: Engine,
+    assets: Scratch,
+}
+
+static PRELOADED: LazyLock<Preloaded> = LazyLock::new(|| {
+    let assets = assets("preload");
+    let engine = engine(assets.path());
+    Preloaded { engine, assets }
+});
+
+/// A directory with the assets, and no image.
+fn assets(test: &str) -> Scratch {
+    let scratch = Scratch::new(test);
+    for file in lock().unwrap().files() {
+        fs::copy(assets_dir().join(file.name()), scratch.path().join(file.name())).unwrap();
+    }
+    scratch
+}
+
+fn engine(assets: &Path) -> Engine {
+    let mut builder = Engine::builder().assets(assets);
+    for package in PACKAGES {
+        builder = builder.preload(package).unwrap();
+    }
+    let engine = builder.build().unwrap();
+    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+}
+
+async fn session() -> Session {
+    Sandbox::builder(&PRELOADED.engine).build().unwrap().session().await.unwrap()
+}
+
+#[tokio::test]
+async fn they_are_imported_in_every_session_and_nothing_is_allowed_for_it() {
+    // Enough for the last ones to be copies of a template, where there are workers.
+    for _ in 0..4 {
+        let code = "
+import sys
+was_there = [name in sys.modules for name in ('pydantic', 'pydantic_core', 'msgspec', 'json')]
+import msgspec, pydantic
+class Point(pydantic.BaseModel):
+    x: int
+    y: float = 0.5
+point = Point.model_validate_json(msgspec.json.encode({'x': '7'}))
+[was_there, point.x, point.y, msgspec.json.decode(b'[1, 2]', type=list[int])]";
+        let expected = Value::List(vec![
+            Value::List(vec![true.into(); 4]),
+            7.into(),
+            0.5.into(),
+            Value::List(vec![1.into(), 2.into()]),
+        ]);
+        assert_eq!(eval(&mut session().await, code).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn their_native_code_raises_and_calls_back_as_ever() {
+    let code = "
+import pydantic, msgspec
+class Even(pydantic.BaseModel):
+    n: int
+    @pydantic.field_validator('n')
+    @classmethod
+    def even(cls, n):
+        if n % 2:
+            raise ValueError('odd')
+        return n
+said = []
+for make in (lambda: Even(n=3), lambda: Even(n='x'), lambda: msgspec.json.decode(b'{')):
+    try:
+        make()
+    except Exception as error:
+        said.append(type(error).__name__)
+[said, Even(n='4').n, msgspec.convert({'n': 1}, type('N', (msgspec.Struct,), {'__annotations__': {'n': int}})).n]";
+    let expected = Value::List(vec![
+        Value::List(vec!["ValidationError".into(), "ValidationError".into(), "DecodeError".into()]),
+        4.into(),
+        1.into(),
+    ]);
+    assert_eq!(eval(&mut session().await, code).await, expected);
+}
+
+#[tokio::test]
+async fn modules_and_files_of_theirs_that_were_not_imported_are_there_too() {
+    let code = "
+import importlib.metadata, importlib.resources, sys
+late = 'pydantic.color' in sys.modules
+import pydantic.color
+[late, str(pydantic.color.Color('red')), importlib.metadata.version('msgspec') == __import__('msgspec').__version__]";
+    let expected = Value::List(vec![false.into(), "red".into(), true.into()]);
+    assert_eq!(eval(&mut session().await, code).await, expected);
+}
+
+#[tokio::test]
+async fn other_packages_can_be_loaded_beside_them() {
+    let permissions = Permissions::none().allow_package("jiter").unwrap();
+    let sandbox = Sandbox::builder(&PRELOADED.engine).permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    // With native code, so that CPython is linked for it after all.
+    let code = "
+import jiter, ctypes, pydantic
+ctypes.pythonapi.PyLong_FromLong.restype = ctypes.py_object
+class Point(pydantic.BaseModel):
+    x: int
+[jiter.from_json(b'[1]'), ctypes.pythonapi.PyLong_FromLong(42), Point(x='1').x]";
+    let expected = Value::List(vec![Value::List(vec![1.into()]), 42.into(), 1.into()]);
+    assert_eq!(eval(&mut session, code).await, expected);
+    // Another version of one that is there is not.
+    let error = session.load_packages(["msgspec<0.1"]).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Packages, "{error}");
+}
+
+#[tokio::test]
+async fn sessions_share_no_state_of_theirs_and_no_random_numbers() {
+    let code = "
+import msgspec, random
+found = hasattr(msgspec, 'mark')
+msgspec.mark = True
+[found, random.random()]";
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let Value::List(found) = eval(&mut session().await, code).await else { panic!() };
+        assert_eq!(found[0], false.into());
+        assert!(!seen.contains(&found[1]), "{found:?}");
+        seen.push(found[1].clone());
+    }
+}
+
+#[tokio::test]
+async fn the_image_is_kept_beside_the_assets_and_used_again() {
+    let path = PRELOADED.engine.image_path().unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("preloaded-"), "{name}");
+    let made = fs::metadata(path).unwrap().modified().unwrap();
+    let again = engine(PRELOADED.assets.path());
+    assert_eq!(again.image_path().unwrap(), path);
+    assert_eq!(fs::metadata(path).unwrap().modified().unwrap(), made);
+    // One without packages has an image of its own.
+    let plain = Engine::from_assets(PRELOADED.assets.path()).unwrap();
+    assert_ne!(plain.image_path().unwrap(), path);
+    assert!(path.exists());
+}
+
+#[test]
+fn what_is_no_package_or_cannot_be_imported_is_an_error() {
+    assert_eq!(Engine::builder().preload("../x").unwrap_err().kind(), ErrorKind::Config);
+    let assets = assets("preload-wrong");
+    let build = |package: &str| {
+        let builder = Engine::builder().assets(assets.path()).preload(package).unwrap();
+        builder.packages_from(&Permissions::none().offline_packages()).build().unwrap_err()
+    };
+    let error = build("no-such-package-as-this");
+    assert_eq!(error.kind(), ErrorKind::Packages, "{error}");
+}
