@@ -80,6 +80,16 @@
 //! # Ok(()) }
 //! ```
 //!
+//! What sessions import again and again can be in the image, native code and all:
+//!
+//! ```no_run
+//! # fn example() -> Result<(), isolet::Error> {
+//! use isolet::Engine;
+//!
+//! let engine = Engine::builder().preload("pydantic")?.build()?;
+//! # Ok(()) }
+//! ```
+//!
 //! # Features
 //!
 //! | name | what it adds | default |

@@ -8,6 +8,7 @@ import ast
 import asyncio
 import atexit
 import codeop
+import contextlib
 import gc
 import importlib
 import io
@@ -16,6 +17,7 @@ import os
 import random
 import sys
 import types
+import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_clients as clients
@@ -85,7 +87,12 @@ def preload(modules):
     """Imports modules of packages, when the memory image is made."""
     packages.loaded()
     for name in modules:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        with warnings.catch_warnings(action="ignore"):
+            for attribute in getattr(module, "__all__", ()):
+                # Many a package imports the rest of itself when it is asked for; what then fails is not missed yet.
+                with contextlib.suppress(Exception):
+                    getattr(module, attribute)
     gc.collect()
 
 

@@ -85,7 +85,8 @@ struct PolicyArgs {
 
 impl PolicyArgs {
     fn sandbox(&self, assets: Option<&std::path::Path>) -> Result<Sandbox> {
-        let engine = engine(assets, &self.isolation)?;
+        let assets = isolet::find_assets(assets)?;
+        let engine = self.isolation.confine(self.permissions.engine(&assets)?)?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(self.max_output)

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::{CopiedFiles, SANDBOX};
-use isolet::{Mount, Permissions, SandboxBuilder, SessionState};
+use isolet::{Engine, Mount, Permissions, SandboxBuilder, SessionState};
 
 use super::{audit, exit, units};
 
@@ -50,6 +50,9 @@ pub(super) struct PermissionArgs {
     /// Package to load before the run, such as pydantic or 'rich>=14'
     #[arg(long = "with", value_name = "PACKAGE")]
     packages: Vec<String>,
+    /// Package to start with, imported; the first time makes an image with it, which takes some seconds
+    #[arg(long, value_name = "PACKAGE")]
+    preload: Vec<String>,
     /// Package to load if it is imported
     #[arg(long, value_name = "PACKAGE")]
     allow_package: Vec<String>,
@@ -71,6 +74,18 @@ pub(super) struct PermissionArgs {
 }
 
 impl PermissionArgs {
+    /// Makes an engine that has the packages to start with.
+    pub(super) fn engine(&self, assets: &Path) -> Result<Engine> {
+        let mut builder = Engine::builder().assets(assets);
+        if !self.preload.is_empty() {
+            builder = builder.packages_from(&self.permissions()?);
+        }
+        for package in &self.preload {
+            builder = builder.preload(package)?;
+        }
+        Ok(builder.build()?)
+    }
+
     /// Gives a sandbox these permissions.
     pub(super) fn grant(&self, builder: SandboxBuilder) -> Result<SandboxBuilder> {
         let builder = builder.permissions(self.permissions()?);
@@ -191,7 +206,7 @@ impl PermissionArgs {
 }
 
 /// Where the guest finds a directory of the host by its name.
-fn sandbox_path(path: &std::path::Path) -> Result<String> {
+fn sandbox_path(path: &Path) -> Result<String> {
     let whole = path.canonicalize().with_context(|| format!("cannot open `{}`", path.display()))?;
     let name = whole.file_name().and_then(|name| name.to_str());
     let name = name.with_context(|| format!("`{}` has no name to show", path.display()))?;

@@ -26,7 +26,7 @@ impl Preload {
             preload.tree.add(wheel)?;
             let (name, version) = (wheel.name(), wheel.version());
             preload.pinned.push(format!("{name}=={version}").parse()?);
-            preload.key.push_str(&format!("{name} {}\n", wheel.digest()));
+            preload.key.extend([name, " ", &wheel.digest().to_string(), "\n"]);
             if is_wanted(name) {
                 preload.modules.extend(wheel.imports().iter().cloned());
             }

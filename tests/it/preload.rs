@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use isolet::{Engine, ErrorKind, Permissions, Sandbox, Session, Value};
+use isolet::{Engine, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
 use isolet_pyodide_assets::lock;
 
-use crate::util::{Scratch, assets_dir, eval, isolation};
+use crate::util::{Ran, Scratch, assets_dir, command, eval, isolation, wheel};
 
 /// Two packages with native modules, one of which needs two others besides.
 const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
@@ -166,4 +166,64 @@ fn what_is_no_package_or_cannot_be_imported_is_an_error() {
     };
     let error = build("no-such-package-as-this");
     assert_eq!(error.kind(), ErrorKind::Packages, "{error}");
+}
+
+/// An engine with a package of one module, which is this.
+fn engine_with(test: &str, module: &str) -> (Scratch, Result<Engine, isolet::Error>) {
+    let assets = assets(test);
+    wheel(assets.path(), "greeting", "1.5", module);
+    let permissions = Permissions::none()
+        .wheels(assets.path())
+        .package_cache(assets.path().join("cache"))
+        .offline_packages();
+    let builder = Engine::builder().assets(assets.path()).packages_from(&permissions);
+    let engine = builder.preload("greeting").unwrap().build();
+    let confine = |engine: Engine| {
+        engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+    };
+    (assets, engine.map(confine))
+}
+
+#[test]
+fn what_fails_when_it_is_imported_is_told() {
+    let (_assets, engine) = engine_with("preload-raises", "raise LookupError('not today')");
+    let error = engine.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Start, "{error}");
+    assert!(error.to_string().contains("LookupError: not today"), "{error}");
+}
+
+#[test]
+fn what_an_image_cannot_hold_is_told() {
+    let (_assets, engine) = engine_with("preload-js", "import js\nkept = js.Object.new()");
+    let error = engine.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Start, "{error}");
+}
+
+#[tokio::test]
+async fn an_image_can_be_larger_than_the_interpreter_is_at_first() {
+    let module = "rows = [bytes([n % 256]) * 1_000_000 for n in range(100)]";
+    let (_assets, engine) = engine_with("preload-large", module);
+    let engine = engine.unwrap();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    for _ in 0..2 {
+        let mut session = sandbox.session().await.unwrap();
+        let code = "import greeting; sum(len(row) for row in greeting.rows), greeting.rows[99][-1]";
+        assert_eq!(eval(&mut session, code).await.to_string(), "[100000000, 99]");
+    }
+    // And then it does not fit into less.
+    let limits = Limits::default().max_memory_bytes(64 << 20);
+    let small = Sandbox::builder(&engine).limits(limits).build().unwrap();
+    let error = small.session().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Start, "{error}");
+    assert!(error.to_string().contains("67108864"), "{error}");
+}
+
+#[test]
+fn the_command_starts_with_a_package() {
+    // Nothing is allowed to be loaded when it is imported.
+    let code = "import sys; print('msgspec' in sys.modules)";
+    let args = ["run", "--preload", "pydantic", "--preload", "msgspec", "-c", code];
+    let assets = PRELOADED.assets.path();
+    let ran: Ran = command(args).env(isolet::ASSETS_VARIABLE, assets).output().unwrap().into();
+    assert_eq!((ran.stdout.as_str(), ran.code), ("True\n", Some(0)), "{ran:?}");
 }

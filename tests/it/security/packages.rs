@@ -1,29 +1,11 @@
 //! Part H of the threat table: packages, which only the host fetches.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use isolet::{ErrorKind, Permissions, Value};
 
-use crate::util::{Scratch, builder, command, eval, exec, raised, session};
-
-/// A wheel of one module, made here.
-fn wheel(directory: &Path, name: &str, version: &str, module: &str) -> PathBuf {
-    let path = directory.join(format!("{name}-{version}-py3-none-any.whl"));
-    let script = "import sys, zipfile\n\
-        path, name, version, module = sys.argv[1:]\n\
-        with zipfile.ZipFile(path, 'w') as z:\n\
-        \x20   z.writestr(f'{name}.py', module)\n\
-        \x20   z.writestr(f'{name}-{version}.dist-info/METADATA', f'Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n')\n\
-        \x20   z.writestr(f'{name}-{version}.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
-        \x20   z.writestr(f'{name}-{version}.dist-info/RECORD', '')\n";
-    let made = std::process::Command::new("python3")
-        .args(["-c", script, path.to_str().unwrap(), name, version, module])
-        .status()
-        .unwrap();
-    assert!(made.success());
-    path
-}
+use crate::util::{Scratch, builder, command, eval, exec, raised, session, wheel};
 
 fn offline(scratch: &Scratch) -> Permissions {
     Permissions::none()
