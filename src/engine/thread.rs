@@ -16,7 +16,7 @@ use crate::look;
 use crate::waist::{Command, Control, Message, Reply, ReplySink};
 
 /// After so many times V8 has compiled and optimized what a session begins with.
-const REHEARSALS: u32 = 30;
+const REHEARSALS: u32 = 150;
 
 /// An interpreter that has booted. It stays on its thread.
 pub(crate) struct Booted {

@@ -4,6 +4,7 @@
 
 use std::io::{self, Read, Write};
 
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::FileError;
@@ -93,10 +94,32 @@ pub(super) fn encode(content: &impl Serialize) -> io::Result<Vec<u8>> {
 pub(super) fn encode_after(mut frames: Vec<u8>, content: &impl Serialize) -> io::Result<Vec<u8>> {
     let start = frames.len();
     frames.extend([0; HEADER]);
-    let mut frames = postcard::to_extend(content, frames).map_err(io::Error::other)?;
+    let mut frames =
+        postcard::serialize_with_flavor(content, Frames(frames)).map_err(io::Error::other)?;
     let length = (frames.len() - start - HEADER) as u64;
     frames[start..start + HEADER].copy_from_slice(&length.to_le_bytes());
     Ok(frames)
+}
+
+/// What `postcard` writes to. Its own way to go on after other bytes takes one byte at a time.
+struct Frames(Vec<u8>);
+
+impl Flavor for Frames {
+    type Output = Vec<u8>;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
+    }
 }
 
 /// The content of the first frame in `bytes`, and how many bytes it takes; `None` if not all of it is there.

@@ -1,15 +1,20 @@
-//! What is written to a worker: at once what its socket takes, the rest by a thread that waits for the worker to
-//! read. Nobody else waits for it.
+//! What is written to a worker: at once what its socket takes while the worker reads it, the rest by a thread that
+//! waits for the worker to read. Nobody else waits for it.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use super::link::thread;
+use crate::look::look;
+
+/// How long the caller writes to a worker that reads, however slowly.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What a frame is to the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +65,7 @@ impl Writer {
             return Ok(());
         }
         if !backlog.draining {
-            match self.0.write_now(&frame) {
+            match self.0.write_while_read(&frame) {
                 Ok(count) if count == frame.len() => return Ok(()),
                 Ok(count) => drop(frame.drain(..count)),
                 Err(_) => {
@@ -92,6 +97,25 @@ impl Writer {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of a megabyte is
+    /// several times what a socket holds, and to start a thread for the rest takes longer than it does.
+    fn write_while_read(&self, frame: &[u8]) -> io::Result<usize> {
+        let start = Instant::now();
+        let mut written = self.write_now(frame)?;
+        while written < frame.len() && start.elapsed() < PATIENCE {
+            let mut more = Ok(0);
+            look(PATIENCE, || {
+                more = self.write_now(&frame[written..]);
+                !matches!(more, Ok(0))
+            });
+            match more? {
+                0 => break,
+                count => written += count,
+            }
+        }
+        Ok(written)
     }
 
     /// Writes what the socket takes without waiting.
