@@ -127,13 +127,15 @@ impl SandboxBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a layer is
+    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a directory with isolet's assets is mounted to be
+    /// written to, or a layer is
     /// required of isolation on a thread, or an environment variable's name
     /// is empty or holds `=`, or a NUL is in it or its value, or Python could not define a tool or
     /// `SUBMIT`, or two tools have the same name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
+        self.permissions.mounts.check_assets(self.engine.assets_dir())?;
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
             let name = tool.spec().name();

@@ -118,7 +118,8 @@ fn evaluate(
 fn string<'s>(scope: &mut v8::PinScope<'s, '_>, text: &Bytes) -> Option<v8::Local<'s, v8::String>> {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
     let shared = TEXT.get_or_init(|| text.clone());
-    if shared == text && text.is_ascii() {
+    let is_same = shared.as_ptr() == text.as_ptr() && shared.len() == text.len();
+    if (is_same || shared == text) && text.is_ascii() {
         v8::String::new_external_onebyte_static(scope, shared)
     } else {
         v8::String::new_from_utf8(scope, text, v8::NewStringType::Normal)

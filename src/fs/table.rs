@@ -1,10 +1,11 @@
 //! What is mounted where, checked when a sandbox is built.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::mount::{Mount, MountMode};
 use super::path::rest_beneath;
-use super::root::config;
+use super::root::{Root, config};
 use super::tree::Tree;
 use crate::Error;
 
@@ -48,6 +49,21 @@ impl MountTable {
             }
         }
         self.0.push(Entry { guest: guest.to_owned(), source: Source::Host(mount) });
+        Ok(())
+    }
+
+    /// Refuses to let a guest write where isolet's own files are: they are trusted as programs are.
+    pub(crate) fn check_assets(&self, assets: &Path) -> Result<(), Error> {
+        for entry in &self.0 {
+            let Source::Host(mount) = &entry.source else { continue };
+            if mount.mode() == MountMode::ReadWrite && mount.root().overlaps(&Root::open(assets)?) {
+                return Err(config(format!(
+                    "cannot mount `{}` to be written to: isolet's assets are in `{}`",
+                    mount.root().host().display(),
+                    assets.display()
+                )));
+            }
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isolet::{ErrorKind, Limits, Mount, Permissions, Session, Value};
 
-use crate::util::{Scratch, builder, eval, exec, raised};
+use crate::util::{Scratch, assets_dir, builder, eval, exec, raised};
 
 const CANARY: &str = "canary-44c1d7";
 
@@ -130,6 +130,23 @@ async fn special_files_are_not_opened() {
 }
 
 /// B5: mounts do not overlap, in the guest or on the host.
+/// G8: a guest that writes there would write machine code for later sessions.
+#[test]
+fn the_directory_of_the_assets_is_not_mounted_to_be_written_to() {
+    let build = |mount| {
+        let permissions = Permissions::none().mount("/data", mount).unwrap();
+        builder().permissions(permissions).build()
+    };
+    let assets = assets_dir();
+    for directory in [assets.as_path(), assets.parent().unwrap()] {
+        let error = build(Mount::read_write(directory).unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains(assets.to_str().unwrap()), "{error}");
+        build(Mount::read_only(directory).unwrap()).unwrap();
+        build(Mount::overlay(directory).unwrap()).unwrap();
+    }
+}
+
 #[test]
 fn overlapping_mounts_are_refused() {
     let (scratch, root) = world("overlap");
