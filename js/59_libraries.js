@@ -48,6 +48,11 @@ export class Libraries {
     this.#own = own;
   }
 
+  /** Called before the first package is imported. */
+  begin() {
+    this.#notes.start = this.#own.table.length;
+  }
+
   /** Called when Python begins to load a library, and with it others that it needs. */
   opening() {
     this.#group++;
@@ -71,8 +76,8 @@ export class Libraries {
     return this.isRestoring ? [] : metadata.neededDynlibs;
   }
 
-  /** Returns where the data of a library go; where its functions go is the end of the table. */
-  place(name, allocate) {
+  /** Returns where the data of a library go; where its `count` functions go is the end of the table. */
+  place(name, count, allocate) {
     const { table } = this.#own;
     if (this.isRestoring) {
       const at = this.#kept.places[name];
@@ -81,8 +86,7 @@ export class Libraries {
     }
     const memory = allocate();
     if (this.#notes !== null) {
-      this.#notes.start ??= table.length;
-      this.#notes.places[name] = [memory, table.length];
+      this.#notes.places[name] = [memory, table.length, count];
     }
     return memory;
   }
@@ -96,8 +100,8 @@ export class Libraries {
   /** What has to be kept with the memory; null if there are no libraries. */
   noted() {
     const { loads, places, binaries, start } = this.#notes;
-    if (loads.length === 0) return null;
     const { table, addresses, functions, exports } = this.#own;
+    if (loads.length === 0 && table.length === start) return null;
     const indices = new SafeMap();
     const names = functionNames();
     for (let i = 0; i < names.length; i++) indices.set(names[i], i);
@@ -136,12 +140,16 @@ export class Libraries {
 
   /** Notes the functions that were put into the table since the first library. */
   #noteSlots(slots, start) {
-    const { loads } = this.#notes;
+    const { loads, places: ranges } = this.#notes;
     const { table, functions, byName, addressOf } = this.#own;
     const known = new SafeMap();
+    // Which the libraries put there themselves.
+    const theirs = new SafeSet();
     for (let i = 0; i < loads.length; i++) {
       const name = loads[i][0];
       const exported = byName[name].exports;
+      const first = ranges[name][1];
+      for (let at = first; at < first + ranges[name][2]; at++) theirs.add(at);
       const names = ObjectKeys(exported);
       for (let j = 0; j < names.length; j++) known.set(exported[names[j]], [name, names[j]]);
     }
@@ -154,13 +162,15 @@ export class Libraries {
       if (at >= start) places.set(at, ours[i]);
     }
     for (let i = start; i < table.length; i++) {
-      const found = functionAt(table, i);
+      const found = theirs.has(i) ? null : functionAt(table, i);
       if (found === null) continue;
       if (known.has(found)) {
         const [library, name] = known.get(found);
         ArrayPrototypePush(slots, [i, library, name]);
       } else if (places.has(i)) {
         ArrayPrototypePush(slots, [i, "", places.get(i)]);
+      } else {
+        throw new TypeError("a function that a package has put into the table cannot be kept");
       }
     }
   }

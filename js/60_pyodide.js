@@ -146,6 +146,7 @@ function loadGlue(API) {
 
 /** Imports the modules that every session is to have. */
 function preload(Module, glue) {
+  Module.libraries.begin();
   const modules = op_isolet_preloaded();
   if (modules.length === 0) return;
   mountAll(Module);

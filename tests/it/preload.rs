@@ -194,9 +194,15 @@ fn what_fails_when_it_is_imported_is_told() {
 
 #[test]
 fn what_an_image_cannot_hold_is_told() {
-    let (_assets, engine) = engine_with("preload-js", "import js\nkept = js.Object.new()");
-    let error = engine.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Start, "{error}");
+    for (module, reason) in [
+        ("import js\nkept = js.Object.new()", "serialize"),
+        ("import ctypes\nkept = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 1)", "cannot be kept"),
+    ] {
+        let (_assets, engine) = engine_with("preload-unkept", module);
+        let error = engine.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Start, "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
+    }
 }
 
 #[tokio::test]

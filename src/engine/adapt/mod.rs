@@ -67,7 +67,7 @@ pub(crate) const CHANGES: [(&str, &str); 16] = [
     ),
     (
         "var memoryBase=metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0;",
-        "var memoryBase=Module[\"libraries\"].place(libName,()=>\
+        "var memoryBase=Module[\"libraries\"].place(libName,metadata.tableSize,()=>\
             metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0);",
     ),
     (
