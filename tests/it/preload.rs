@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use isolet::{Engine, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
+use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
 use isolet_pyodide_assets::lock;
 
 use crate::util::{Ran, Scratch, assets_dir, command, eval, isolation, wheel};
@@ -32,12 +32,13 @@ fn assets(test: &str) -> Scratch {
     scratch
 }
 
+fn builder(assets: &Path) -> EngineBuilder {
+    let builder = Engine::builder().assets(assets);
+    PACKAGES.into_iter().fold(builder, |builder, package| builder.preload(package).unwrap())
+}
+
 fn engine(assets: &Path) -> Engine {
-    let mut builder = Engine::builder().assets(assets);
-    for package in PACKAGES {
-        builder = builder.preload(package).unwrap();
-    }
-    let engine = builder.build().unwrap();
+    let engine = builder(assets).build().unwrap();
     engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
 }
 
@@ -150,6 +151,16 @@ async fn the_image_is_kept_beside_the_assets_and_used_again() {
     let again = engine(PRELOADED.assets.path());
     assert_eq!(again.image_path().unwrap(), path);
     assert_eq!(fs::metadata(path).unwrap().modified().unwrap(), made);
+    // A damaged one is refused, and made anew once it is gone.
+    let copy = assets("preload-damaged");
+    let damaged = copy.path().join(name);
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let error = builder(copy.path()).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Assets, "{error}");
+    assert!(error.to_string().contains("once it is removed"), "{error}");
     // One without packages has an image of its own.
     let plain = Engine::from_assets(PRELOADED.assets.path()).unwrap();
     assert_ne!(plain.image_path().unwrap(), path);

@@ -134,17 +134,17 @@ impl SavedMemory {
 impl Image {
     /// Loads the image of this place, if there is one.
     pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
-        let (path, key) = (place.path(), place.key());
+        let path = place.path();
         let opened = store::open_own(path).and_then(|file| {
             let shared = Blob::of_file(&file)?;
             Ok((shared.map()?, shared))
         });
         match opened {
-            Ok((file, shared)) => Self::verified(file, Some(shared), path, key).map(Some),
+            Ok((file, shared)) => Self::verified(file, Some(shared), place).map(Some),
             // Where it cannot be shared every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let file = fs::read(path).map_err(|error| unusable(path, &error))?;
-                Self::verified(file.into(), None, path, key).map(Some)
+                Self::verified(file.into(), None, place).map(Some)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unusable(path, &error)),
@@ -274,18 +274,11 @@ impl Image {
         Ok(())
     }
 
-    fn verified(
-        file: Bytes,
-        shared: Option<Blob>,
-        path: &Path,
-        key: Digest,
-    ) -> Result<Self, Error> {
-        let name = path.display().to_string();
+    fn verified(file: Bytes, shared: Option<Blob>, place: &Place) -> Result<Self, Error> {
+        let (path, key) = (place.path(), place.key());
         let wrong = |what: String| {
-            Error::new(
-                ErrorKind::Assets,
-                format!("image `{name}` {what}; `isolet assets prepare` makes it anew"),
-            )
+            let message = format!("image `{}` {what}; {}", path.display(), place.remedy());
+            Error::new(ErrorKind::Assets, message)
         };
         let Some((header, contents)) = file.split_at_checked(HEADER) else {
             return Err(wrong(format!("ends after {} bytes, inside its header", file.len())));

@@ -97,6 +97,15 @@ impl Place {
         Ok(())
     }
 
+    /// What to do about an image that cannot be used.
+    pub(super) fn remedy(&self) -> &'static str {
+        if self.path_is_preloaded() {
+            "once it is removed it is made anew"
+        } else {
+            "`isolet assets prepare` makes it anew"
+        }
+    }
+
     fn path_is_preloaded(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRELOADED))
     }
