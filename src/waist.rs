@@ -323,6 +323,10 @@ pub(crate) trait Control: Send + Sync {
     fn interrupted(&self) -> bool;
     /// Kills the guest. May have to be repeated until the isolate's last reply.
     fn terminate(&self);
+    /// Returns whether what runs the guest is there, as far as that can be seen before its last reply.
+    fn is_alive(&self) -> bool {
+        true
+    }
 }
 
 /// Where an isolate's replies go. `false`: nobody is there any more to get them.

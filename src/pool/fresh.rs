@@ -84,7 +84,8 @@ impl Fresh {
 
     /// Whether it is still there: nobody has asked it for anything, so it has nothing to say.
     pub(crate) fn is_well(&mut self) -> bool {
-        matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty))
+        let is_silent = matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty));
+        is_silent && self.link.control.is_alive()
     }
 
     /// Gives it the host that answers it from now on.

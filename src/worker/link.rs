@@ -246,6 +246,11 @@ impl Control for WorkerControl {
         self.asked.load(Ordering::Acquire)
     }
 
+    fn is_alive(&self) -> bool {
+        // While it is locked the process is being killed, or its end waited for.
+        self.process.try_lock().is_ok_and(|mut process| !process.has_ended())
+    }
+
     /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it is
     /// needed any more: what it has written is in the socket or here.
     fn terminate(&self) {

@@ -20,6 +20,14 @@ impl Process {
         }
     }
 
+    /// Whether it has ended, as the system sees it.
+    pub(super) fn has_ended(&mut self) -> bool {
+        match self {
+            Self::Child(child) => !matches!(child.try_wait(), Ok(None)),
+            Self::Forked(forked) => forked.has_ended(),
+        }
+    }
+
     /// Waits for its end.
     pub(super) fn wait(&mut self) -> io::Result<ExitStatus> {
         match self {

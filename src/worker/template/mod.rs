@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::oneshot;
 
@@ -168,6 +169,12 @@ impl Shared {
 }
 
 impl Forked {
+    /// Whether it has ended: its descriptor can be read then.
+    pub(super) fn has_ended(&self) -> bool {
+        let mut ended = [PollFd::new(&self.fd, PollFlags::IN)];
+        poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+    }
+
     pub(super) fn kill(&self) -> io::Result<()> {
         Ok(pidfd_send_signal(&self.fd, Signal::KILL)?)
     }
