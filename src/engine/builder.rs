@@ -40,8 +40,8 @@ impl EngineBuilder {
     ///
     /// [`build`](Self::build) resolves and fetches them with all that they require, as
     /// [`Session::load_packages`](crate::Session::load_packages) does, boots an interpreter that imports them, and keeps
-    /// its memory as an image beside the assets: the next time that takes no longer than without packages. An
-    /// `import` in a session then finds what is there already, whatever its [`Permissions`] say of packages.
+    /// its memory as an image beside the assets, which takes some seconds and happens once; later an engine reads that, and
+    /// the packages' wheels from the cache. An `import` in a session then finds what is there already, whatever its [`Permissions`] say of packages.
     ///
     /// What a package does when it is imported, it does once, without network, files or environment. A state of its
     /// own that it draws from entropy then is the same in all sessions; `random` and `numpy.random` are seeded anew.
@@ -68,7 +68,7 @@ impl EngineBuilder {
     ///
     /// As [`Engine::from_assets`], and [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a package cannot be
     /// resolved or fetched; [`ErrorKind::Start`](crate::ErrorKind::Start) if one cannot be imported, or has something
-    /// in memory that an image cannot hold: objects of JavaScript.
+    /// in memory that an image cannot hold: objects of JavaScript, functions that `ctypes` gave an address.
     pub fn build(self) -> Result<Engine, Error> {
         let assets = match self.assets {
             Some(dir) => dir,

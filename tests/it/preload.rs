@@ -135,7 +135,9 @@ msgspec.mark = True
 [found, random.random()]";
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let Value::List(found) = eval(&mut session().await, code).await else { panic!() };
+        let Value::List(found) = eval(&mut session().await, code).await else {
+            panic!("the code makes a list");
+        };
         assert_eq!(found[0], false.into());
         assert!(!seen.contains(&found[1]), "{found:?}");
         seen.push(found[1].clone());
