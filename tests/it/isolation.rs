@@ -1,6 +1,5 @@
 //! Isolation in a process: what is in force, and that a worker's end is the end of its session only.
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use isolet::{
@@ -118,13 +117,9 @@ async fn a_thread_has_no_layers_and_nothing_can_be_required_of_it() {
 #[tokio::test]
 async fn a_program_that_is_no_worker_is_an_error_that_says_so() {
     let scratch = Scratch::new("no-worker");
-    let script = |name: &str, text: &str| {
-        let path = scratch.file(name, format!("#!/bin/sh\n{text}\n"));
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path
-    };
+    let script = |name: &str, text: &str| scratch.program(name, &format!("#!/bin/sh\n{text}\n"));
     for (program, words) in [
-        (scratch.path().join("none").to_str().unwrap().to_owned(), "cannot be started"),
+        (scratch.path().join("none"), "cannot be started"),
         (script("ends", "exit 7"), "ended with status 7"),
         (script("chatters", "printf 'this is no frame at all' >&0"), "the limit is"),
         (

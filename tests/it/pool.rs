@@ -101,14 +101,11 @@ async fn what_cannot_start_is_said_to_who_waits_for_it() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_ready_worker_that_has_died_is_not_given_out() {
-    use std::os::unix::fs::PermissionsExt;
-
     let dir = Scratch::new("pool-dead");
-    let (script, pid) = (dir.path().join("worker"), dir.path().join("pid"));
+    let pid = dir.path().join("pid");
     let exe = env!("CARGO_BIN_EXE_isolet");
-    let text = format!("#!/bin/sh\necho $$ >{}\nexec {exe} \"$@\"\n", pid.display());
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\necho $$ >{}\nexec {exe} \"$@\"\n", pid.display());
+    let script = dir.program("worker", &script);
     let engine = own_engine().with_isolation(Isolation::Process).with_worker(&script);
     engine.prewarm(1).unwrap();
     engine.prewarmed().await.unwrap();

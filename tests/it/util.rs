@@ -147,6 +147,19 @@ impl Scratch {
         std::fs::write(&path, contents).unwrap();
         path.into_os_string().into_string().unwrap()
     }
+
+    /// Writes a program and returns its path.
+    #[cfg(unix)]
+    pub(crate) fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.0.join(name);
+        // Written by another process: a file that a thread of this one still holds open for writing
+        // while another thread forks cannot be run.
+        let write = "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"";
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", write, "sh", script]).arg(&path);
+        assert!(shell.status().unwrap().success());
+        path
+    }
 }
 
 impl Drop for Scratch {

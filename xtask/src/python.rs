@@ -143,8 +143,6 @@ fn output(python: &Path, code: &str) -> Result<String> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     struct Scratch(PathBuf);
@@ -161,8 +159,12 @@ mod tests {
         fn program(&self, path: &str, script: &str) -> PathBuf {
             let path = self.0.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            // Written by another process: a file that a thread of this one still holds open for
+            // writing while another thread forks cannot be run.
+            let write = "printf '#!/bin/sh\n%s\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+            let mut shell = Command::new("sh");
+            let shell = shell.args(["-c", write, "sh", script]).arg(&path);
+            assert!(shell.status().unwrap().success());
             path
         }
     }

@@ -2,7 +2,6 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -41,8 +40,12 @@ else:
 
 fn fake(at: &Path, program: &str) -> PathBuf {
     let path = at.join("python");
-    fs::write(&path, program).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    // Written by another process: a file that a thread of this one still holds open for writing
+    // while another thread forks cannot be run.
+    let write = "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"";
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", write, "sh", program]).arg(&path);
+    assert!(shell.status().unwrap().success());
     fs::create_dir_all(at.join("served")).unwrap();
     path
 }

@@ -1,6 +1,5 @@
 //! Part H of the threat table: packages, which only the host fetches.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use isolet::{ErrorKind, Permissions, Value};
@@ -68,9 +67,8 @@ async fn a_changed_wheel_is_refused() {
 fn an_import_that_is_not_allowed_asks_nobody() {
     let scratch = Scratch::new("typosquat");
     let called = scratch.path().join("called");
-    let fake = scratch
-        .file("python3", format!("#!/bin/sh\necho called >> {}\nexit 1\n", called.display()));
-    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("#!/bin/sh\necho called >> {}\nexit 1\n", called.display());
+    scratch.program("python3", &script);
     let run = |args: &[&str], code: &str| {
         let mut command = command(["run"].iter().chain(args).chain(&["-c", code]));
         command.env("PATH", scratch.path()).env("XDG_CACHE_HOME", scratch.path().join("cache"));
