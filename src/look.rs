@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 /// How long a thread looks.
 const MOMENT: Duration = Duration::from_micros(100);
 
+/// Pauses between two looks: what is waited for may be done on the other half of the same core.
+const PAUSES: u32 = 16;
+
 /// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns whether it is.
 pub(crate) fn look(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
     let limit = moment().min(limit);
@@ -22,6 +25,9 @@ pub(crate) fn look(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool 
         }
         // Whoever is to bring it may be waiting for this processor.
         std::thread::yield_now();
+        for _ in 0..PAUSES {
+            std::hint::spin_loop();
+        }
     }
 }
 
