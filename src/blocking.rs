@@ -1,20 +1,12 @@
 //! The same for callers without async: each call waits on the calling thread.
 
-use std::future::Future;
 use std::path::Path;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
-use std::time::Duration;
 
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::fs::FileChange;
 use crate::isolation::IsolationReport;
-use crate::look::look;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
@@ -22,6 +14,7 @@ use crate::session::{FileEntry, InterruptHandle, SessionHandle, SessionState};
 use crate::stream::OutputChunk;
 use crate::tool::{Param, Tool};
 use crate::value::Value;
+use crate::wait::wait;
 
 /// A [`Session`](crate::Session) whose calls block.
 #[derive(Debug)]
@@ -266,35 +259,5 @@ impl Session {
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.0.state()
-    }
-}
-
-/// Drives a future on this thread. Ours wait on channels only, so no reactor is needed.
-fn wait<T>(future: impl Future<Output = T>) -> T {
-    /// A token of our own: that of `park` may be used up by what is polled.
-    struct Unpark {
-        thread: Thread,
-        woken: AtomicBool,
-    }
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.woken.store(true, Ordering::Release);
-            self.thread.unpark();
-        }
-    }
-    let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
-    let waker = Waker::from(Arc::clone(&unpark));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
-            return value;
-        }
-        let woken = || unpark.woken.swap(false, Ordering::Acquire);
-        if !look(Duration::MAX, woken) {
-            while !woken() {
-                std::thread::park();
-            }
-        }
     }
 }

@@ -123,6 +123,7 @@ mod stream;
 mod tool;
 mod value;
 mod waist;
+mod wait;
 mod watchdog;
 #[cfg(target_os = "linux")]
 mod worker;

@@ -22,15 +22,15 @@ use crate::tool::ToolSpec;
 use crate::value::Value;
 
 /// What a session sends to its isolate.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) enum Message {
     /// Carry this [`Command`]'s frame out and reply, one at a time.
-    Command(#[serde(with = "serde_bytes")] Vec<u8>),
+    Command(Vec<u8>),
     /// Carry this command's frame out now, even if a run is waiting for something; it runs no cell.
     /// The reply names the number.
-    Peek(u64, #[serde(with = "serde_bytes")] Vec<u8>),
+    Peek(u64, Vec<u8>),
     /// The call of this number has ended; this is the answer as the guest gets it.
-    Answer(u32, #[serde(with = "serde_bytes")] Vec<u8>),
+    Answer(u32, Vec<u8>),
 }
 
 /// What a session asks of its isolate.
@@ -175,10 +175,6 @@ pub(crate) enum Status {
 /// What an isolate asks of its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostRequest<'a> {
-    /// Take output.
-    Write(Stream, #[serde(with = "serde_bytes")] &'a [u8]),
-    /// Take the guest's account of a command, or of the peek of this number.
-    Report(Option<u64>, #[serde(with = "serde_bytes")] &'a [u8]),
     /// Give at most so many bytes of standard input, waiting for them if need be.
     ReadStdin(u32),
     /// Give the time of the monotonic clock, in milliseconds since the session started.
@@ -251,6 +247,13 @@ pub(crate) enum HostRequest<'a> {
     VerifyModule(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Take this as the session's submission: the output fields by name, in the value format.
     Submit(#[serde(with = "serde_bytes")] &'a [u8]),
+    // What is skipped comes last, since serde numbers the others differently in either direction.
+    /// Take output. A worker sends it as a frame of its own kind, like the next one.
+    #[serde(skip)]
+    Write(Stream, &'a [u8]),
+    /// Take the guest's account of a command, or of the peek of this number.
+    #[serde(skip)]
+    Report(Option<u64>, &'a [u8]),
 }
 
 impl HostRequest<'_> {
@@ -349,9 +352,20 @@ pub(crate) trait Inbox: Send {
 /// Takes what a session sends to its isolate. When the last one is dropped an idle isolate ends.
 pub(crate) type Outbox = Arc<dyn Fn(Message) + Send + Sync>;
 
+/// Reading what an isolate sends, which a thread does unless a caller does that waits for it.
+pub(crate) trait Attend: Send + Sync {
+    /// Takes what has come, without waiting for it. Returns whether something has. From here on nobody else does, as soon
+    /// as that can be.
+    fn attend(&self) -> bool;
+    /// Leaves it to the thread again.
+    fn leave(&self);
+}
+
 /// A session's connection to its isolate.
 pub(crate) struct Link {
     pub(crate) messages: Outbox,
     pub(crate) replies: mpsc::UnboundedReceiver<Reply>,
     pub(crate) control: Arc<dyn Control>,
+    /// `None` if the isolate's own thread does what it asks for.
+    pub(crate) source: Option<Arc<dyn Attend>>,
 }

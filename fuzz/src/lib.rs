@@ -12,6 +12,8 @@ mod execution;
 #[path = "../../src/frame.rs"]
 mod frame;
 mod fs;
+#[path = "../../src/worker/incoming.rs"]
+mod incoming;
 #[path = "../../src/isolation/mod.rs"]
 mod isolation;
 mod memory;

@@ -351,7 +351,7 @@ impl Inner {
         let control = thread::spawn(parts, image.clone(), sink)?;
         // An isolate that is gone says so by its replies.
         let messages = Arc::new(move |message| messages.send(message));
-        Ok(Link { messages, replies, control })
+        Ok(Link { messages, replies, control, source: None })
     }
 
     /// What [`boot_of_image`] wants in a worker, shared by all workers of this engine.

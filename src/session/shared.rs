@@ -20,7 +20,8 @@ use crate::output::Stream;
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
 use crate::value::Value;
-use crate::waist::{Command, Host, HostRequest, Link, Message, Outbox, Reply, Report};
+use crate::waist::{Attend, Command, Host, HostRequest, Link, Message, Outbox, Reply, Report};
+use crate::wait::beside;
 
 /// One interpreter, as its owner and its handles see it.
 pub(crate) struct Shared {
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(super) limits: Limits,
     pub(super) brake: Arc<Brake>,
     messages: Outbox,
+    source: Option<Arc<dyn Attend>>,
     state: Mutex<SessionState>,
     /// Held by whoever has the guest do something.
     driver: tokio::sync::Mutex<Driver>,
@@ -59,7 +61,7 @@ impl Shared {
         calls: mpsc::UnboundedReceiver<CallEvent>,
         limits: Limits,
     ) -> Self {
-        let Link { messages, replies, control } = link;
+        let Link { messages, replies, control, source } = link;
         let brake = Arc::new(Brake::new(control, Arc::clone(&host), limits.grace()));
         host.brake_with(&brake);
         Self {
@@ -68,6 +70,7 @@ impl Shared {
             limits,
             brake,
             messages,
+            source,
             state: Mutex::new(SessionState::Ready),
             driver: tokio::sync::Mutex::new(Driver { replies, calls, is_starting: false }),
             peeks: Mutex::default(),
@@ -125,7 +128,7 @@ impl Shared {
         if !driver.is_starting {
             return Ok(());
         }
-        let reply = driver.replies.recv().await;
+        let reply = beside(self.source.as_ref(), driver.replies.recv()).await;
         driver.is_starting = false;
         let reason = match reply {
             Some(Reply::Done { .. }) => match self.host.take_report(None) {
@@ -166,7 +169,7 @@ impl Shared {
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
         self.send_command(command);
-        let reply = self.serve(&mut driver).await;
+        let reply = beside(self.source.as_ref(), self.serve(&mut driver)).await;
         let decided = braked.end();
         std::mem::forget(guard);
         Ok(self.finish(reply, decided, started, run_time))

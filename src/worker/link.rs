@@ -1,6 +1,6 @@
-//! The parent's end of a worker: a thread that reads its frames and answers them, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
+//! The parent's end of a worker: what its frames are answered with, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -11,16 +11,14 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use super::process::Process;
-use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, ToWorker};
-use super::writer::{Kind, Writer};
+use super::reader::{Answer, Reader, Shift};
+use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
+use super::writer::{Frame, Kind, Writer};
 use crate::frame;
 use crate::isolation::IsolationReport;
 use crate::limits::Limits;
 use crate::tool::ToolError;
-use crate::waist::{Control, Host, HostReply, HostRequest, Link, Message, Reply};
-
-/// What is read of a worker at once.
-const READ_BYTES: usize = 64 << 10;
+use crate::waist::{Attend, Control, Host, HostReply, HostRequest, Link, Message, Reply};
 
 /// Messages that may wait for a worker to read them: more than there can be calls of host functions.
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
@@ -47,17 +45,16 @@ struct WorkerControl {
     asked: AtomicBool,
     /// Replies that the worker owes: one to each command and peek, and one that says that it could not start.
     owed: AtomicUsize,
+    shift: Arc<Shift>,
 }
 
-/// What the reading thread works with.
-struct Reader {
-    socket: UnixStream,
+/// What a worker's frames are answered with.
+struct Answers {
     writer: Writer,
     host: Arc<dyn Host>,
     control: Arc<WorkerControl>,
     replies: mpsc::UnboundedSender<Reply>,
     ready: Option<oneshot::Sender<Readiness>>,
-    max_frame_bytes: u64,
 }
 
 /// Starts the thread of a worker. `first` writes to it before anybody else.
@@ -77,6 +74,7 @@ pub(super) fn start(
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
         owed: AtomicUsize::new(1),
+        shift: Arc::default(),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
         // It has ended already; the reading thread says how.
@@ -85,16 +83,16 @@ pub(super) fn start(
     });
     let begun = begun.and_then(|()| {
         let writer = Writer::new(socket.try_clone()?);
-        let reader = Reader {
-            socket,
+        let answers = Answers {
             writer: writer.clone(),
             host,
             control: Arc::clone(&control),
             replies: sink,
             ready: Some(sender),
-            max_frame_bytes,
         };
-        thread("isolet-from-worker", move || reader.serve())?;
+        let reader = Reader::new(socket, max_frame_bytes, Box::new(answers));
+        let shift = Arc::clone(&control.shift);
+        thread("isolet-from-worker", move || reader.serve(&shift))?;
         Ok(writer)
     });
     let writer = match begun {
@@ -114,7 +112,8 @@ pub(super) fn start(
             shared.terminate();
         }
     });
-    Ok(Started { link: Link { messages, replies, control }, ready })
+    let source: Arc<dyn Attend> = Arc::clone(&control.shift) as _;
+    Ok(Started { link: Link { messages, replies, control, source: Some(source) }, ready })
 }
 
 pub(super) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -122,13 +121,57 @@ pub(super) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Re
     thread.spawn(main).map(drop)
 }
 
-impl Reader {
-    /// Answers the worker's frames until there are no more, then sees to its end.
-    fn serve(mut self) {
-        let violation = self.answer_frames().err();
+impl Answer for Answers {
+    fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {
+        match frame {
+            FromWorker::Request(request) => self.carry_out(request)?,
+            FromWorker::Write(stream) => self.carry_out(HostRequest::Write(stream, body))?,
+            FromWorker::Report(peek) => self.carry_out(HostRequest::Report(peek, body))?,
+            FromWorker::ReadFile { file, offset, length } => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX).min(BULK_BYTES);
+                let mut bytes = vec![0; length];
+                let read = self.host.read_file(file, offset, &mut bytes);
+                let read = read.map(|count| {
+                    bytes.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                    FileBytes(bytes)
+                });
+                self.reply(&ToWorker::FileBytes(read))?;
+            }
+            FromWorker::Reply(reply) => {
+                let owed = &self.control.owed;
+                let one_less = |owed: usize| owed.checked_sub(1);
+                if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+                    return Err(violation("a reply that nobody has asked for"));
+                }
+                // The session may be gone; then the worker is about to be killed.
+                let _ = self.replies.send(reply);
+            }
+            FromWorker::Ready { version, report } => {
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(Ok((version.to_owned(), report)));
+                }
+            }
+            FromWorker::NotReady(reason) => {
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(Err(reason.to_owned()));
+                }
+            }
+        }
+        let queued = self.writer.waiting_messages();
+        if queued > QUEUED_MESSAGES {
+            let message = format!(
+                "requests without reading the answers: limit {QUEUED_MESSAGES}, waiting {queued}"
+            );
+            return Err(violation(&message));
+        }
+        Ok(())
+    }
+
+    /// Sees to the worker's end.
+    fn end(&mut self, reason: io::Result<()>) {
         let status = self.control.end();
-        let reason = match violation {
-            Some(error) if error.kind() == io::ErrorKind::InvalidData => {
+        let reason = match reason {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 format!("the worker was killed, since it sent {error}")
             }
             _ => ending(status),
@@ -139,56 +182,10 @@ impl Reader {
         // Who does not listen any more does not have to know.
         let _ = self.replies.send(Reply::Failed(reason));
     }
+}
 
-    fn answer_frames(&mut self) -> io::Result<()> {
-        let mut socket = BufReader::with_capacity(READ_BYTES, self.socket.try_clone()?);
-        let mut content = Vec::new();
-        while wire::receive(&mut socket, &mut content, self.max_frame_bytes)? {
-            match wire::decode(&content)? {
-                FromWorker::Request(request) => self.answer(request)?,
-                FromWorker::ReadFile { file, offset, length } => {
-                    let length = usize::try_from(length).unwrap_or(usize::MAX).min(BULK_BYTES);
-                    let mut bytes = vec![0; length];
-                    let read = self.host.read_file(file, offset, &mut bytes);
-                    let read = read.map(|count| {
-                        bytes.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-                        FileBytes(bytes)
-                    });
-                    self.reply(&ToWorker::FileBytes(read))?;
-                }
-                FromWorker::Reply(reply) => {
-                    let owed = &self.control.owed;
-                    let one_less = |owed: usize| owed.checked_sub(1);
-                    if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
-                        return Err(violation("a reply that nobody has asked for"));
-                    }
-                    // The session may be gone; then the worker is about to be killed.
-                    let _ = self.replies.send(reply);
-                }
-                FromWorker::Ready { version, report } => {
-                    if let Some(ready) = self.ready.take() {
-                        let _ = ready.send(Ok((version.to_owned(), report)));
-                    }
-                }
-                FromWorker::NotReady(reason) => {
-                    if let Some(ready) = self.ready.take() {
-                        let _ = ready.send(Err(reason.to_owned()));
-                    }
-                }
-            }
-            content.shrink_to(READ_BYTES);
-            let queued = self.writer.waiting_messages();
-            if queued > QUEUED_MESSAGES {
-                let message = format!(
-                    "requests without reading the answers: limit {QUEUED_MESSAGES}, waiting {queued}"
-                );
-                return Err(violation(&message));
-            }
-        }
-        Ok(())
-    }
-
-    fn answer(&self, request: HostRequest<'_>) -> io::Result<()> {
+impl Answers {
+    fn carry_out(&self, request: HostRequest<'_>) -> io::Result<()> {
         let one_way = request.is_one_way();
         let call = match request {
             HostRequest::CallTool { call, .. } => Some(call),
@@ -207,7 +204,7 @@ impl Reader {
     /// Answers a request. A worker that asks for more than it reads waits.
     fn reply(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
-        self.writer.send(Kind::Reply, wire::encode(content)?)
+        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Vec::new()))
     }
 }
 
@@ -217,7 +214,9 @@ impl WorkerControl {
             Message::Command(_) => wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?,
             _ => Vec::new(),
         };
-        writer.send(Kind::Message, wire::encode_after(before, &ToWorker::Message(message))?)
+        let (head, body) = MessageHead::split(message);
+        let head = wire::encode_after(before, &ToWorker::Message(head), body.len())?;
+        writer.send(Kind::Message, Frame::new(head, body))
     }
 
     /// Kills the worker, if it still lives, and waits until it is gone.
@@ -255,6 +254,7 @@ impl Control for WorkerControl {
     /// needed any more: what it has written is in the socket or here.
     fn terminate(&self) {
         let _ = lock(&self.process).kill();
+        self.shift.leave_to_thread();
     }
 }
 

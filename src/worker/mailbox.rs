@@ -8,19 +8,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv};
+use rustix::net::RecvFlags;
 use tokio::io::Interest;
 
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
 use super::wire::{self, FileBytes, ToWorker};
 use crate::fs::FileError;
 use crate::look::look;
 use crate::waist::{Control, HostReply, Inbox, Message};
-
-/// What is read at once: of a longer frame more, but memory is taken for what has come.
-const READ_BYTES: usize = 64 << 10;
-const MOST_READ_BYTES: usize = 1 << 20;
 
 /// What the parent answers.
 pub(super) enum Answer {
@@ -42,10 +39,8 @@ pub(super) struct Mailbox {
 }
 
 /// What has come and nobody has taken yet.
-#[derive(Default)]
 struct Received {
-    /// The beginning of a frame.
-    bytes: Vec<u8>,
+    incoming: Incoming,
     messages: VecDeque<Message>,
     answers: VecDeque<Answer>,
     /// The parent is gone.
@@ -78,7 +73,14 @@ impl Numbers {
 impl Mailbox {
     pub(super) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let (received, writing) = (Mutex::default(), Mutex::default());
+        // What the parent sends is as long as it has to be.
+        let received = Received {
+            incoming: Incoming::new(u64::MAX),
+            messages: VecDeque::new(),
+            answers: VecDeque::new(),
+            closed: false,
+        };
+        let (received, writing) = (Mutex::new(received), Mutex::default());
         Ok(Self { started: Instant::now(), socket, received, writing, interrupts })
     }
 
@@ -88,14 +90,14 @@ impl Mailbox {
     }
 
     /// Writes a frame.
-    pub(super) fn send(&self, mut frame: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&self, head: Vec<u8>, body: &[u8]) -> io::Result<()> {
+        let frame = Outgoing::new(head, body);
+        let mut sent = 0;
         let _turn = lock(&self.writing);
-        while !frame.is_empty() {
-            match (&self.socket).write(frame) {
-                Ok(count) => frame = &frame[count..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.wait_for(PollFlags::OUT, None);
-                }
+        while sent < frame.len() {
+            match (&self.socket).write_vectored(&frame.after(sent)) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -103,15 +105,23 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Waits until the socket takes something. The parent mostly reads what is longer than it holds as it comes.
+    fn wait_for_room(&self) {
+        let now = Some(Duration::ZERO);
+        if !look(Duration::MAX, || self.wait_for(PollFlags::OUT, now)) {
+            self.wait_for(PollFlags::OUT, None);
+        }
+    }
+
     /// Waits until the isolate has been told of so many interrupts of the run.
     pub(super) fn wait_for_interrupts(&self, times: u64) {
         self.interrupts.wait_for(times);
     }
 
-    /// Waits until the socket may be ready for something. Whatever comes of it, the caller tries.
-    fn wait_for(&self, what: PollFlags, limit: Option<Duration>) {
+    /// Waits until the socket is ready for something. Whatever comes of it, the caller tries.
+    fn wait_for(&self, what: PollFlags, limit: Option<Duration>) -> bool {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        let _ = poll(&mut [PollFd::new(&self.socket, what)], limit.as_ref());
+        poll(&mut [PollFd::new(&self.socket, what)], limit.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
     /// Waits for the answer to the request that was sent last.
@@ -135,31 +145,25 @@ impl Mailbox {
 
     /// Receives something and sorts it; the error is `WouldBlock` if there is nothing.
     fn receive(&self, received: &mut Received) -> io::Result<()> {
-        let bytes = &mut received.bytes;
-        bytes.reserve(wire::missing(bytes).clamp(READ_BYTES, MOST_READ_BYTES));
-        let count = loop {
-            match recv(&self.socket, spare_capacity(bytes), RecvFlags::empty()) {
-                Err(rustix::io::Errno::INTR) => {}
-                result => break result?.0,
-            }
-        };
-        if count == 0 {
-            received.closed = true;
-            return Ok(());
+        let Received { incoming, messages, answers, closed } = received;
+        if !incoming.receive(&self.socket, RecvFlags::empty())? {
+            *closed = true;
         }
-        let mut taken = 0;
-        while let Some((content, length)) = wire::first(&received.bytes[taken..]) {
-            match wire::decode(content)? {
-                ToWorker::Message(message) => received.messages.push_back(message),
-                ToWorker::Reply(reply) => received.answers.push_back(Answer::Reply(reply)),
-                ToWorker::FileBytes(bytes) => received.answers.push_back(Answer::FileBytes(bytes)),
+        while let Some(content) = incoming.first()? {
+            let (frame, body) = wire::decode(content)?;
+            let body = body.len();
+            match frame {
+                ToWorker::Message(head) => {
+                    messages.push_back(head.join(incoming.take_body(body)));
+                    continue;
+                }
+                ToWorker::Reply(reply) => answers.push_back(Answer::Reply(reply)),
+                ToWorker::FileBytes(bytes) => answers.push_back(Answer::FileBytes(bytes)),
                 ToWorker::Run(number) => self.interrupts.begin(number),
                 ToWorker::Setup(_) => return Err(io::ErrorKind::InvalidData.into()),
             }
-            taken += length;
+            incoming.take_first();
         }
-        received.bytes.drain(..taken);
-        received.bytes.shrink_to(READ_BYTES);
         Ok(())
     }
 

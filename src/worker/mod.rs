@@ -1,17 +1,20 @@
 //! Process isolation: an interpreter in a child process that holds nothing else and can do nothing else.
 //!
-//! The parent (`launch.rs`, `link.rs`, `writer.rs`) keeps policy, files, sockets, tools and deadlines. The worker
+//! The parent (`launch.rs`, `link.rs`, `reader.rs`, `writer.rs`) keeps policy, files, sockets, tools and deadlines. The worker
 //! (`serve.rs`, `mailbox.rs`, `remote.rs`) has an isolate, the assets as sealed memory ([`blob`]), one socket
 //! over which the messages of [`crate::waist`] go as frames ([`wire`]), and one for interrupts. Before it gets any code it locks itself
 //! down ([`lockdown`]). The parent takes every frame of it for hostile.
 
 mod blob;
 mod find;
+mod incoming;
 mod launch;
 mod link;
 mod lockdown;
 mod mailbox;
+mod outgoing;
 mod process;
+mod reader;
 mod remote;
 mod serve;
 mod spawner;

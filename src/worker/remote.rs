@@ -24,13 +24,18 @@ impl RemoteHost {
 
     /// Writes a frame that nobody answers.
     pub(super) fn tell(&self, content: &FromWorker<'_>) -> io::Result<()> {
-        let frame = wire::encode(content)?;
-        let (limit, needed) = (self.max_frame_bytes, frame.len() as u64);
+        self.tell_with(content, &[])
+    }
+
+    /// Writes one with a body.
+    fn tell_with(&self, head: &FromWorker<'_>, body: &[u8]) -> io::Result<()> {
+        let head = wire::encode_after(Vec::new(), head, body.len())?;
+        let (limit, needed) = (self.max_frame_bytes, (head.len() + body.len()) as u64);
         if needed > limit {
             let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
             return Err(io::Error::other(message));
         }
-        self.mailbox()?.send(&frame)
+        self.mailbox()?.send(head, body)
     }
 
     /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next one is it.
@@ -106,11 +111,12 @@ impl Host for RemoteHost {
                 return HostReply::MountPoints(Vec::new());
             }
             HostRequest::Report(..) if self.connection.get().is_none() => return HostReply::Done,
+            HostRequest::Report(peek, report) => {
+                self.tell_with(&FromWorker::Report(peek), report).map(|()| HostReply::Done)
+            }
             HostRequest::Write(stream, bytes) => bytes
                 .chunks(BULK_BYTES)
-                .try_for_each(|piece| {
-                    self.tell(&FromWorker::Request(HostRequest::Write(stream, piece)))
-                })
+                .try_for_each(|piece| self.tell_with(&FromWorker::Write(stream), piece))
                 .map(|()| HostReply::Done),
             HostRequest::File(FileRequest::Write { file, offset, bytes })
                 if bytes.len() > BULK_BYTES =>

@@ -181,11 +181,11 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, Blob, UnixStream)> {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let (image, interrupts) = (Blob::received(image)?, interrupts.into());
-    let mut content = Vec::new();
-    let mut frame = &buffer[..received.bytes];
-    wire::receive(&mut frame, &mut content, SETUP_BYTES as u64)?;
-    match wire::decode(&content)? {
-        ToWorker::Setup(setup) if frame.is_empty() => Ok((setup, image, interrupts)),
+    let content = wire::first(&buffer).ok_or(io::ErrorKind::InvalidData)?;
+    match wire::decode(content)? {
+        (ToWorker::Setup(setup), _) if received.bytes == wire::frame_bytes(content) => {
+            Ok((setup, image, interrupts))
+        }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::link::{self, Started};
 use super::process::Process;
-use super::wire::{self, FromWorker, ToWorker};
+use super::wire::{self, FromWorker, MessageHead, ToWorker};
 use crate::frame::encode_answer;
 use crate::fs::{FileError, FileRequest};
 use crate::isolation::IsolationReport;
@@ -69,10 +69,30 @@ fn frame(content: &impl Serialize) -> Vec<u8> {
     wire::encode(content).unwrap()
 }
 
+fn frame_with(head: &impl Serialize, body: &[u8]) -> Vec<u8> {
+    let mut frame = wire::encode_after(Vec::new(), head, body.len()).unwrap();
+    frame.extend_from_slice(body);
+    frame
+}
+
 fn receive(worker: &mut UnixStream) -> ToWorker {
-    let mut content = Vec::new();
-    assert!(wire::receive(worker, &mut content, u64::MAX).unwrap());
-    wire::decode(&content).unwrap()
+    receive_with(worker).0
+}
+
+fn receive_with(worker: &mut UnixStream) -> (ToWorker, Vec<u8>) {
+    let mut header = [0; 8];
+    worker.read_exact(&mut header).unwrap();
+    let mut content = vec![0; usize::try_from(u64::from_le_bytes(header)).unwrap()];
+    worker.read_exact(&mut content).unwrap();
+    let (frame, body) = wire::decode(&content).unwrap();
+    (frame, body.to_vec())
+}
+
+fn message(worker: &mut UnixStream) -> Message {
+    match receive_with(worker) {
+        (ToWorker::Message(head), body) => head.join(body),
+        (other, _) => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -130,8 +150,7 @@ fn a_worker_that_hangs_up_is_killed() {
 #[test]
 fn requests_are_answered_and_what_is_one_way_is_not() {
     let (_parent, mut worker) = parent();
-    let one_way = FromWorker::Request(HostRequest::Write(Stream::Stdout, b"text"));
-    worker.write_all(&frame(&one_way)).unwrap();
+    worker.write_all(&frame_with(&FromWorker::Write(Stream::Stdout), b"text")).unwrap();
     let request = HostRequest::File(FileRequest::Stat { mount: u32::MAX, path: "../.." });
     worker.write_all(&frame(&FromWorker::Request(request))).unwrap();
     let ToWorker::Reply(HostReply::Bytes(answer)) = receive(&mut worker) else { panic!() };
@@ -175,11 +194,8 @@ fn messages_arrive_in_their_order() {
     (parent.link.messages)(Message::Command(b"one".to_vec()));
     (parent.link.messages)(Message::Answer(7, b"two".to_vec()));
     assert!(matches!(receive(&mut worker), ToWorker::Run(1)));
-    assert!(
-        matches!(receive(&mut worker), ToWorker::Message(Message::Command(one)) if one == b"one")
-    );
-    let last = receive(&mut worker);
-    assert!(matches!(last, ToWorker::Message(Message::Answer(7, two)) if two == b"two"));
+    assert!(matches!(message(&mut worker), Message::Command(one) if one == b"one"));
+    assert!(matches!(message(&mut worker), Message::Answer(7, two) if two == b"two"));
 }
 
 #[test]
@@ -192,10 +208,8 @@ fn what_a_socket_does_not_take_at_once_arrives_whole_and_in_order() {
     let request = FileRequest::Stat { mount: 0, path: "" };
     worker.write_all(&frame(&FromWorker::Request(HostRequest::File(request)))).unwrap();
     for number in 0..8 {
-        let message = receive(&mut worker);
-        assert!(
-            matches!(&message, ToWorker::Message(Message::Answer(n, bytes)) if *n == number && *bytes == long)
-        );
+        let message = message(&mut worker);
+        assert!(matches!(&message, Message::Answer(n, bytes) if *n == number && *bytes == long));
     }
     assert!(matches!(receive(&mut worker), ToWorker::Reply(HostReply::Bytes(_))));
 }
@@ -235,11 +249,8 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
     worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
     let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
-    let answer = receive(&mut worker);
-    assert!(
-        matches!(&answer, ToWorker::Message(Message::Answer(5, bytes)) if *bytes == refusal),
-        "{answer:?}"
-    );
+    let answer = message(&mut worker);
+    assert!(matches!(&answer, Message::Answer(5, bytes) if *bytes == refusal), "{answer:?}");
 }
 
 mod in_the_worker {
@@ -276,7 +287,7 @@ mod in_the_worker {
         let mailbox = Mailbox::new(socket, Arc::clone(&interrupts)).unwrap();
         let inbox = Messages::new(Arc::new(OnceLock::from(mailbox)));
         let mut begin = |run| {
-            let command = ToWorker::Message(Message::Command(Vec::new()));
+            let command = ToWorker::Message(MessageHead::Command);
             parent.write_all(&frame(&ToWorker::Run(run))).unwrap();
             parent.write_all(&frame(&command)).unwrap();
             while inbox.try_take().is_none() {}
@@ -324,9 +335,9 @@ mod in_the_worker {
         assert!(inbox.try_take().is_none());
         inbox.wait(Duration::ZERO);
         let frames = [
-            frame(&ToWorker::Message(Message::Answer(1, vec![1; 100_000]))),
+            frame_with(&ToWorker::Message(MessageHead::Answer(1)), &vec![1; 100_000]),
             frame(&ToWorker::Reply(HostReply::Done)),
-            frame(&ToWorker::Message(Message::Answer(2, Vec::new()))),
+            frame(&ToWorker::Message(MessageHead::Answer(2))),
         ]
         .concat();
         // In pieces, which end anywhere.

@@ -1,22 +1,20 @@
-//! Frames between parent and worker: eight bytes of length, little-endian, then so many bytes of
-//! `postcard`. Both sides are the same program, so that there is no version to negotiate; the worker says
-//! which one it is.
+//! Frames between parent and worker: eight bytes of length, little-endian, then so many bytes: a head as
+//! `postcard` has it, and a body, the rest. Bytes that may be many are a body: a long one is written from where it is,
+//! and taken with the buffer that it came in. Both sides are the same program, so that there is no version to negotiate; the worker says which
+//! one it is.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::FileError;
 use crate::isolation::IsolationReport;
+use crate::output::Stream;
 use crate::waist::{HostReply, HostRequest, Message, Reply};
 
 /// The bytes of a frame's length.
 const HEADER: usize = size_of::<u64>();
-
-/// What is read at once of a frame that claims to be long: memory is taken for what has come, not for
-/// what is claimed.
-const PIECE: u64 = 1 << 20;
 
 /// The most that one frame reads from or writes to a file or a stream; more goes in several.
 pub(super) const BULK_BYTES: usize = 1 << 20;
@@ -40,13 +38,40 @@ pub(super) struct Setup {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker {
     Setup(Setup),
-    Message(Message),
+    /// A message, whose bytes are the body.
+    Message(MessageHead),
     /// The answer to the request.
     Reply(HostReply),
     /// What was read of a file.
     FileBytes(Result<FileBytes, FileError>),
     /// The command that follows is of this run; interrupts of others are not meant for it.
     Run(u64),
+}
+
+/// A [`Message`] without its bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum MessageHead {
+    Command,
+    Peek(u64),
+    Answer(u32),
+}
+
+impl MessageHead {
+    pub(super) fn split(message: Message) -> (Self, Vec<u8>) {
+        match message {
+            Message::Command(frame) => (Self::Command, frame),
+            Message::Peek(number, frame) => (Self::Peek(number), frame),
+            Message::Answer(call, answer) => (Self::Answer(call), answer),
+        }
+    }
+
+    pub(super) fn join(self, body: Vec<u8>) -> Message {
+        match self {
+            Self::Command => Message::Command(body),
+            Self::Peek(number) => Message::Peek(number, body),
+            Self::Answer(call) => Message::Answer(call, body),
+        }
+    }
 }
 
 /// Bytes of a file.
@@ -66,6 +91,10 @@ pub(super) enum FromWorker<'a> {
     NotReady(&'a str),
     #[serde(borrow)]
     Request(HostRequest<'a>),
+    /// [`HostRequest::Write`]; the output is the body.
+    Write(Stream),
+    /// [`HostRequest::Report`]; the report is the body.
+    Report(Option<u64>),
     /// Read so many bytes of an open file.
     ReadFile {
         file: u32,
@@ -85,18 +114,39 @@ pub(super) fn max_frame_bytes(max_report_bytes: u64) -> u64 {
     max_report_bytes.saturating_add(OVERHEAD_BYTES)
 }
 
-/// Makes a frame.
-pub(super) fn encode(content: &impl Serialize) -> io::Result<Vec<u8>> {
-    encode_after(Vec::new(), content)
+/// What a frame is made of, which says whether it has a body.
+pub(super) trait Head {
+    fn has_body(&self) -> bool;
 }
 
-/// Makes a frame that follows others.
-pub(super) fn encode_after(mut frames: Vec<u8>, content: &impl Serialize) -> io::Result<Vec<u8>> {
+impl Head for ToWorker {
+    fn has_body(&self) -> bool {
+        matches!(self, Self::Message(_))
+    }
+}
+
+impl Head for FromWorker<'_> {
+    fn has_body(&self) -> bool {
+        matches!(self, Self::Write(_) | Self::Report(_))
+    }
+}
+
+/// Makes a frame without a body.
+pub(super) fn encode(head: &impl Serialize) -> io::Result<Vec<u8>> {
+    encode_after(Vec::new(), head, 0)
+}
+
+/// Makes what comes before the body of a frame, which has so many bytes, after other frames.
+pub(super) fn encode_after(
+    mut frames: Vec<u8>,
+    head: &impl Serialize,
+    body_bytes: usize,
+) -> io::Result<Vec<u8>> {
     let start = frames.len();
     frames.extend([0; HEADER]);
     let mut frames =
-        postcard::serialize_with_flavor(content, Frames(frames)).map_err(io::Error::other)?;
-    let length = (frames.len() - start - HEADER) as u64;
+        postcard::serialize_with_flavor(head, Frames(frames)).map_err(io::Error::other)?;
+    let length = (frames.len() - start - HEADER + body_bytes) as u64;
     frames[start..start + HEADER].copy_from_slice(&length.to_le_bytes());
     Ok(frames)
 }
@@ -122,17 +172,26 @@ impl Flavor for Frames {
     }
 }
 
-/// The content of the first frame in `bytes`, and how many bytes it takes; `None` if not all of it is there.
-pub(super) fn first(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
-    let length = usize::try_from(u64::from_le_bytes(*header)).ok()?;
-    Some((rest.get(..length)?, HEADER + length))
+/// How many bytes the content of the first frame in `bytes` has, as it claims.
+pub(super) fn content_bytes(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk::<HEADER>().map(|header| u64::from_le_bytes(*header))
+}
+
+/// The content of the first frame in `bytes`; `None` if not all of it is there.
+pub(super) fn first(bytes: &[u8]) -> Option<&[u8]> {
+    let length = usize::try_from(content_bytes(bytes)?).ok()?;
+    bytes.get(HEADER..)?.get(..length)
+}
+
+/// How many bytes a frame with this content has.
+pub(super) fn frame_bytes(content: &[u8]) -> usize {
+    HEADER + content.len()
 }
 
 /// How many bytes are missing of the first frame in `bytes`, as far as that is known.
 pub(super) fn missing(bytes: &[u8]) -> usize {
-    let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return HEADER };
-    usize::try_from(u64::from_le_bytes(*header)).unwrap_or(usize::MAX).saturating_sub(rest.len())
+    let Some(length) = content_bytes(bytes) else { return HEADER };
+    usize::try_from(length).unwrap_or(usize::MAX).saturating_sub(bytes.len() - HEADER)
 }
 
 /// Writes a frame.
@@ -140,46 +199,13 @@ pub(super) fn send(socket: &mut impl Write, content: &impl Serialize) -> io::Res
     socket.write_all(&encode(content)?)
 }
 
-/// Reads a frame's content into `buffer`. The end of the stream between two frames is `false`.
-pub(super) fn receive(
-    socket: &mut impl Read,
-    buffer: &mut Vec<u8>,
-    limit: u64,
-) -> io::Result<bool> {
-    let mut header = [0; HEADER];
-    let first = loop {
-        match socket.read(&mut header) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => break other?,
-        }
-    };
-    if first == 0 {
-        return Ok(false);
-    }
-    socket.read_exact(&mut header[first..])?;
-    let length = u64::from_le_bytes(header);
-    if length > limit {
-        let message = format!("a frame of {length} bytes, the limit is {limit}");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    buffer.clear();
-    let mut left = length;
-    while left > 0 {
-        let piece = left.min(PIECE);
-        let got = socket.take(piece).read_to_end(buffer)? as u64;
-        if got < piece {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        left -= piece;
-    }
-    Ok(true)
-}
-
-/// Reads what a frame holds, all of it.
-pub(super) fn decode<'a, T: Deserialize<'a>>(content: &'a [u8]) -> io::Result<T> {
+/// Reads what a frame holds: its head, and its body.
+pub(super) fn decode<'a, T: Deserialize<'a> + Head>(
+    content: &'a [u8],
+) -> io::Result<(T, &'a [u8])> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-    match postcard::take_from_bytes(content) {
-        Ok((decoded, [])) => Ok(decoded),
+    match postcard::take_from_bytes::<T>(content) {
+        Ok((head, body)) if head.has_body() || body.is_empty() => Ok((head, body)),
         Ok((_, rest)) => Err(invalid(format!("a frame with {} bytes too many", rest.len()))),
         Err(error) => Err(invalid(format!("a frame that cannot be read: {error}"))),
     }

@@ -2,19 +2,23 @@
 //! waits for the worker to read. Nobody else waits for it.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::link::thread;
+use super::outgoing::Outgoing;
 use crate::look::look;
 
 /// How long the caller writes to a worker that reads, however slowly.
 const PATIENCE: Duration = Duration::from_millis(2);
+
+/// What is written.
+pub(super) type Frame = Outgoing<Vec<u8>>;
 
 /// What a frame is to the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,10 +40,17 @@ struct Shared {
     written: Condvar,
 }
 
+/// A frame of which the socket has taken so many bytes.
+struct Waiting {
+    kind: Kind,
+    frame: Arc<Frame>,
+    written: usize,
+}
+
 /// What the socket has not taken.
 #[derive(Default)]
 struct Backlog {
-    frames: VecDeque<(Kind, Vec<u8>)>,
+    frames: VecDeque<Waiting>,
     /// A thread writes them.
     draining: bool,
     /// The worker is gone.
@@ -48,7 +59,7 @@ struct Backlog {
 
 impl Backlog {
     fn count(&self, kind: Kind) -> usize {
-        self.frames.iter().filter(|(of, _)| *of == kind).count()
+        self.frames.iter().filter(|waiting| waiting.kind == kind).count()
     }
 }
 
@@ -59,15 +70,16 @@ impl Writer {
     }
 
     /// Writes a frame, now or later. That the worker is gone is for who reads from it to say.
-    pub(super) fn send(&self, kind: Kind, mut frame: Vec<u8>) -> io::Result<()> {
+    pub(super) fn send(&self, kind: Kind, frame: Frame) -> io::Result<()> {
         let mut backlog = self.0.lock();
         if backlog.broken {
             return Ok(());
         }
+        let mut written = 0;
         if !backlog.draining {
             match self.0.write_while_read(&frame) {
                 Ok(count) if count == frame.len() => return Ok(()),
-                Ok(count) => drop(frame.drain(..count)),
+                Ok(count) => written = count,
                 Err(_) => {
                     backlog.broken = true;
                     return Ok(());
@@ -77,7 +89,7 @@ impl Writer {
             thread("isolet-to-worker", move || shared.drain())?;
             backlog.draining = true;
         }
-        backlog.frames.push_back((kind, frame));
+        backlog.frames.push_back(Waiting { kind, frame: Arc::new(frame), written });
         Ok(())
     }
 
@@ -101,30 +113,28 @@ impl Shared {
 
     /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of a megabyte is
     /// several times what a socket holds, and to start a thread for the rest takes longer than it does.
-    fn write_while_read(&self, frame: &[u8]) -> io::Result<usize> {
+    fn write_while_read(&self, frame: &Frame) -> io::Result<usize> {
         let start = Instant::now();
-        let mut written = self.write_now(frame)?;
+        let mut written = self.write_now(frame, 0)?;
         while written < frame.len() && start.elapsed() < PATIENCE {
-            let mut more = Ok(0);
+            let mut after = Ok(written);
             look(PATIENCE, || {
-                more = self.write_now(&frame[written..]);
-                !matches!(more, Ok(0))
+                after = self.write_now(frame, written);
+                !matches!(after, Ok(after) if after == written)
             });
-            match more? {
-                0 => break,
-                count => written += count,
+            match after? {
+                after if after == written => break,
+                after => written = after,
             }
         }
         Ok(written)
     }
 
-    /// Writes what the socket takes without waiting.
-    fn write_now(&self, frame: &[u8]) -> io::Result<usize> {
-        let mut written = 0;
+    /// Writes what the socket takes without waiting; returns how much of the frame is written then.
+    fn write_now(&self, frame: &Frame, mut written: usize) -> io::Result<usize> {
         while written < frame.len() {
-            match send(&self.socket, &frame[written..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            match self.write(frame, written, SendFlags::DONTWAIT) {
                 Ok(count) => written += count,
-                Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -132,17 +142,35 @@ impl Shared {
         Ok(written)
     }
 
+    /// Writes something of the rest of a frame.
+    fn write(&self, frame: &Frame, written: usize, flags: SendFlags) -> rustix::io::Result<usize> {
+        let mut nothing = SendAncillaryBuffer::default();
+        loop {
+            let rest = frame.after(written);
+            match sendmsg(&self.socket, &rest, &mut nothing, flags | SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Writes the backlog until there is none.
     fn drain(&self) {
         let mut backlog = self.lock();
-        while let Some((kind, frame)) = backlog.frames.pop_front() {
-            // It counts until it is written.
-            backlog.frames.push_front((kind, Vec::new()));
+        // A frame counts until it is written.
+        while let Some(Waiting { frame, written, .. }) = backlog.frames.front() {
+            let (frame, mut written) = (Arc::clone(frame), *written);
             drop(backlog);
-            let written = (&self.socket).write_all(&frame);
+            let mut result = Ok(());
+            while written < frame.len() && result.is_ok() {
+                match self.write(&frame, written, SendFlags::empty()) {
+                    Ok(count) => written += count,
+                    Err(error) => result = Err(error),
+                }
+            }
             backlog = self.lock();
             backlog.frames.pop_front();
-            if written.is_err() {
+            if result.is_err() {
                 backlog.broken = true;
                 backlog.frames.clear();
             }

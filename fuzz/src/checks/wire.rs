@@ -1,15 +1,25 @@
 //! Frames of a worker, as its parent reads them: a worker that was taken over sends anything.
 
+use std::io::{self, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+
+use rustix::net::RecvFlags;
+use serde::Serialize;
+
+use crate::incoming::Incoming;
 use crate::memory::measured;
 use crate::wire::{self, FromWorker, ToWorker};
 
 /// The longest frame that is taken here.
 const LIMIT: u64 = 1 << 16;
-/// What reading a frame may take beside the frame itself: the buffer grows by doubling.
+/// What is written to the socket at once.
+const PIECE: usize = 32 << 10;
+/// What reading a frame may take beside the frame itself: the buffer grows by doubling, and begins with 64 KiB.
 const RECEIVED_FACTOR: usize = 4;
+const RECEIVED: usize = 256 << 10;
 /// How many times the length of its frame a message may take: a report of layers is a tree of strings.
 const DECODED_FACTOR: usize = 256;
-const SPARE: usize = 4096;
 /// What a list that claims to be long has reserved for it: serde takes at most 1 MiB on trust.
 const CLAIMED: usize = 4 << 20;
 
@@ -17,22 +27,44 @@ const CLAIMED: usize = 4 << 20;
 /// is read encodes to a frame that reads as the same again; memory is taken for what has come, not for
 /// what a frame claims.
 pub fn wire(data: &[u8]) {
-    let mut stream = data;
-    let mut content = Vec::new();
+    let read = read_all(data);
+    assert!(read.is_ok(), "{read:?}");
+}
+
+fn read_all(data: &[u8]) -> io::Result<()> {
+    let (mut worker, parent) = UnixStream::pair()?;
+    let mut incoming = Incoming::new(LIMIT);
+    let mut left = data;
     loop {
-        let left = stream.len();
-        let (received, used) = measured(|| wire::receive(&mut stream, &mut content, LIMIT));
-        assert!(used.peak <= RECEIVED_FACTOR * left + SPARE, "{left} bytes took {used:?}");
-        match received {
-            Ok(true) => check(&content),
-            Ok(false) => return assert!(stream.is_empty()),
-            Err(_) => return,
+        // As much as a socket takes at once.
+        let (piece, rest) = left.split_at(left.len().min(PIECE));
+        worker.write_all(piece)?;
+        if piece.is_empty() {
+            worker.shutdown(Shutdown::Write)?;
         }
-        assert!(content.len() as u64 <= LIMIT && stream.len() + content.len() + 8 == left);
+        left = rest;
+        let (received, used) = measured(|| incoming.receive(&parent, RecvFlags::empty()));
+        assert!(
+            used.peak <= RECEIVED_FACTOR * data.len() + RECEIVED,
+            "{} took {used:?}",
+            data.len()
+        );
+        if !received? {
+            return Ok(());
+        }
+        loop {
+            match incoming.first() {
+                Ok(Some(content)) => check(content),
+                Ok(None) => break,
+                Err(_) => return Ok(()),
+            }
+            incoming.take_first();
+        }
     }
 }
 
 fn check(content: &[u8]) {
+    assert!(content.len() as u64 <= LIMIT);
     let (decoded, used) = measured(|| wire::decode::<FromWorker<'_>>(content));
     assert!(
         used.peak <= DECODED_FACTOR * content.len() + CLAIMED,
@@ -40,14 +72,20 @@ fn check(content: &[u8]) {
         content.len()
     );
     if let Ok(message) = decoded {
-        let frame = wire::encode(&message).unwrap_or_default();
+        let frame = encoded(&message);
         let again = wire::decode::<FromWorker<'_>>(&frame[8..]);
         assert_eq!(format!("{:?}", again.ok()), format!("{:?}", Some(message)));
     }
     // Only the parent sends these; that they are read at all is as good a check of their types.
     if let Ok(message) = wire::decode::<ToWorker>(content) {
-        let frame = wire::encode(&message).unwrap_or_default();
+        let frame = encoded(&message);
         let again = wire::decode::<ToWorker>(&frame[8..]);
         assert_eq!(format!("{:?}", again.ok()), format!("{:?}", Some(message)));
     }
+}
+
+fn encoded((head, body): &(impl Serialize, &[u8])) -> Vec<u8> {
+    let mut frame = wire::encode_after(Vec::new(), head, body.len()).unwrap_or_default();
+    frame.extend_from_slice(body);
+    frame
 }
