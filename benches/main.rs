@@ -82,6 +82,14 @@ fn run(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
     for (name, code) in [("40+2", "40+2"), ("100000 steps", loops), ("exception", "1/0")] {
         bench_run(&mut group, name, isolation, &mut session, code);
     }
+    drop(session);
+    // A caller that sleeps in its runtime is woken for the result.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let sandbox = Sandbox::builder(engine).build().unwrap();
+    let mut session = runtime.block_on(sandbox.session()).unwrap();
+    group.bench_function(format!("40+2 awaited/{isolation}"), |bencher| {
+        bencher.iter(|| runtime.block_on(session.run("40+2")).unwrap());
+    });
 }
 
 fn value(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
