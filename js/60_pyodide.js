@@ -25,7 +25,6 @@ import {
   op_isolet_preloaded,
   op_isolet_python_sources,
   op_isolet_stdlib,
-  op_isolet_stdlib_length,
   op_isolet_wall_clock,
   op_isolet_watch_signals,
   op_isolet_wasm_module,
@@ -58,9 +57,7 @@ function prepareFileSystem(Module) {
   Module.API.sitePackages = SITE_PACKAGES;
   FS.mkdirTree(SITE_PACKAGES);
   FS.mkdirTree("/lib/python3.14/lib-dynload");
-  const stdlib = new Uint8Array(op_isolet_stdlib_length());
-  op_isolet_stdlib(stdlib);
-  FS.writeFile(STDLIB, stdlib, { canOwn: true });
+  FS.writeFile(STDLIB, new Uint8Array(op_isolet_stdlib()), { canOwn: true });
   FS.mkdirTree(HOME);
   FS.chdir(HOME);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });

@@ -29,7 +29,6 @@ deno_core::extension!(
         ops::boot::op_isolet_preloaded,
         ops::boot::op_isolet_library,
         ops::boot::op_isolet_library_keep,
-        ops::boot::op_isolet_stdlib_length,
         ops::boot::op_isolet_stdlib,
         ops::boot::op_isolet_python_sources,
         ops::boot::op_isolet_image_length,

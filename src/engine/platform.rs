@@ -34,9 +34,13 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 ///
 /// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
 /// for the least heap that a session may have.
+///
+/// V8 counts the interpreter's memory and code as its own, and would collect garbage when it has reached 11 MB: in each start,
+/// in the midst of it. It waits for 128 MB, or as much as the heap of such a session may have.
 pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
                      --no-turboshaft-loop-unrolling --single-threaded --wasm-sync-tier-up \
-                     --wasm-max-table-size=1000000 --wasm-tiering-budget=200000";
+                     --wasm-max-table-size=1000000 --wasm-tiering-budget=200000 \
+                     --initial-old-space-size=64";
 
 /// Room for V8's stack and for ours. Pages that are never touched cost nothing.
 const STACK_BYTES: usize = 32 << 20;

@@ -1,12 +1,14 @@
-//! Puts the memory image where an interpreter has its memory, without copying what it never writes to.
+//! Puts what is in an image where an interpreter has it, without copying what it never writes to.
 //!
-//! This file has unsafe code because pages are mapped over those that V8 has reserved.
+//! This file has unsafe code because pages are mapped over those that V8 has reserved, and because V8 is given some.
 
+use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
 use deno_core::v8;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::worker::Blob;
 
@@ -69,4 +71,32 @@ pub(crate) fn map_over(
     _runs: &[(usize, Range<usize>)],
 ) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The contents of a buffer that has this part of `image` to begin with. A page that is written to is copied first.
+pub(crate) fn copy_on_write(
+    image: &Blob,
+    part: Range<usize>,
+) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
+    let mut options = MmapOptions::new();
+    options.offset(part.start as u64).len(part.len());
+    // SAFETY: nobody changes the file while it is mapped, as `Blob::map` explains, and what is written here stays here.
+    #[expect(unsafe_code, reason = "mapping a file is")]
+    let mut mapping = unsafe { options.map_copy(&image.fd()) }?;
+    let (start, length) = (mapping.as_mut_ptr(), mapping.len());
+    let mapping = Box::into_raw(Box::new(mapping));
+    // SAFETY: `start` and `length` name the whole mapping, which can be read and written, is V8's alone from here on, and
+    // stays until V8 calls `unmap` with what is its argument.
+    #[expect(unsafe_code, reason = "V8 is given a pointer")]
+    let contents = unsafe {
+        v8::ArrayBuffer::new_backing_store_from_ptr(start.cast(), length, unmap, mapping.cast())
+    };
+    Ok(contents)
+}
+
+#[expect(unsafe_code, reason = "it has the type that V8 calls")]
+unsafe extern "C" fn unmap(_start: *mut c_void, _length: usize, mapping: *mut c_void) {
+    // SAFETY: this is the pointer of `Box::into_raw` in `copy_on_write`, and V8 calls this once, when no buffer has
+    // those contents any more.
+    drop(unsafe { Box::from_raw(mapping.cast::<MmapMut>()) });
 }

@@ -20,7 +20,7 @@ fn copy(test: &str) -> Scratch {
 }
 
 /// The name of the one image in `dir`.
-fn image(dir: &Path) -> String {
+pub(crate) fn image(dir: &Path) -> String {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let names = entries.map(|name| name.into_string().unwrap());
     let images: Vec<String> = names.filter(|name| name.starts_with("image-")).collect();

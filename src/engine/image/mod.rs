@@ -24,7 +24,7 @@ pub(crate) use self::store::Place;
 use super::Files;
 use super::capture;
 use super::native_code::SharedModules;
-use super::restore::map_over;
+use super::restore::{copy_on_write, map_over};
 use crate::error::{Error, ErrorKind};
 use crate::packages::Preload;
 use crate::worker::Blob;
@@ -211,6 +211,14 @@ impl Image {
             asm_mjs: self.part(MODULE),
             stdlib_zip: self.part(STDLIB),
             exports: self.part(EXPORTS),
+        }
+    }
+
+    /// The contents of a buffer for the standard library, which whoever has it may write to.
+    pub(crate) fn stdlib(&self) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
+        match &self.0.shared {
+            Some(shared) => copy_on_write(shared, self.0.layout.parts[STDLIB].clone()),
+            None => Ok(v8::ArrayBuffer::new_backing_store_from_vec(self.part(STDLIB).into())),
         }
     }
 

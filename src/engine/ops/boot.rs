@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
 
-use super::{OpError, fill};
+use super::OpError;
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::{Library, SavedMemory};
 use crate::engine::signal;
@@ -41,18 +41,22 @@ pub(crate) fn op_isolet_exports(state: &OpState) -> String {
     String::from_utf8_lossy(&state.borrow::<State>().files.exports).into_owned()
 }
 
-#[op2(fast)]
-#[number]
-pub(crate) fn op_isolet_stdlib_length(state: &mut OpState) -> Result<u64, OpError> {
-    Ok(booting(state)?.files.stdlib_zip.len() as u64)
-}
-
-#[op2(fast)]
-pub(crate) fn op_isolet_stdlib(
+/// The standard library. It counts as if the guest had written to every page of it, as it may.
+#[op2]
+pub(crate) fn op_isolet_stdlib<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
     state: &mut OpState,
-    #[buffer] target: &mut [u8],
-) -> Result<(), OpError> {
-    fill(target, &booting(state)?.files.stdlib_zip)
+) -> Result<v8::Local<'s, v8::ArrayBuffer>, OpError> {
+    let state = booting(state)?;
+    let bytes = &state.files.stdlib_zip;
+    state.memory.take(bytes.len() as u64).map_err(|error| OpError::Host(error.to_string()))?;
+    let contents = match &state.image {
+        Some(image) => image.stdlib(),
+        None => Ok(v8::ArrayBuffer::new_backing_store_from_vec(bytes.to_vec())),
+    };
+    let failed = |error| OpError::Host(format!("there is no standard library: {error}"));
+    let contents = contents.map_err(failed)?.make_shared();
+    Ok(v8::ArrayBuffer::with_backing_store(scope, &contents))
 }
 
 /// Our Python modules: names and sources.

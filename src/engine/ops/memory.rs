@@ -41,6 +41,11 @@ impl WasmMemory {
         Self { budget, interpreter: None, taken: 0 }
     }
 
+    /// Takes for something else that stays as long as the session.
+    pub(super) fn take(&self, bytes: u64) -> Result<(), Exceeded> {
+        self.budget.try_take(bytes)
+    }
+
     /// What the session was refused last.
     pub(crate) fn last_refusal(&self) -> Option<Exceeded> {
         self.budget.last_refusal()

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use isolet::{Param, Tool, ToolSpec, Value};
 
 use super::util::{CANARY, Log, amount, with_log};
-use crate::util::{builder, eval, exec};
+use crate::assets::image;
+use crate::util::{assets_dir, builder, eval, exec};
 
 /// G1: nothing that one session plants is in the next.
 #[tokio::test]
@@ -50,6 +51,31 @@ from pyodide.code import run_js
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), look).await, Value::List(Vec::new()));
     drop(first);
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), look).await, Value::List(Vec::new()));
+}
+
+/// G1: sessions begin with the same pages of the standard library, and each writes to its own.
+#[tokio::test]
+async fn what_a_session_writes_to_the_standard_library_no_other_has() {
+    let spoil = "
+with open('/lib/python314.zip', 'r+b') as file:
+    size = file.seek(0, 2)
+    file.seek(0)
+    file.write(b'x' * size)
+open('/lib/python314.zip', 'rb').read() == b'x' * size
+";
+    let dir = assets_dir();
+    let sandbox = builder().build().unwrap();
+    let mut before = sandbox.session().await.unwrap();
+    let image = dir.join(image(&dir));
+    let stored = std::fs::read(&image).unwrap();
+    assert_eq!(eval(&mut sandbox.session().await.unwrap(), spoil).await, Value::Bool(true));
+    let mut after = sandbox.session().await.unwrap();
+    let stdlib = Value::Bytes(std::fs::read(dir.join("python_stdlib.zip")).unwrap());
+    for session in [&mut before, &mut after] {
+        let read = eval(session, "open('/lib/python314.zip', 'rb').read()").await;
+        assert!(read == stdlib, "the standard library is another one");
+    }
+    assert!(stored == std::fs::read(&image).unwrap(), "the image on disk is another one");
 }
 
 /// G2: two sessions of one image draw nothing alike.
