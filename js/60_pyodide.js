@@ -21,6 +21,7 @@ import {
   op_isolet_image_save,
   op_isolet_interrupted,
   op_isolet_memory_adopt,
+  op_isolet_memory_begin,
   op_isolet_now,
   op_isolet_preloaded,
   op_isolet_python_sources,
@@ -108,6 +109,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
       booted.memory = memory;
+      op_isolet_memory_begin(memory);
       op_isolet_memory_adopt(memory);
       adoptMemory(memory);
       if (!makeImage && !growInterpreter(op_isolet_image_length(), false)) {

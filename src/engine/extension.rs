@@ -36,6 +36,7 @@ deno_core::extension!(
         ops::boot::op_isolet_image_restore,
         ops::boot::op_isolet_image_save,
         ops::boot::op_isolet_watch_signals,
+        ops::boot::op_isolet_memory_begin,
         ops::memory::op_isolet_memory_adopt,
         ops::memory::op_isolet_memory_grow,
         ops::memory::op_isolet_memory_make,

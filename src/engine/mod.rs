@@ -92,6 +92,8 @@ impl Drop for Slot {
 #[derive(Clone)]
 pub(crate) struct Files {
     asm_wasm: Bytes,
+    /// What its memory begins with.
+    data: Bytes,
     asm_mjs: Bytes,
     stdlib_zip: Bytes,
     /// What packages link to.
@@ -105,6 +107,7 @@ impl Files {
             .map_err(|message| Error::new(ErrorKind::Assets, message))?;
         Ok(Self {
             asm_wasm: adapted.asm_wasm.into(),
+            data: adapted.data.into(),
             asm_mjs: adapted.asm_mjs.into(),
             stdlib_zip: Bytes::from_owner(Arc::clone(assets.stdlib_zip())),
             exports: adapted.exports.into(),

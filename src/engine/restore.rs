@@ -62,6 +62,27 @@ pub(crate) fn map_over(
     Ok(())
 }
 
+/// Does the same with an `image` that cannot be mapped.
+pub(crate) fn copy_over(
+    memory: v8::Local<'_, v8::WasmMemoryObject>,
+    length: usize,
+    image: &[u8],
+    runs: &[(usize, Range<usize>)],
+) -> io::Result<()> {
+    let target = memory.buffer().get_backing_store();
+    let target = target.get(..length).ok_or(io::ErrorKind::UnexpectedEof)?;
+    for cell in target {
+        cell.set(0);
+    }
+    for (at, run) in runs {
+        let run = image.get(run.clone()).unwrap_or_default();
+        for (cell, byte) in target.iter().skip(*at).zip(run) {
+            cell.set(*byte);
+        }
+    }
+    Ok(())
+}
+
 /// Only Linux has what images are shared by.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn map_over(

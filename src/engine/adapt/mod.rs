@@ -3,16 +3,21 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic libraries.
 //! Emscripten makes objects of each at every start; Pyodide itself uses a hundred of them ([`used_exports`]). The
 //! others are where they are not looked at before a package needs them ([`side_table`]), and are linked as
-//! `js/58_linking.js` does.
+//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]).
 
+mod data_segments;
 mod side_table;
 mod used_exports;
 
 use std::borrow::Cow;
 
+use wasmparser::{ConstExpr, Operator};
+
 /// CPython and Pyodide's JavaScript as isolates have them.
 pub(crate) struct Adapted {
     pub(crate) asm_wasm: Vec<u8>,
+    /// What an instance's memory begins with, instead of what data segments of `asm_wasm` would put there. In whole pages.
+    pub(crate) data: Vec<u8>,
     pub(crate) asm_mjs: Vec<u8>,
     /// What packages link to, as `js/58_linking.js` reads it.
     pub(crate) exports: String,
@@ -107,7 +112,20 @@ pub(crate) fn adapted<'a>(
     let glue: Vec<_> = glue.collect();
     let (text, used) = used_exports::split(&text, &glue)
         .ok_or("`pyodide.asm.mjs` does not take CPython's exports as it used to")?;
-    let side_table::Moved { wasm, exports } = side_table::move_exports(wasm, &used)
-        .map_err(|error| format!("`pyodide.asm.wasm` cannot be read: {error}"))?;
-    Ok(Adapted { asm_wasm: wasm, asm_mjs: text.into_bytes(), exports })
+    let unreadable = |error| format!("`pyodide.asm.wasm` cannot be read: {error}");
+    let side_table::Moved { wasm, exports } =
+        side_table::move_exports(wasm, &used).map_err(unreadable)?;
+    let data_segments::Taken { wasm, memory } = data_segments::take_out(&wasm)
+        .map_err(unreadable)?
+        .ok_or("`pyodide.asm.wasm` has data that is in no place of its own")?;
+    Ok(Adapted { asm_wasm: wasm, data: memory, asm_mjs: text.into_bytes(), exports })
+}
+
+/// The value of an expression that is one constant.
+fn constant(expression: &ConstExpr<'_>) -> Option<i32> {
+    let mut operators = expression.get_operators_reader().into_iter();
+    match (operators.next()?.ok()?, operators.next()?.ok()?) {
+        (Operator::I32Const { value }, Operator::End) => Some(value),
+        _ => None,
+    }
 }

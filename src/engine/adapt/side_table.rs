@@ -8,10 +8,9 @@ use wasm_encoder::{
     Encode, ExportKind, ExportSection, Function, HeapType, Instruction, Module, RawSection,
     RefType, SectionId, TableType,
 };
-use wasmparser::{
-    BinaryReader, BinaryReaderError, ConstExpr, Export, ExternalKind, Operator, Parser, Payload,
-    TypeRef,
-};
+use wasmparser::{BinaryReader, BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef};
+
+use super::constant;
 
 /// The function that fills the table, and the table, as exports. Emscripten has no such names.
 const FILL: &str = "isolet:fill";
@@ -211,13 +210,4 @@ fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderEr
     longer.extend_from_slice(items.read_bytes(items.bytes_remaining())?);
     item.encode(&mut longer);
     Ok(longer)
-}
-
-/// The value of an expression that is one constant.
-fn constant(expression: &ConstExpr<'_>) -> Option<i32> {
-    let mut operators = expression.get_operators_reader().into_iter();
-    match (operators.next()?.ok()?, operators.next()?.ok()?) {
-        (Operator::I32Const { value }, Operator::End) => Some(value),
-        _ => None,
-    }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(super) const PAGE: usize = 4096;
 
 /// How many parts there are in front of the memory's pages.
-pub(super) const PARTS: usize = 9;
+pub(super) const PARTS: usize = 10;
 
 /// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs something too.
 const SHORT_GAP: usize = 8 * PAGE;
@@ -114,7 +114,7 @@ mod tests {
         let runs = runs(&memory);
         let places: Vec<_> = runs.iter().map(|(place, run)| (*place, run.len())).collect();
         assert_eq!(places, [(PAGE, 3 * PAGE), (19 * PAGE, PAGE)]);
-        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e"];
+        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e", b""];
         let file = assemble(10, memory.len(), parts, &runs);
         let found = layout(10, &file).unwrap();
         assert_eq!(found.memory_bytes, memory.len());

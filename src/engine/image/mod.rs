@@ -12,6 +12,7 @@ mod store;
 use std::fs;
 use std::io;
 use std::num::NonZero;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,12 +25,12 @@ pub(crate) use self::store::Place;
 use super::Files;
 use super::capture;
 use super::native_code::SharedModules;
-use super::restore::{copy_on_write, map_over};
+use super::restore::{copy_on_write, copy_over, map_over};
 use crate::error::{Error, ErrorKind};
 use crate::packages::Preload;
 use crate::worker::Blob;
 
-const MAGIC: &[u8; 16] = b"isolet image 004";
+const MAGIC: &[u8; 16] = b"isolet image 005";
 /// The magic, the key and the digest of what follows.
 const HEADER: usize = MAGIC.len() + 64;
 
@@ -47,6 +48,7 @@ const SCRIPT_CACHE: usize = 6;
 /// Which dynamic libraries there are, and their contents one after the other.
 const LIBRARIES: usize = 7;
 const LIBRARY_CONTENTS: usize = 8;
+const DATA: usize = 9;
 
 /// Memory as the image-making isolate left it.
 pub(crate) struct SavedMemory {
@@ -101,6 +103,7 @@ impl SavedMemory {
         let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
         parts[CONFIG] = self.config.as_bytes();
         parts[WASM] = &files.asm_wasm;
+        parts[DATA] = &files.data;
         parts[MODULE] = &files.asm_mjs;
         parts[STDLIB] = &files.stdlib_zip;
         parts[EXPORTS] = &files.exports;
@@ -208,6 +211,7 @@ impl Image {
     pub(crate) fn files(&self) -> Files {
         Files {
             asm_wasm: self.part(WASM),
+            data: self.part(DATA),
             asm_mjs: self.part(MODULE),
             stdlib_zip: self.part(STDLIB),
             exports: self.part(EXPORTS),
@@ -262,24 +266,29 @@ impl Image {
         self.0.file.slice(self.0.layout.parts[part].clone())
     }
 
+    /// Makes `memory` what the interpreter's begins with.
+    pub(crate) fn begin(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+        let data = self.0.layout.parts[DATA].clone();
+        self.put(memory, data.len(), &[(0, data)])
+    }
+
     /// Makes `memory` the image's.
     pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
-        if let Some(shared) = &self.0.shared {
-            return map_over(memory, *memory_bytes, shared, runs);
+        self.put(memory, *memory_bytes, runs)
+    }
+
+    /// Replaces the first bytes of `memory`, as [`map_over`] does if it can.
+    fn put(
+        &self,
+        memory: v8::Local<'_, v8::WasmMemoryObject>,
+        length: usize,
+        runs: &[(usize, Range<usize>)],
+    ) -> io::Result<()> {
+        match &self.0.shared {
+            Some(shared) => map_over(memory, length, shared, runs),
+            None => copy_over(memory, length, &self.0.file, runs),
         }
-        let target = memory.buffer().get_backing_store();
-        let target = target.get(..*memory_bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
-        for cell in target {
-            cell.set(0);
-        }
-        for (at, run) in runs {
-            let run = self.0.file.get(run.clone()).unwrap_or_default();
-            for (cell, byte) in target.iter().skip(*at).zip(run) {
-                cell.set(*byte);
-            }
-        }
-        Ok(())
     }
 
     fn verified(file: Bytes, shared: Option<Blob>, place: &Place) -> Result<Self, Error> {

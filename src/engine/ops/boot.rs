@@ -6,6 +6,7 @@ use deno_core::{OpState, op2, v8};
 use super::OpError;
 use crate::engine::extension::PYTHON_SOURCES;
 use crate::engine::image::{Library, SavedMemory};
+use crate::engine::restore::copy_over;
 use crate::engine::signal;
 use crate::engine::state::{EntryPoints, State};
 
@@ -116,6 +117,24 @@ pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<u64, OpError
 pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpError> {
     let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     Ok(String::from_utf8_lossy(&image.config()).into_owned())
+}
+
+/// Makes the interpreter's memory what it begins with.
+#[op2(nofast)]
+pub(crate) fn op_isolet_memory_begin(
+    state: &mut OpState,
+    memory: v8::Local<'_, v8::Value>,
+) -> Result<(), OpError> {
+    let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
+        .map_err(|_| OpError::Argument("a memory"))?;
+    let state = booting(state)?;
+    let begun = if let Some(image) = &state.image {
+        image.begin(memory)
+    } else {
+        let data = &state.files.data;
+        copy_over(memory, data.len(), data, &[(0, 0..data.len())])
+    };
+    begun.map_err(|error| OpError::Host(format!("the memory has no data: {error}")))
 }
 
 /// Makes the interpreter's memory what it was when the image was taken.
