@@ -2,13 +2,11 @@
 //!
 //! This file has unsafe code because pages are mapped over those that V8 has reserved, and because V8 is given some.
 
-use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 
 use deno_core::v8;
-use memmap2::{MmapMut, MmapOptions};
 
 use crate::worker::Blob;
 
@@ -83,22 +81,23 @@ pub(crate) fn copy_over(
     Ok(())
 }
 
-/// Only Linux has what images are shared by.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn map_over(
-    _memory: v8::Local<'_, v8::WasmMemoryObject>,
-    _length: usize,
-    _image: &Blob,
-    _runs: &[(usize, Range<usize>)],
-) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// The contents of a buffer that has this part of `image` to begin with. A page that is written to is copied first.
+#[cfg(target_os = "linux")]
 pub(crate) fn copy_on_write(
     image: &Blob,
     part: Range<usize>,
 ) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
+    use std::ffi::c_void;
+
+    use memmap2::{MmapMut, MmapOptions};
+
+    #[expect(unsafe_code, reason = "it has the type that V8 calls")]
+    unsafe extern "C" fn unmap(_start: *mut c_void, _length: usize, mapping: *mut c_void) {
+        // SAFETY: this is the pointer of `Box::into_raw` below, and V8 calls this once, when no buffer has those
+        // contents any more.
+        drop(unsafe { Box::from_raw(mapping.cast::<MmapMut>()) });
+    }
+
     let mut options = MmapOptions::new();
     options.offset(part.start as u64).len(part.len());
     // SAFETY: nobody changes the file while it is mapped, as `Blob::map` explains, and what is written here stays here.
@@ -115,9 +114,22 @@ pub(crate) fn copy_on_write(
     Ok(contents)
 }
 
-#[expect(unsafe_code, reason = "it has the type that V8 calls")]
-unsafe extern "C" fn unmap(_start: *mut c_void, _length: usize, mapping: *mut c_void) {
-    // SAFETY: this is the pointer of `Box::into_raw` in `copy_on_write`, and V8 calls this once, when no buffer has
-    // those contents any more.
-    drop(unsafe { Box::from_raw(mapping.cast::<MmapMut>()) });
+/// Only Linux has what images are shared by.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn map_over(
+    _memory: v8::Local<'_, v8::WasmMemoryObject>,
+    _length: usize,
+    _image: &Blob,
+    _runs: &[(usize, Range<usize>)],
+) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// As [`map_over`].
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn copy_on_write(
+    _image: &Blob,
+    _part: Range<usize>,
+) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
+    Err(io::ErrorKind::Unsupported.into())
 }
