@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod terminal;
 mod units;
+mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet::{Engine, Limits, Sandbox};
 
 /// Run Python that nobody has read yet: CPython on WebAssembly in a V8 isolate, everything denied
@@ -104,7 +105,7 @@ pub(crate) fn main() -> ExitCode {
         let result = deno_shim::deno_shim(arguments, None);
         return result.unwrap_or_else(|error| exit::report(&error));
     }
-    let cli = Cli::parse();
+    let cli = parse(std::env::args_os().collect());
     let assets = cli.assets.as_deref();
     let result = match cli.command {
         Command::Run(args) => run::run(args, assets),
@@ -116,6 +117,15 @@ pub(crate) fn main() -> ExitCode {
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
     result.unwrap_or_else(|error| exit::report(&error))
+}
+
+/// Reads the command line; what is wrong with it ends the process, as does `--help`.
+fn parse(words: Vec<OsString>) -> Cli {
+    let mut command = Cli::command();
+    let words = words::end_options(words, &mut command);
+    let mut matches = command.get_matches_from(words);
+    Cli::from_arg_matches_mut(&mut matches)
+        .unwrap_or_else(|error| error.format(&mut Cli::command()).exit())
 }
 
 fn engine(

@@ -16,7 +16,8 @@ use super::{PolicyArgs, exit, report};
 pub(super) struct RunArgs {
     /// Script to run; `-` reads it from standard input
     file: Option<String>,
-    /// Arguments for the script, as sys.argv[1:]; after `--` they may begin with a dash
+    /// Words for the script, as sys.argv[1:]: all that follow it, or the code, also if they begin with
+    /// a dash; options of isolet come before
     args: Vec<String>,
     /// Code to run instead of a file
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]

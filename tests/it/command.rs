@@ -27,7 +27,7 @@ fn a_script_is_read_from_standard_input() {
             "{ran:?}"
         );
     }
-    let ran = isolet_fed(["run", "-", "--", "a"], "import sys; print(sys.argv, sys.stdin.read())");
+    let ran = isolet_fed(["run", "-", "a"], "import sys; print(sys.argv, sys.stdin.read())");
     assert_eq!(ran.stdout, "['-', 'a'] \n");
 }
 
@@ -141,9 +141,11 @@ fn arguments_reach_the_script() {
     let script =
         scratch.file("argv.py", "import sys; print(sys.argv[1:], __file__ == sys.argv[0])");
     let ran = isolet(["run", &script, "a", "--", "--json", "-c", "é"]);
-    assert_eq!(ran.stdout, "['a', '--json', '-c', 'é'] True\n", "{}", ran.stderr);
-    let ran = isolet(["run", "-c", "import sys; print(sys.argv)", "--", "--json", "-x"]);
-    assert_eq!(ran.stdout, "['-c', '--json', '-x']\n", "{}", ran.stderr);
+    assert_eq!(ran.stdout, "['a', '--', '--json', '-c', 'é'] True\n", "{}", ran.stderr);
+    let ran = isolet(["run", "-c", "import sys; print(sys.argv)", "--json", "--", "-x"]);
+    assert_eq!(ran.stdout, "['-c', '--json', '--', '-x']\n", "{}", ran.stderr);
+    let ran = isolet_fed(["run", "-", "--json", "-h"], "import sys; print(sys.argv)");
+    assert_eq!(ran.stdout, "['-', '--json', '-h']\n", "{}", ran.stderr);
     let ran = isolet(["run", "--", &script, "--timeout"]);
     assert_eq!(ran.stdout, "['--timeout'] True\n", "{}", ran.stderr);
 }

@@ -131,3 +131,38 @@ fn a_log_that_cannot_be_written_ends_the_command() {
     assert!(ran.stderr.starts_with("error: the audit log cannot be written: "), "{}", ran.stderr);
     assert_eq!(server.connections(), 0);
 }
+
+/// I4: what follows the script, or the code, is the script's. A wrapper such as `isolet run tool.py "$@"`
+/// grants nothing to whoever calls it.
+#[test]
+fn words_after_the_script_grant_nothing() {
+    let scratch = Scratch::new("words");
+    let host = scratch.path().join("host");
+    std::fs::create_dir(&host).unwrap();
+    std::fs::write(host.join("secret"), "canary").unwrap();
+    let (host, audit) = (host.display().to_string(), scratch.path().join("audit.jsonl"));
+    let code = "import glob, json, os, sys\n\
+        print(json.dumps([sys.argv[1:], os.environ.get('A')]))\n\
+        for path in glob.glob('/data/*') + glob.glob('/sandbox/*'):\n\
+        \x20   print(path, open(path).read())\n\
+        \x20   open(path, 'w').write('changed')";
+    let script = scratch.file("tool.py", code);
+    let (mount, secret) = (format!("{host}:/data:rw"), format!("{host}/secret"));
+    let words = [
+        &["--mount", &mount, "--allow-write", &secret, "--allow-read", &host][..],
+        &["--env", "A=granted", "--audit", audit.to_str().unwrap(), "--json"],
+        &["--", "--mount", &mount, "-c", code, "-h", "--nosuch"],
+    ];
+    let attached = format!("-c{code}");
+    for start in [&[&script[..]][..], &["-c", code], &[&attached], &["-"], &["--", &script]] {
+        for words in words {
+            let args = [&["run"], start, words].concat();
+            let ran = crate::util::isolet_fed(&args, if start == ["-"] { code } else { "" });
+            let seen = serde_json::from_str(&ran.stdout).unwrap_or_default();
+            let expected = serde_json::json!([words, null]);
+            assert_eq!((seen, ran.code), (expected, Some(0)), "{args:?}: {ran:?}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "canary");
+    assert!(!audit.exists());
+}

@@ -1,0 +1,192 @@
+//! Where the options of `isolet run` end: as python's do, at the script. The words after it belong to
+//! the script, whatever they look like, so that a wrapper's `"$@"` grants the guest nothing.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, Command};
+
+/// Options that say what to run: no option of ours follows their value.
+const LAST_OPTIONS: [char; 2] = ['c', 'm'];
+
+/// Puts a `--` where the script's words begin, if the command line is one of `isolet run`.
+pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Vec<OsString> {
+    command.build();
+    if let Some(place) = end_of_run_options(&words, command) {
+        words.insert(place, "--".into());
+    }
+    words
+}
+
+fn end_of_run_options(words: &[OsString], command: &Command) -> Option<usize> {
+    let subcommand = end(words, 1, command)?;
+    if words.get(subcommand)? != "run" {
+        return None;
+    }
+    end(words, subcommand + 1, command.find_subcommand("run")?)
+}
+
+/// The place of the first word from `at` on that is no option and no option's value. There is none if
+/// all are, after a `--`, or if an option is unknown, which is an error for `clap` to tell.
+fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
+    loop {
+        let word = words.get(at)?;
+        let bytes = word.as_encoded_bytes();
+        if bytes == b"--" {
+            return None;
+        }
+        if bytes == b"-" || !bytes.starts_with(b"-") {
+            return Some(at);
+        }
+        let option = last_option(word, command)?;
+        at += 1 + usize::from(option.has_value_apart);
+        if option.ends_options {
+            return (at <= words.len()).then_some(at);
+        }
+    }
+}
+
+/// What the last option of a word says of the words after it.
+struct LastOption {
+    /// The next word is its value.
+    has_value_apart: bool,
+    /// No option follows.
+    ends_options: bool,
+}
+
+impl LastOption {
+    fn new(option: &Arg, has_value_here: bool) -> Self {
+        Self {
+            has_value_apart: takes_value(option) && !has_value_here,
+            ends_options: option.get_short().is_some_and(|name| LAST_OPTIONS.contains(&name)),
+        }
+    }
+}
+
+/// The last option of a word such as `--name`, `--name=value`, `-n`, `-nvalue` or `-xyn`.
+fn last_option(word: &OsStr, command: &Command) -> Option<LastOption> {
+    // Names are ASCII, so that what another encoding makes of the value does not matter.
+    let word = word.to_string_lossy();
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
+        let is_named = |option: &&Arg| {
+            option.get_long() == Some(name)
+                || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+        };
+        let option = command.get_arguments().find(is_named)?;
+        return Some(LastOption::new(option, value.is_some()));
+    }
+    let mut names = word.chars().skip(1).peekable();
+    let mut last = None;
+    while let Some(name) = names.next() {
+        let is_named = |option: &&Arg| {
+            option.get_short() == Some(name)
+                || option.get_all_short_aliases().is_some_and(|aliases| aliases.contains(&name))
+        };
+        let option = command.get_arguments().find(is_named)?;
+        last = Some(LastOption::new(option, names.peek().is_some()));
+        if takes_value(option) {
+            break;
+        }
+    }
+    last
+}
+
+fn takes_value(option: &Arg) -> bool {
+    option.get_action().takes_values()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::parser::ValueSource;
+    use clap::{ArgMatches, CommandFactory};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn ended(words: &[&str]) -> Vec<String> {
+        let words = words.iter().map(OsString::from).collect();
+        let ended = end_options(words, &mut Cli::command());
+        ended.into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    /// What `clap` makes of a command line of `isolet run`.
+    fn parsed(words: &[&str]) -> ArgMatches {
+        let matches = Cli::command().get_matches_from(ended(words));
+        matches.subcommand_matches("run").unwrap().clone()
+    }
+
+    fn run_options() -> Vec<Arg> {
+        let mut command = Cli::command();
+        command.build();
+        command.find_subcommand("run").unwrap().get_opts().cloned().collect()
+    }
+
+    #[test]
+    fn options_end_at_the_script_or_at_the_code() {
+        let cases: [(&[&str], usize); 12] = [
+            (&["isolet", "run", "x.py", "--json"], 2),
+            (&["isolet", "run", "--json", "x.py", "--raw", "--", "-c"], 3),
+            (&["isolet", "run", "--env", "A=x.py", "--env=B=1", "x.py", "--env", "C=1"], 5),
+            (&["isolet", "--assets", "run", "run", "--assets", "x", "x.py", "--assets", "y"], 6),
+            (&["isolet", "run", "-", "-"], 2),
+            (&["isolet", "run", "-c", "code", "--json"], 4),
+            (&["isolet", "run", "-c", "--json", "--json"], 4),
+            (&["isolet", "run", "-c", "--", "--", "--json"], 4),
+            (&["isolet", "run", "-ccode", "--json"], 3),
+            (&["isolet", "run", "-c=code", "--json"], 3),
+            (&["isolet", "run", "--json", "-c", ""], 5),
+            (&["isolet", "run", "--timeout", "1", "-c", "code", "-c", "code"], 6),
+        ];
+        for (words, place) in cases {
+            let mut expected = words.to_vec();
+            expected.insert(place, "--");
+            assert_eq!(ended(words), expected);
+        }
+    }
+
+    #[test]
+    fn other_command_lines_stay_as_they_are() {
+        let cases: [&[&str]; 9] = [
+            &["isolet"],
+            &["isolet", "run"],
+            &["isolet", "run", "--json"],
+            &["isolet", "run", "--", "x.py", "--json"],
+            &["isolet", "run", "--nosuch", "x.py"],
+            &["isolet", "run", "-c"],
+            &["isolet", "--", "run", "x.py", "--json"],
+            &["isolet", "repl", "--raw"],
+            &["isolet", "deno-shim", "run", "x.js", "--allow-net=a"],
+        ];
+        for words in cases {
+            assert_eq!(ended(words), words);
+        }
+    }
+
+    #[test]
+    fn no_option_after_the_script_or_the_code_is_ours() {
+        let options = run_options();
+        for option in &options {
+            let long = option.get_long().map(|long| format!("--{long}"));
+            let short = option.get_short().map(|short| format!("-{short}"));
+            for name in long.iter().chain(&short) {
+                for start in [&["x.py"][..], &["-"], &["-c", "code"], &["-ccode"]] {
+                    let words = [&["isolet", "run"], start, &[name, "x"]].concat();
+                    let matches = parsed(&words);
+                    for id in options.iter().map(|option| option.get_id().as_str()) {
+                        let is_set = matches.value_source(id) == Some(ValueSource::CommandLine);
+                        assert!(id == "code" || !is_set, "{words:?} sets {id}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_option_has_either_one_value_or_none() {
+        for option in run_options() {
+            let count = option.get_num_args().unwrap();
+            let expected = usize::from(takes_value(&option));
+            assert_eq!((count.min_values(), count.max_values()), (expected, expected), "{option}");
+        }
+    }
+}
