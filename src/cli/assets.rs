@@ -1,14 +1,15 @@
-//! `isolet assets`: fetch, check and prepare what the interpreter is made of.
+//! `isolet assets`: fetch, check and prepare what the interpreter is made of. Every other
+//! subcommand fetches what is missing before its first start.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
-use isolet::{Engine, find_assets};
-use isolet_pyodide_assets::{Bar, FetchOptions, Progress, Silent, fetch, verify};
+use anyhow::{Context, Result};
+use isolet::{ASSETS_VARIABLE, Engine, Error, ErrorKind, find_assets};
+use isolet_pyodide_assets::{Bar, FetchOptions, Progress, Silent, fetch, lock, verify};
 
-use super::exit;
+use super::{exit, units};
 
 #[derive(clap::Subcommand)]
 pub(super) enum AssetsCommand {
@@ -53,6 +54,57 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
         AssetsCommand::Path => writeln!(io::stdout(), "{}", dir.display())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens an engine of the assets. If it fails because a file is missing where isolet keeps its own
+/// assets, fetches them and tries once more; a directory that the user named stays as it is.
+pub(super) fn open_engine(
+    named: Option<&Path>,
+    open: impl Fn(&Path) -> Result<Engine>,
+) -> Result<Engine> {
+    let dir = find_assets(named)?;
+    match open(&dir) {
+        Err(error) if !is_named(named) && is_for_a_missing_file(&error, &dir) => {
+            fetch_before_a_start(&dir)?;
+            open(&dir)
+        }
+        result => result,
+    }
+}
+
+/// Returns whether the user says where the assets are.
+fn is_named(named: Option<&Path>) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "the variable that `find_assets` looks at")]
+    let variable = std::env::var_os(ASSETS_VARIABLE).is_some_and(|dir| !dir.is_empty());
+    named.is_some() || variable
+}
+
+fn is_for_a_missing_file(error: &anyhow::Error, dir: &Path) -> bool {
+    let is_of_assets =
+        error.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Assets);
+    let is_missing = |name: &str| matches!(dir.join(name).try_exists(), Ok(false));
+    is_of_assets && lock().is_ok_and(|lock| lock.files().iter().any(|file| is_missing(file.name())))
+}
+
+fn fetch_before_a_start(dir: &Path) -> Result<()> {
+    let lock = lock()?;
+    let bytes: u64 = lock.files().iter().map(isolet_pyodide_assets::LockedFile::size).sum();
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(
+        io::stderr(),
+        "fetching Pyodide {} ({}) to `{}`, which happens once",
+        lock.version(),
+        units::shown_bytes(bytes),
+        dir.display()
+    );
+    let fetched = fetch(dir, &options(), &mut *progress());
+    fetched.map(drop).with_context(|| {
+        format!(
+            "the assets are not in `{}` and cannot be fetched; without a network, copy that \
+             directory from a machine where `isolet assets fetch` has filled it",
+            dir.display()
+        )
+    })
 }
 
 fn options() -> FetchOptions {

@@ -2,6 +2,7 @@
 
 mod assets;
 mod audit;
+mod cache;
 mod deno_shim;
 mod doctor;
 mod dspy;
@@ -47,6 +48,9 @@ enum Command {
     /// Fetch or check the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
+    /// List or remove what isolet keeps in the user's cache directory
+    #[command(subcommand)]
+    Cache(cache::CacheCommand),
     /// Say what is installed and which isolation is in force
     Doctor(isolation::IsolationArgs),
     /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
@@ -86,8 +90,8 @@ struct PolicyArgs {
 
 impl PolicyArgs {
     fn sandbox(&self, assets: Option<&std::path::Path>) -> Result<Sandbox> {
-        let assets = isolet::find_assets(assets)?;
-        let engine = self.isolation.confine(self.permissions.engine(&assets)?)?;
+        let engine = assets::open_engine(assets, |assets| self.permissions.engine(assets))?;
+        let engine = self.isolation.confine(engine)?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(self.max_output)
@@ -111,6 +115,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
         Command::Assets(command) => assets::assets(&command, assets),
+        Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
         Command::Worker { parent } => Ok(isolet::worker_main(parent)),
         Command::Dspy(args) => dspy::dspy(args, assets),
@@ -132,7 +137,7 @@ fn engine(
     assets: Option<&std::path::Path>,
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
-    isolation.confine(Engine::from_assets(isolet::find_assets(assets)?)?)
+    isolation.confine(assets::open_engine(assets, |assets| Ok(Engine::from_assets(assets)?))?)
 }
 
 /// Prints to standard output. A reader that has gone away is no failure.

@@ -79,6 +79,18 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no size in bytes"))
 }
 
+/// Shows a size for people, in the largest unit of which there is one: `4.0 KiB`, `13.9 MiB`.
+pub(super) fn shown_bytes(bytes: u64) -> String {
+    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, size)| bytes >= *size) {
+        Some((unit, size)) => {
+            let tenths = u128::from(bytes) * 10 / u128::from(size);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} B"),
+    }
+}
+
 /// Reads `NAME=VALUE`.
 pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -102,6 +114,8 @@ mod tests {
         assert_eq!(bytes("12"), Ok(12));
         assert!(bytes("").is_err() && bytes("5 furlongs").is_err());
         assert!(bytes("99999999999GiB").is_err());
+        let shown = [0, 1023, 1024, 13_513_178, u64::MAX].map(shown_bytes);
+        assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "12.8 MiB", "17179869183.9 GiB"]);
         assert_eq!(assignment("A=b=c"), Ok(("A".into(), "b=c".into())));
         assert!(assignment("=x").is_err());
     }

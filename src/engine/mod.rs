@@ -165,8 +165,16 @@ impl Engine {
             Ok(Some(image)) => image,
             Err(error) if !replace_damaged => return Err(error),
             Ok(None) | Err(_) => {
-                let assets = Assets::open(dir).map_err(wrong)?;
-                Image::build(&place, &Files::new(&assets)?, &modules, &preload)?
+                // Of several that start at once, one makes the image and the others find it.
+                let _turn = place.turn();
+                match Image::find(&place) {
+                    Ok(Some(image)) => image,
+                    Err(error) if !replace_damaged => return Err(error),
+                    Ok(None) | Err(_) => {
+                        let assets = Assets::open(dir).map_err(wrong)?;
+                        Image::build(&place, &Files::new(&assets)?, &modules, &preload)?
+                    }
+                }
             }
         };
         let inner = Arc::new(Inner {

@@ -18,6 +18,7 @@ mod dspy;
 mod exceptions;
 mod exits;
 mod files;
+mod first_start;
 #[path = "../golden/mod.rs"]
 mod golden;
 mod hostile;

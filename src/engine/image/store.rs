@@ -18,6 +18,9 @@ const PREFIX: &str = "image-";
 /// Of images with packages in them: followed by what the name of one without them has, and by their own.
 const PRELOADED: &str = "preloaded-";
 
+/// The file that is locked by whoever makes an image.
+const TURN: &str = ".image.lock";
+
 /// So many images with packages are kept in a directory.
 const MOST_PRELOADED: usize = 8;
 
@@ -53,6 +56,14 @@ impl Place {
     /// A digest of all that the image depends on.
     pub(super) fn key(&self) -> Digest {
         self.key
+    }
+
+    /// Waits until no other process makes an image in this directory, and keeps others waiting until
+    /// the file is dropped or the process ends. `None` where files cannot be locked: then several
+    /// may make the same image, and the last one is kept.
+    pub(crate) fn turn(&self) -> Option<File> {
+        let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
+        file.lock().ok().map(|()| file)
     }
 
     /// Stores the image so that it is there whole or not at all, and removes those that are of no use any more.

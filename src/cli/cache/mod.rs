@@ -1,0 +1,173 @@
+//! `isolet cache`: what isolet keeps in the user's cache directory, listed and removed.
+
+mod remove;
+mod scan;
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use etcetera::BaseStrategy;
+use serde_json::json;
+
+use super::units;
+use scan::{Entry, Kind};
+
+/// The most images with preloaded packages that are kept beside the assets of one version.
+const MOST_PRELOADED: usize = 8;
+
+#[derive(clap::Subcommand)]
+pub(super) enum CacheCommand {
+    /// Print each thing that is kept, with its size and age
+    ///
+    /// What is kept: for each version of isolet its assets, one memory image and up to 8 images with
+    /// preloaded packages; and the wheels of all packages that were ever loaded, without a bound.
+    List {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove what is kept; isolet fetches and makes again what it needs
+    ///
+    /// A directory that you name by `--assets` or `ISOLET_ASSETS` is never touched.
+    Clean(CleanArgs),
+}
+
+#[derive(clap::Args)]
+pub(super) struct CleanArgs {
+    /// Remove only these; by default all
+    #[arg(value_name = "KIND", value_enum)]
+    kinds: Vec<KindArg>,
+    /// Remove only what was written so long ago, such as 30d or 12h
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    older_than: Option<Duration>,
+    /// Remove only what this version of isolet does not use: assets and images of other versions
+    #[arg(long)]
+    unused: bool,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum KindArg {
+    /// Pyodide's files
+    Assets,
+    /// Memory images that sessions start from
+    Images,
+    /// Wheels, and which of them requirements were resolved to
+    Packages,
+}
+
+impl CleanArgs {
+    fn selects(&self, entry: &Entry, now: SystemTime) -> bool {
+        let kind = match entry.kind {
+            Kind::Assets => KindArg::Assets,
+            Kind::Image => KindArg::Images,
+            Kind::Wheel | Kind::Resolutions => KindArg::Packages,
+        };
+        let is_old = self.older_than.is_none_or(|age| entry.age(now) >= age);
+        let is_unused = !self.unused || entry.is_of_another_version;
+        (self.kinds.is_empty() || self.kinds.contains(&kind)) && is_old && is_unused
+    }
+}
+
+pub(super) fn cache(command: &CacheCommand) -> Result<ExitCode> {
+    let root = root()?;
+    let entries = scan::entries(&root)
+        .with_context(|| format!("the cache directory `{}` cannot be read", root.display()))?;
+    let now = SystemTime::now();
+    match command {
+        CacheCommand::List { json: false } => super::print(&table(&root, &entries, now)),
+        CacheCommand::List { json: true } => {
+            super::print(&format!("{}\n", object(&root, &entries)))
+        }
+        CacheCommand::Clean(args) => {
+            let selected: Vec<Entry> =
+                entries.into_iter().filter(|entry| args.selects(entry, now)).collect();
+            if args.dry_run {
+                return super::print(&table(&root, &selected, now));
+            }
+            let removed = remove::remove(&root, &selected)?;
+            let mut stderr = io::stderr();
+            for path in removed.busy {
+                let path = path.display();
+                writeln!(stderr, "kept `{path}`, which another isolet is fetching into")?;
+            }
+            let (files, bytes) = (removed.files, units::shown_bytes(removed.bytes));
+            writeln!(stderr, "removed {files} files with {bytes} from `{}`", root.display())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The directory that the library keeps its caches in.
+fn root() -> Result<PathBuf> {
+    let strategy =
+        etcetera::choose_base_strategy().context("the user's cache directory is unknown")?;
+    Ok(strategy.cache_dir().join("isolet"))
+}
+
+fn table(root: &Path, entries: &[Entry], now: SystemTime) -> String {
+    let mut text = String::new();
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or_default().max(4);
+    let mut line = |kind: &str, name: &str, files: &str, size: &str, age: &str| {
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "{kind:<11}  {name:<width$}  {files:>5}  {size:>10}  {age:>4}");
+    };
+    line("KIND", "NAME", "FILES", "SIZE", "AGE");
+    for entry in entries {
+        let (files, size) = (entry.files.to_string(), units::shown_bytes(entry.bytes));
+        line(entry.kind.name(), &entry.name, &files, &size, &shown_age(entry.age(now)));
+    }
+    let total = units::shown_bytes(entries.iter().map(|entry| entry.bytes).sum());
+    let _ = writeln!(text, "{total} in `{}`", root.display());
+    text
+}
+
+fn object(root: &Path, entries: &[Entry]) -> serde_json::Value {
+    let shown = entries.iter().map(|entry| {
+        let since = entry.modified.duration_since(SystemTime::UNIX_EPOCH);
+        json!({
+            "kind": entry.kind.name(),
+            "name": entry.name,
+            "path": entry.path.to_string_lossy(),
+            "files": entry.files,
+            "bytes": entry.bytes,
+            "modified": since.map_or(0, |since| since.as_secs()),
+            "unused": entry.is_of_another_version,
+        })
+    });
+    json!({
+        "directory": root.to_string_lossy(),
+        "bytes": entries.iter().map(|entry| entry.bytes).sum::<u64>(),
+        "max_preloaded_images": MOST_PRELOADED,
+        "entries": shown.collect::<Vec<_>>(),
+    })
+}
+
+/// Shows an age in its largest unit: `12s`, `5m`, `3h`, `40d`.
+fn shown_age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_shown_in_their_largest_unit() {
+        let shown = [0, 59, 60, 3599, 3600, 86_399, 86_400, 40 * 86_400]
+            .map(|seconds| shown_age(Duration::from_secs(seconds)));
+        assert_eq!(shown, ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "40d"]);
+    }
+}

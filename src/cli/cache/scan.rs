@@ -1,0 +1,160 @@
+//! Finds what is kept in the cache directory, by the names that the library gives it. Anything else
+//! that lies there is neither listed nor removed, and no link is followed.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A directory of assets is this and a version of isolet.
+const ASSETS: &str = "assets-";
+const PACKAGES: &str = "packages";
+/// What the names of images begin with: without packages, and with some.
+const IMAGES: [&str; 2] = ["image-", "preloaded-"];
+/// Locks stay: whoever waits for one has it open.
+const LOCKS: [&str; 2] = [".lock", ".image.lock"];
+
+/// What something is kept for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Assets,
+    Image,
+    Wheel,
+    Resolutions,
+}
+
+impl Kind {
+    /// Names it in output; part of the contract.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Assets => "assets",
+            Self::Image => "image",
+            Self::Wheel => "wheel",
+            Self::Resolutions => "resolutions",
+        }
+    }
+}
+
+/// Something that is removed as a whole.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    /// A file, or the directory of the files.
+    pub(super) path: PathBuf,
+    pub(super) files: usize,
+    pub(super) bytes: u64,
+    /// When the newest of its files was written.
+    pub(super) modified: SystemTime,
+    /// Whether only another version of isolet uses it.
+    pub(super) is_of_another_version: bool,
+    /// The files themselves.
+    pub(super) members: Vec<PathBuf>,
+}
+
+impl Entry {
+    fn new(kind: Kind, name: &str, path: &Path) -> Self {
+        Self {
+            kind,
+            name: name.to_owned(),
+            path: path.to_owned(),
+            files: 0,
+            bytes: 0,
+            modified: SystemTime::UNIX_EPOCH,
+            is_of_another_version: false,
+            members: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, path: PathBuf, metadata: &Metadata) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(metadata.len());
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        self.modified = self.modified.max(modified);
+        self.members.push(path);
+    }
+
+    /// Returns how long ago it was written.
+    pub(super) fn age(&self, now: SystemTime) -> Duration {
+        now.duration_since(self.modified).unwrap_or_default()
+    }
+}
+
+/// Lists what is kept in the directory, in the order of kinds and names; nothing if it is not there.
+pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for (name, path, metadata) in children(root)? {
+        if let Some(version) = name.strip_prefix(ASSETS)
+            && metadata.is_dir()
+        {
+            entries.extend(assets(version, &path)?);
+        }
+    }
+    let packages = root.join(PACKAGES);
+    for (_, directory, _) in children(&packages.join("wheels"))? {
+        for (name, path, metadata) in children(&directory)? {
+            let mut wheel = Entry::new(Kind::Wheel, &name, &path);
+            wheel.add(path, &metadata);
+            entries.push(wheel);
+        }
+    }
+    let directory = packages.join("resolutions");
+    let mut resolutions = Entry::new(Kind::Resolutions, "resolutions", &directory);
+    for (_, path, metadata) in children(&directory)? {
+        resolutions.add(path, &metadata);
+    }
+    entries.push(resolutions);
+    entries.retain(|entry| entry.files > 0);
+    entries.sort_by(|a, b| (a.kind, &a.name, &a.path).cmp(&(b.kind, &b.name, &b.path)));
+    Ok(entries)
+}
+
+/// The assets and the images of one version.
+fn assets(version: &str, directory: &Path) -> io::Result<Vec<Entry>> {
+    let is_of_another_version = version != env!("CARGO_PKG_VERSION");
+    let mut assets = Entry::new(Kind::Assets, version, directory);
+    let mut entries = Vec::new();
+    for (name, path, metadata) in children(directory)? {
+        if metadata.is_dir() || LOCKS.contains(&name.as_str()) {
+            continue;
+        }
+        if IMAGES.iter().any(|prefix| name.trim_start_matches('.').starts_with(prefix)) {
+            let mut image = Entry::new(Kind::Image, &format!("{version}/{name}"), &path);
+            image.add(path, &metadata);
+            entries.push(image);
+        } else {
+            assets.add(path, &metadata);
+        }
+    }
+    entries.push(assets);
+    for entry in &mut entries {
+        entry.is_of_another_version = is_of_another_version;
+    }
+    Ok(entries)
+}
+
+/// The files and directories in a directory, without following links; none if it is not there.
+fn children(directory: &Path) -> io::Result<Vec<(String, PathBuf, Metadata)>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut children = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        // What another process has just removed is not there.
+        if let Ok(metadata) = entry.metadata() {
+            children.push((
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.path(),
+                metadata,
+            ));
+        }
+    }
+    Ok(children)
+}
