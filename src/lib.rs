@@ -112,6 +112,7 @@ mod isolation;
 mod limits;
 mod look;
 mod net;
+mod offload;
 mod output;
 mod packages;
 mod permissions;

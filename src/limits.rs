@@ -67,6 +67,14 @@ impl Limits {
     pub const AUDIT_EVENTS: u64 = 100_000;
     /// Longest `repr` of a cell's value, in characters; longer ones are cut and end in `...`.
     pub const REPR_CHARS: u32 = 65_536;
+    /// Longest `repr` of a [variable](crate::Variable), in characters; longer ones are cut and end in
+    /// `...`.
+    pub const LOCAL_REPR_CHARS: u32 = 500;
+    /// Longest name of a class or a variable, in characters; longer ones are cut and end in `...`.
+    pub const NAME_CHARS: u32 = 500;
+    /// Longest message, traceback and `args` of an exception, in characters each. Of longer ones the
+    /// end is kept, after a note; longer `args` are left out.
+    pub const EXCEPTION_CHARS: u32 = 65_536;
 
     /// Sets the wall-clock budget of one run.
     ///
@@ -128,9 +136,11 @@ impl Limits {
         self
     }
 
-    /// Sets the largest encoded size of a value that crosses, in either direction: a cell's value, a
+    /// Sets the largest size of a value that crosses, in either direction: a cell's value, a
     /// variable, the arguments or the result of a host function, a submission.
     ///
+    /// Neither its encoded size may be larger nor, on the way to the host, the memory that it takes
+    /// there: besides text and bytes 32 bytes for each item of a list and 64 for each entry of a dict.
     /// A cell's value that is larger stays in the guest: the run completes without a value, and
     /// [`Execution::value_error`](crate::Execution::value_error) names both sizes. Elsewhere it is
     /// an error of the call that wanted it to cross.
@@ -239,7 +249,7 @@ impl Limits {
         self.output_lines
     }
 
-    /// Returns the largest encoded size of a value.
+    /// Returns the largest size of a value.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes

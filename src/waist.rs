@@ -6,6 +6,7 @@
 //! What is meant for the guest crosses as the bytes that the guest gets, so that no isolate has to
 //! look into them.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -253,7 +254,7 @@ pub(crate) enum HostRequest<'a> {
     Write(Stream, &'a [u8]),
     /// Take the guest's account of a command, or of the peek of this number.
     #[serde(skip)]
-    Report(Option<u64>, &'a [u8]),
+    Report(Option<u64>, Cow<'a, [u8]>),
 }
 
 impl HostRequest<'_> {

@@ -9,13 +9,15 @@
 mod error;
 #[path = "../../src/execution.rs"]
 mod execution;
-#[path = "../../src/frame.rs"]
+#[path = "../../src/frame/mod.rs"]
 mod frame;
 mod fs;
 #[path = "../../src/worker/incoming.rs"]
 mod incoming;
 #[path = "../../src/isolation/mod.rs"]
 mod isolation;
+#[path = "../../src/limits.rs"]
+mod limits;
 mod memory;
 mod net;
 #[path = "../../src/output.rs"]

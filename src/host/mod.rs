@@ -7,6 +7,7 @@ pub(crate) mod guarded;
 mod packages;
 pub(crate) mod tally;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -26,7 +27,7 @@ use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
 use crate::tool::{CallEvent, ToolError, ToolHost};
 use crate::value::Value;
-use crate::waist::{Host, HostReply, HostRequest, Outbox, Report};
+use crate::waist::{Host, HostReply, HostRequest, Outbox};
 
 /// Where the guest's Python looks for packages.
 pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
@@ -64,7 +65,8 @@ pub(crate) struct FinishedRun {
 struct Reports {
     /// The peeks that were asked for. What comes of others nobody would take.
     peeks: HashSet<u64>,
-    received: HashMap<Option<u64>, Result<Report, String>>,
+    /// As they came: they are decoded by who takes them.
+    received: HashMap<Option<u64>, Result<Vec<u8>, String>>,
 }
 
 struct RunStreams {
@@ -179,7 +181,7 @@ impl SessionHost {
     }
 
     /// Takes the guest's account of the command, or of the peek of this number.
-    pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Report, String> {
+    pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Vec<u8>, String> {
         let mut reports = lock(&self.reports);
         if let Some(number) = peek {
             reports.peeks.remove(&number);
@@ -187,12 +189,12 @@ impl SessionHost {
         reports.received.remove(&peek).unwrap_or_else(|| Err("there is none".to_owned()))
     }
 
-    fn report(&self, peek: Option<u64>, report: &[u8]) {
+    fn report(&self, peek: Option<u64>, report: Cow<'_, [u8]>) {
         let limit = self.max_report_bytes;
         let report = if report.len() as u64 > limit {
             Err(format!("it has {} bytes, the limit is {limit}", report.len()))
         } else {
-            frame::decode(report)
+            Ok(report.into_owned())
         };
         let mut reports = lock(&self.reports);
         if peek.is_none_or(|number| reports.peeks.contains(&number)) {

@@ -1,11 +1,12 @@
 //! What became of a command: the host's verdict, the isolate's reply and the guest's account put together.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::brake::{Cause, Decided};
 use super::shared::Shared;
 use super::state::SessionState;
 use crate::execution::Termination;
+use crate::frame;
 use crate::output::Captured;
 use crate::value::Value;
 use crate::waist::{Reply, Report};
@@ -33,12 +34,12 @@ impl Shared {
     pub(super) fn finish(
         &self,
         reply: Option<Reply>,
+        report: Result<Report, String>,
         Decided { cause, killed }: Decided,
-        started: Instant,
+        wall_time: Duration,
         limit: Duration,
     ) -> Finished {
         let finished = self.host.finish();
-        let wall_time = started.elapsed();
         let stopped = match cause {
             Cause::Finished => None,
             Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
@@ -47,10 +48,10 @@ impl Shared {
             }
         };
         let died = |reason: String| {
+            let reason = frame::tail(&reason);
             let ending = Ending::Stopped(Termination::Died { reason }, Report::default());
             (SessionState::Died, ending, 0)
         };
-        let report = self.host.take_report(None);
         // What the host has decided counts, whatever the guest says.
         let (state, ending, memory_bytes) = match (stopped, reply, report) {
             (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report)) if !killed => {

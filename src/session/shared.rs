@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::SessionHandle;
-use super::brake::Brake;
+use super::brake::{Brake, Cause, Decided};
 use super::finish::{Ending, Finished, unreadable};
 use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
@@ -16,6 +16,7 @@ use crate::execution::Termination;
 use crate::frame;
 use crate::host::{SessionHost, Sink};
 use crate::limits::Limits;
+use crate::offload;
 use crate::output::Stream;
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
@@ -50,7 +51,7 @@ struct Peeks {
     /// Whether a command is under way and its replies are read.
     open: bool,
     last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Result<Report, String>>>,
+    waiting: HashMap<u64, oneshot::Sender<Result<Vec<u8>, String>>>,
 }
 
 impl Shared {
@@ -131,7 +132,7 @@ impl Shared {
         let reply = beside(self.source.as_ref(), driver.replies.recv()).await;
         driver.is_starting = false;
         let reason = match reply {
-            Some(Reply::Done { .. }) => match self.host.take_report(None) {
+            Some(Reply::Done { .. }) => match self.report(0).await {
                 Ok(_) => return Ok(()),
                 Err(reason) => unreadable(&reason),
             },
@@ -171,8 +172,21 @@ impl Shared {
         self.send_command(command);
         let reply = beside(self.source.as_ref(), self.serve(&mut driver)).await;
         let decided = braked.end();
+        let wall_time = started.elapsed();
+        // Nothing waits for this but the caller: the verdict is settled.
+        let report = match &decided {
+            Decided { killed: true, .. } => Err("the guest was killed".to_owned()),
+            // Of what was stopped there is no value.
+            Decided { cause: Cause::Finished, .. } => self.report(self.limits.value_bytes()).await,
+            Decided { .. } => self.report(0).await,
+        };
         std::mem::forget(guard);
-        Ok(self.finish(reply, decided, started, run_time))
+        Ok(self.finish(reply, report, decided, wall_time, run_time))
+    }
+
+    /// Reads the guest's account of the command.
+    async fn report(&self, max_value_bytes: u64) -> Result<Report, String> {
+        read(self.host.take_report(None), max_value_bytes).await
     }
 
     /// Serves the guest's tool calls until the command's reply is here.
@@ -215,15 +229,12 @@ impl Shared {
     ) -> Result<Report, Error> {
         loop {
             if let Some(answer) = self.peek(&command) {
-                match answer.await {
-                    Ok(Ok(report)) => return Ok(report),
-                    Ok(Err(reason)) => {
-                        let message = format!("the guest's answer cannot be read: {reason}");
-                        return Err(Error::new(ErrorKind::Value, message).with_session_alive());
-                    }
-                    // The run has ended meanwhile.
-                    Err(_) => continue,
-                }
+                // If there is none, the run has ended meanwhile.
+                let Ok(report) = answer.await else { continue };
+                return read(report, self.limits.value_bytes()).await.map_err(|reason| {
+                    let message = format!("the guest's answer cannot be read: {reason}");
+                    Error::new(ErrorKind::Value, message).with_session_alive()
+                });
             }
             match self.quick(command()).await {
                 // A run is just beginning or ending.
@@ -237,7 +248,7 @@ impl Shared {
     fn peek(
         &self,
         command: impl Fn() -> Command,
-    ) -> Option<oneshot::Receiver<Result<Report, String>>> {
+    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
         let mut peeks = lock(&self.peeks);
         if !peeks.open {
             return None;
@@ -311,6 +322,12 @@ impl Shared {
         let message = format!("session {} is busy, something runs in it already", self.id);
         Error::new(ErrorKind::Busy, message).with_session_alive()
     }
+}
+
+/// Reads an account of the guest's, whose value may take so many bytes of memory.
+async fn read(report: Result<Vec<u8>, String>, max_value_bytes: u64) -> Result<Report, String> {
+    let report = report?;
+    offload::by_size(report.len(), move || frame::decode(&report, max_value_bytes)).await?
 }
 
 /// Kills the guest of a run whose future is dropped before its reply came.

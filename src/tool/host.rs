@@ -145,7 +145,7 @@ impl ToolHost {
                 ),
             ));
         }
-        marshal::decode(arguments).map_err(|error| {
+        marshal::decode_within(arguments, self.max_value_bytes).map_err(|error| {
             ToolError::new(
                 "TypeError",
                 format!("the arguments of {name}() cannot be read: {error}"),

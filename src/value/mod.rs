@@ -15,7 +15,7 @@ mod tests;
 mod visitor;
 
 pub use bigint::BigInt;
-pub(crate) use bounds::{check_bounds, encoded_len};
+pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len};
 pub use de::from_value;
 pub use ser::to_value;
 

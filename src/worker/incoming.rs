@@ -53,13 +53,14 @@ impl Incoming {
         }
     }
 
-    /// Takes the first frame, of which the last so many bytes are returned. If they are many and nothing comes after
-    /// them, they stay in the buffer that they came in.
+    /// Takes the first frame, of which the last so many bytes are returned. If they are many, they stay in the buffer
+    /// that they came in.
     pub(super) fn take_body(&mut self, body_bytes: usize) -> Vec<u8> {
         let end = self.start + wire::first(&self.bytes[self.start..]).map_or(0, wire::frame_bytes);
         let start = end.saturating_sub(body_bytes);
-        if end == self.bytes.len() && body_bytes >= READ_BYTES {
-            let mut bytes = std::mem::take(&mut self.bytes);
+        if body_bytes >= READ_BYTES && body_bytes >= self.bytes.len() - end {
+            let after = self.bytes.split_off(end);
+            let mut bytes = std::mem::replace(&mut self.bytes, after);
             self.start = 0;
             bytes.drain(..start);
             return bytes;

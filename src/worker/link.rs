@@ -126,7 +126,7 @@ impl Answer for Answers {
         match frame {
             FromWorker::Request(request) => self.carry_out(request)?,
             FromWorker::Write(stream) => self.carry_out(HostRequest::Write(stream, body))?,
-            FromWorker::Report(peek) => self.carry_out(HostRequest::Report(peek, body))?,
+            FromWorker::Report(peek) => self.report(peek, body.to_vec())?,
             FromWorker::ReadFile { file, offset, length } => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX).min(BULK_BYTES);
                 let mut bytes = vec![0; length];
@@ -165,6 +165,10 @@ impl Answer for Answers {
             return Err(violation(&message));
         }
         Ok(())
+    }
+
+    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()> {
+        self.carry_out(HostRequest::Report(peek, report.into()))
     }
 
     /// Sees to the worker's end.

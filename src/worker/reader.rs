@@ -21,6 +21,8 @@ use crate::waist::{Attend, HostRequest};
 pub(super) trait Answer: Send {
     /// Does what a frame asks for. An error is the end of the worker.
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
+    /// Takes the guest's account of a command, or of the peek of this number.
+    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()>;
     /// Is called once there are no more frames, with the error that ended them.
     fn end(&mut self, reason: io::Result<()>);
 }
@@ -113,8 +115,13 @@ impl Reader {
                 return Ok(Progress::Thread);
             }
             *more_is_likely = matches!(frame, FromWorker::Write(_));
-            answers.answer(frame, body)?;
-            incoming.take_first();
+            if let FromWorker::Report(peek) = frame {
+                let length = body.len();
+                answers.report(peek, incoming.take_body(length))?;
+            } else {
+                answers.answer(frame, body)?;
+                incoming.take_first();
+            }
         }
         Ok(Progress::Came)
     }
@@ -227,6 +234,10 @@ mod tests {
     struct Recorder(mpsc::Sender<(Seen, ThreadId)>);
 
     impl Answer for Recorder {
+        fn report(&mut self, _: Option<u64>, _: Vec<u8>) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
         fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {
             let seen = match frame {
                 FromWorker::Write(_) => Seen::Output(body.to_vec()),

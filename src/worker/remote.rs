@@ -112,7 +112,7 @@ impl Host for RemoteHost {
             }
             HostRequest::Report(..) if self.connection.get().is_none() => return HostReply::Done,
             HostRequest::Report(peek, report) => {
-                self.tell_with(&FromWorker::Report(peek), report).map(|()| HostReply::Done)
+                self.tell_with(&FromWorker::Report(peek), &report).map(|()| HostReply::Done)
             }
             HostRequest::Write(stream, bytes) => bytes
                 .chunks(BULK_BYTES)

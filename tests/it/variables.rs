@@ -55,6 +55,7 @@ async fn too_large_and_too_deep_values_are_refused_with_both_numbers() {
     assert!(message.contains("2005 bytes") && message.contains("1000 bytes"), "{message}");
 
     let nested = |depth| (1..depth).fold(Value::List(vec![]), |inner, _| Value::List(vec![inner]));
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
     session.set("deep", nested(100)).await.unwrap();
     assert_eq!(session.get("deep").await.unwrap(), Some(nested(100)));
     let (kind, alive, message) = refusal(&session.set("deep", nested(101)).await.unwrap_err());

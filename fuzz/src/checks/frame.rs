@@ -11,6 +11,8 @@ use crate::waist::{Report, Status};
 
 /// How many times the length of a frame decoding it may take: its value, and a copy of its texts.
 const PEAK_FACTOR: usize = 100;
+/// How many times its length a name may have, whose control characters are written out.
+const ESCAPED: usize = 6;
 /// What lists of a false length may have reserved when that is noticed.
 const RESERVED: usize = (MAX_DEPTH + 1) * 1024 * 32;
 
@@ -18,12 +20,12 @@ const RESERVED: usize = (MAX_DEPTH + 1) * 1024 * 32;
 /// request is what it says and is refused or prepared within the limits, an answer survives being
 /// encoded.
 pub fn frame(data: &[u8]) {
-    let (report, used) = measured(|| decode(data));
+    let (report, used) = measured(|| decode(data, data.len() as u64));
     let peak = PEAK_FACTOR * data.len() + RESERVED;
     assert!(used.peak <= peak, "{} bytes took {used:?}", data.len());
     if let Ok(report) = report {
         let text = text_bytes(&report);
-        assert!(text <= data.len(), "{} bytes became {text} bytes of text", data.len());
+        assert!(text <= ESCAPED * data.len(), "{} bytes became {text} bytes of text", data.len());
     }
     if let Ok(request) = decode_request(data) {
         is_stable(&request);

@@ -17,6 +17,7 @@ const RESERVED: usize = (MAX_DEPTH + 1) * 1024 * KEPT_FACTOR;
 pub fn value(data: &[u8]) {
     let (decoded, used) = measured(|| marshal::decode(data));
     assert!(used.peak <= PEAK_FACTOR * data.len() + RESERVED, "{} bytes took {used:?}", data.len());
+    keeps_within(data);
     let Ok(value) = decoded else {
         assert_eq!(used.kept, 0, "what is no value was kept");
         return;
@@ -27,6 +28,17 @@ pub fn value(data: &[u8]) {
     is_stable(&value, data.len());
     has_bounds(&value, levels);
     converts(&value);
+}
+
+/// It takes no more memory than it may, and is refused if it would.
+fn keeps_within(data: &[u8]) {
+    let limit = data.len();
+    let (decoded, used) = measured(|| marshal::decode_within(data, limit as u64));
+    // A dict that grows is copied to twice its room.
+    assert!(used.peak <= 3 * limit + RESERVED, "{limit} bytes may be taken, {used:?} were");
+    if decoded.is_ok() {
+        assert!(used.kept <= limit + 64, "{limit} bytes may be taken, {used:?} were");
+    }
 }
 
 /// What it encodes to is the one encoding of the value.

@@ -21,7 +21,7 @@ pub(crate) fn op_isolet_frame_take(
 #[op2(fast)]
 pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8]) {
     let state = state.borrow_mut::<State>();
-    state.host.call(HostRequest::Report(state.peek, report));
+    state.host.call(HostRequest::Report(state.peek, report.into()));
     state.reported = true;
 }
 

@@ -54,11 +54,49 @@ fn a_false_length_fails_without_reserving_it() {
 }
 
 #[test]
-fn nested_false_lengths_reserve_next_to_nothing() {
-    let mut bytes = b"[\xff\xff\xff\x7f".repeat(MAX_DEPTH);
-    bytes.extend(vec![b'N'; 64 << 20]);
-    // Reserving what each level claims would be a terabyte, and end the process.
-    assert_eq!(decode(&bytes), Err(DecodeError::Truncated(bytes.len())));
+fn nested_false_lengths_reserve_no_more_than_the_limit() {
+    let claimed = 16 << 20;
+    let mut bytes = Vec::new();
+    for _ in 0..MAX_DEPTH {
+        bytes.push(b'[');
+        encode_length(claimed, &mut bytes);
+    }
+    bytes.extend(vec![b'N'; claimed]);
+    // Reserving what each level claims would be 64 GiB.
+    let limit = (claimed * 40) as u64;
+    let Err(DecodeError::Truncated(_)) = decode_within(&bytes, limit) else {
+        panic!("the first level takes all that there is");
+    };
+}
+
+#[test]
+fn what_takes_more_memory_than_it_may_is_refused_with_both_numbers() {
+    let list = Value::List(vec![Value::None; 100]);
+    let dict = Value::dict([("a", list.clone()), ("b", Value::bytes(vec![0; 200]))]);
+    for (value, needed) in [
+        (list, 3200 + 16),
+        (dict, 32 + 4 * 32 + 32 + 32 + 3216 + 208),
+        (Value::bytes(vec![0; 1000]), 1008 + 8),
+    ] {
+        let mut bytes = Vec::new();
+        encode(&value, &mut bytes);
+        assert_eq!(Reader::new(&bytes).skip(), Ok(needed), "{value}");
+        assert_eq!(decode_within(&bytes, needed).as_ref(), Ok(&value));
+        // The smallest block is free, so that a `bytes` of the limit's length is within it.
+        let limit = needed - 33;
+        let error = DecodeError::Memory { needed, limit };
+        assert_eq!(decode_within(&bytes, limit), Err(error), "{value}");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_passed_over() {
+    let mut bytes = Vec::new();
+    encode(&Value::List(vec![Value::None; 100]), &mut bytes);
+    encode(&Value::Int(7), &mut bytes);
+    let mut reader = Reader::new(&bytes);
+    assert!(matches!(reader.value(1000), Err(DecodeError::Memory { needed: 3216, limit: 1000 })));
+    assert_eq!((reader.value(0), reader.end()), (Ok(Value::Int(7)), Ok(())));
 }
 
 #[test]

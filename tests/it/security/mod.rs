@@ -12,6 +12,7 @@ mod patches;
 mod realm;
 mod sessions;
 mod tampering;
+mod texts;
 mod util;
 mod wasm;
 

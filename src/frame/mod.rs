@@ -1,13 +1,18 @@
 //! The frames that the guest's Python glue takes and gives. What comes back is hostile.
 
-use crate::execution::{PyException, Variable};
+mod report;
+
 use crate::net::{Body, Redirect, Request, ResponseHead};
 use crate::tool::{Param, ToolError, ToolSpec};
 use crate::value::{Value, check_bounds, marshal};
-use crate::waist::{Command, Report, Role, Status};
+use crate::waist::{Command, Role};
+pub(crate) use report::{decode, tail};
 
 /// Room for everything in a report but the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
+
+/// Room for the tree that a request is decoded to, besides its texts and its body.
+const REQUEST_BYTES: u64 = 4 << 20;
 
 /// Encodes a command for the guest.
 pub(crate) fn encode(command: Command) -> Vec<u8> {
@@ -99,7 +104,9 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
 
 /// Decodes an HTTP request of the guest's. The error says what is wrong with it.
 pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
-    let value = marshal::decode(bytes).map_err(|error| error.to_string())?;
+    // A body is as long as it is encoded, and the rest is little.
+    let memory = (bytes.len() as u64).saturating_add(REQUEST_BYTES);
+    let value = marshal::decode_within(bytes, memory).map_err(|error| error.to_string())?;
     let field = |name| value.get(name).ok_or_else(|| format!("a request lacks its `{name}`"));
     let text = |name| {
         let text =
@@ -166,76 +173,4 @@ fn role(role: Role) -> &'static str {
 /// The most bytes a report may have when values of so many may cross.
 pub(crate) fn max_report_bytes(max_value_bytes: u64) -> u64 {
     max_value_bytes.saturating_add(OVERHEAD_BYTES)
-}
-
-/// Decodes the guest's report. The error says what is wrong with it.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Report, String> {
-    let Value::Dict(fields) = marshal::decode(bytes).map_err(|error| error.to_string())? else {
-        return Err("it is no dict".to_owned());
-    };
-    let mut report = Report::default();
-    let mut status = None;
-    let (mut code, mut exception) = (None, None);
-    for (name, value) in fields {
-        match (name.as_str().unwrap_or_default(), value) {
-            ("status", Value::Str(text)) => status = Some(text),
-            ("code", Value::Int(number)) => code = i32::try_from(number).ok(),
-            ("exception", value) => exception = py_exception(&value),
-            ("flag", Value::Bool(flag)) => report.flag = flag,
-            ("value", value) => report.value = Some(value),
-            ("value_error", value) => report.value_error = text(&value),
-            ("repr", value) => report.repr = text(&value),
-            ("locals", Value::List(items)) => {
-                report.locals = items.iter().filter_map(variable).collect();
-            }
-            _ => {}
-        }
-    }
-    report.status = match (status.as_deref(), exception, code) {
-        (Some("completed") | None, ..) => Status::Completed,
-        (Some("raised"), Some(exception), _) => Status::Raised(exception),
-        (Some("exited"), exception, Some(code)) => Status::Exited(code, exception),
-        (Some(other), ..) => return Err(format!("its status `{other}` lacks what belongs to it")),
-    };
-    Ok(report)
-}
-
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
-}
-
-fn py_exception(value: &Value) -> Option<PyException> {
-    Some(PyException {
-        type_name: text(value.get("type")?)?,
-        message: text(value.get("message")?)?,
-        args_json: value.get("args").and_then(text),
-        traceback: text(value.get("traceback")?)?,
-        cause: value.get("cause").and_then(py_exception).map(Box::new),
-    })
-}
-
-fn variable(value: &Value) -> Option<Variable> {
-    match value.as_list()? {
-        [name, type_name, size, repr] => Some(Variable {
-            name: text(name)?,
-            type_name: text(type_name)?,
-            size: size.as_i64().and_then(|size| u64::try_from(size).ok()),
-            repr: text(repr)?,
-        }),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nonsense_from_the_guest_is_an_error_and_no_panic() {
-        assert_eq!(decode(b"N").unwrap_err(), "it is no dict");
-        assert_eq!(decode(b"").unwrap_err(), "it ends after 0 bytes, inside a value");
-        let mut bytes = Vec::new();
-        marshal::encode(&Value::Dict(vec![("status".into(), "raised".into())]), &mut bytes);
-        assert_eq!(decode(&bytes).unwrap_err(), "its status `raised` lacks what belongs to it");
-    }
 }
