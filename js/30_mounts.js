@@ -161,7 +161,7 @@ function makeDriver(FS) {
       const index = indexOf(parent);
       const path = join(parent, name);
       if (FS.isDir(mode)) {
-        check(op_isolet_file_make_directory(index, path));
+        check(op_isolet_file_make_directory(index, path, mode & 0o777));
       } else if (FS.isFile(mode)) {
         check(op_isolet_file_close(check(op_isolet_file_open(index, path, WRITE_ONLY | CREATE_NEW))));
       } else {

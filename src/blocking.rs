@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
-use crate::fs::FileChange;
+use crate::fs::{ExportDirectory, FileChange};
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
@@ -167,6 +167,28 @@ impl Session {
     /// As [`Files::export`](crate::Files::export).
     pub fn export(&mut self, mount: &str, directory: impl AsRef<Path>) -> Result<u64, Error> {
         self.0.files().export(mount, directory)
+    }
+
+    /// Opens a directory to export to, as [`Files::open_export`](crate::Files::open_export) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn open_export(
+        &mut self,
+        mount: &str,
+        directory: impl AsRef<Path>,
+    ) -> Result<ExportDirectory, Error> {
+        self.0.files().open_export(mount, directory)
+    }
+
+    /// Writes them to a directory that was opened before, as [`Files::export_to`](crate::Files::export_to) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn export_to(&mut self, mount: &str, directory: &ExportDirectory) -> Result<u64, Error> {
+        self.0.files().export_to(mount, directory)
     }
 
     /// Copies files of the host into the session, as [`CopiedFiles::copy_in`] does.

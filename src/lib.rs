@@ -140,7 +140,7 @@ pub use error::{Error, ErrorKind};
 pub use execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
-pub use fs::{ChangeKind, FileChange, Mount, MountMode};
+pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
 pub use limits::Limits;
 pub use output::Stream;

@@ -7,6 +7,7 @@ mod deno_shim;
 mod doctor;
 mod dspy;
 mod exit;
+mod host_files;
 mod isolation;
 mod json;
 mod permissions;

@@ -8,9 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
-use isolet::profile::copied_files::{CopiedFiles, SANDBOX};
-use isolet::{Engine, Mount, Permissions, SandboxBuilder, SessionState};
+use isolet::profile::copied_files::SANDBOX;
+use isolet::{Engine, Mount, Permissions, SandboxBuilder};
 
+use super::host_files::HostFiles;
 use super::{audit, exit, units};
 
 /// Everything is denied but what these allow. Each can be given several times.
@@ -125,34 +126,22 @@ impl PermissionArgs {
     }
 
     /// Gives a new session its files and packages. The files are to be written back.
-    pub(super) fn prepare(
-        &self,
+    pub(super) fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<HostFiles> {
+        let mut files =
+            HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)?;
+        Self::prepare_with(session, &mut files, packages)?;
+        Ok(files)
+    }
+
+    /// Gives a session in place of another one the same files and packages.
+    pub(super) fn prepare_with(
         session: &mut Session,
+        files: &mut HostFiles,
         packages: &[String],
-    ) -> Result<CopiedFiles> {
-        let files = |paths: &[PathBuf]| {
-            paths.iter().filter(|path| !path.is_dir()).cloned().collect::<Vec<_>>()
-        };
-        let mut copied = CopiedFiles::new(files(&self.allow_read), files(&self.allow_write))?;
-        session.copy_in(&mut copied)?;
+    ) -> Result<()> {
+        files.copy_in(session)?;
         if !packages.is_empty() {
             session.load_packages(packages)?;
-        }
-        Ok(copied)
-    }
-
-    /// Writes back what a run has changed, as far as it may be, unless the session has ended.
-    pub(super) fn write_back(session: &mut Session, files: &mut CopiedFiles) -> Result<()> {
-        if session.state() == SessionState::Ready && !files.is_empty() {
-            session.copy_out(files)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the changes in overlays to where they are to be.
-    pub(super) fn export(&self, session: &mut Session) -> Result<()> {
-        for (mount, directory) in &self.export {
-            session.export(mount, directory)?;
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         let stdin = Stdin::from_reader(io::stdin());
         let cell = Cell::new(code).name("<stdin>").interactive().stdin(stdin);
         let execution = run::stream(&mut session, cell, &mut printer)?;
-        PermissionArgs::write_back(&mut session, &mut files)?;
+        files.write_back(&mut session)?;
         match execution.outcome() {
             Outcome::Completed(_) => match execution.repr() {
                 Some(repr) if repr != "None" => {
@@ -71,13 +71,13 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         }
         if session.state() != SessionState::Ready {
             session = replace(&sandbox)?;
-            files = permissions.prepare(&mut session, &packages)?;
+            PermissionArgs::prepare_with(&mut session, &mut files, &packages)?;
             if let Ok(mut handle) = interrupt.lock() {
                 *handle = session.interrupt_handle();
             }
         }
     };
-    permissions.export(&mut session)?;
+    files.export(&mut session)?;
     if let Some(history) = &history {
         // A history that cannot be kept is no reason to fail.
         let _ = editor.save_history(history);

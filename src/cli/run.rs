@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::{Cell, Execution, Outcome, Stdin};
 
-use super::permissions::PermissionArgs;
 use super::terminal::Printer;
 use super::{PolicyArgs, exit, report};
 
@@ -43,8 +42,8 @@ pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let mut files = permissions.prepare(&mut session, &packages)?;
     if args.json {
         let execution = session.run(cell)?;
-        PermissionArgs::write_back(&mut session, &mut files)?;
-        permissions.export(&mut session)?;
+        files.write_back(&mut session)?;
+        files.export(&mut session)?;
         let mut stdout = io::stdout().lock();
         serde_json::to_writer(&mut stdout, &report::RunReport::new(&execution))
             .map_err(io::Error::from)?;
@@ -53,8 +52,8 @@ pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
     }
     let mut printer = Printer::new(args.raw);
     let execution = stream(&mut session, cell, &mut printer)?;
-    PermissionArgs::write_back(&mut session, &mut files)?;
-    permissions.export(&mut session)?;
+    files.write_back(&mut session)?;
+    files.export(&mut session)?;
     show_outcome(&execution, &printer)?;
     Ok(exit::status(&execution))
 }

@@ -68,6 +68,8 @@ pub(crate) enum Denial {
     SpecialFile,
     #[error("the link's target is absolute or may leave the mount")]
     LinkTarget,
+    #[error("it holds a link that is absolute or leads out of it, and is not moved")]
+    HoldsLink,
     #[error("files of the kernel and of devices are never shown")]
     KernelFiles,
     #[error("the host denies it")]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt, OpenOptions};
@@ -33,6 +33,11 @@ impl HostTree {
 
     pub(crate) fn limits(&self) -> &FileLimits {
         &self.limits
+    }
+
+    /// Holds up every other rename in this mount, of all sessions, until it is dropped.
+    pub(crate) fn moving(&self) -> MutexGuard<'_, ()> {
+        self.root.moving()
     }
 
     /// Opens the directory at a path, name by name.

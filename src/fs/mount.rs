@@ -71,9 +71,13 @@ impl Mount {
 
     /// Mounts a directory that the guest may change.
     ///
-    /// Let no program of the host run, import or source what is in it: it is the guest's. New files get
-    /// the permissions 0600, new directories 0700, and nothing becomes executable. The guest reads and
-    /// writes with the permissions of this process.
+    /// Let no program of the host run, import or source what is in it: it is the guest's. New files and
+    /// directories get the permissions that the umask of this process leaves, and no file becomes
+    /// executable. The guest reads and writes with the permissions of this process.
+    ///
+    /// The guest cannot make or move a link, nor a directory with a link in it, so that a link of its own or
+    /// of yours leads out of the mount where it did not before. It can still make a link to a link of yours that
+    /// leads out: a program of the host that writes to files in the mount must not follow links.
     ///
     /// # Errors
     ///

@@ -12,14 +12,17 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt, OpenOptions, Open
 use super::budget::{Budget, Resource};
 use super::error::{Denial, FileError};
 use super::host_tree::{HostTree, read_at, uninterrupted};
-use super::limits::FileLimits;
-use super::path::{RelativePath, check_target, climbs};
+use super::moved;
+use super::path::{RelativePath, climbs};
 use super::request::{FileKind, FileStat, OpenFlags};
 use super::volume::{OpenFile, Opened, Times, Volume};
 
-/// The permissions of new files: the owner's, and nothing executable.
-const NEW_FILE: u32 = 0o600;
-const NEW_DIRECTORY: u32 = 0o700;
+/// The permissions of new files and directories, of which the process's umask takes some: as programs of the
+/// host make them. No file is executable.
+const NEW_FILE: u32 = 0o666;
+const NEW_DIRECTORY: u32 = 0o777;
+/// What the owner may always do with a new directory.
+const OWNER: u32 = 0o700;
 /// How often a file that others make and remove meanwhile is tried to be opened or made.
 const ATTEMPTS: u32 = 4;
 
@@ -79,28 +82,22 @@ impl ReadWrite {
         self.tree.open_in(&parent, name, OpenOptions::new().read(true))
     }
 
-    /// Denies to move a link whose target would then mean something else, and may leave the mount.
-    fn check_moved_link(
+    /// Denies to move what would then lead a program of the host out of the mount.
+    fn check_moved(
         &self,
-        from: RelativePath<'_>,
+        kind: FileKind,
+        parent: &Dir,
+        name: &str,
         to: RelativePath<'_>,
     ) -> Result<(), FileError> {
-        let target = self.tree.read_link(from)?;
-        if climbs(&target) { check_target(to, &target, self.tree.limits()) } else { Ok(()) }
-    }
-
-    /// Checks that a directory may be moved deeper without anything in it getting too deep.
-    fn check_moved_directory(
-        &self,
-        from: RelativePath<'_>,
-        to: RelativePath<'_>,
-    ) -> Result<(), FileError> {
-        if to.depth() <= from.depth() {
-            return Ok(());
+        match kind {
+            FileKind::File => Ok(()),
+            FileKind::Link => moved::check_link(&parent.read_link_contents(name)?, to),
+            FileKind::Directory => {
+                let directory = parent.open_dir_nofollow(name)?;
+                moved::check_directory(&directory, to, self.tree.limits())
+            }
         }
-        let limits = self.tree.limits();
-        let mut left = limits.list_entries;
-        check_height(&self.tree.directory(from)?, to.depth(), limits, &mut left)
     }
 }
 
@@ -138,11 +135,11 @@ impl Volume for ReadWrite {
         set_size(&file, size, &self.budget)
     }
 
-    fn make_directory(&self, path: RelativePath<'_>) -> Result<(), FileError> {
+    fn make_directory(&self, path: RelativePath<'_>, mode: u32) -> Result<(), FileError> {
         let (parent, name) = path.split().ok_or(FileError::Exists)?;
         let parent = self.tree.directory(parent)?;
         let mut builder = DirBuilder::new();
-        builder.mode(NEW_DIRECTORY);
+        builder.mode(OWNER | (mode & NEW_DIRECTORY));
         self.counted(|| Ok(parent.create_dir_with(name, &builder)?))
     }
 
@@ -160,13 +157,12 @@ impl Volume for ReadWrite {
     }
 
     fn rename(&self, from: RelativePath<'_>, to: RelativePath<'_>) -> Result<(), FileError> {
+        // No other session moves anything in here until this is done.
+        let _turn = self.tree.moving();
         let (from_parent, from_name) = self.tree.parent(from)?;
         let (to_parent, to_name) = self.tree.parent(to)?;
-        match self.tree.describe(&from_parent.symlink_metadata(from_name)?)?.kind {
-            FileKind::Link => self.check_moved_link(from, to)?,
-            FileKind::Directory => self.check_moved_directory(from, to)?,
-            FileKind::File => {}
-        }
+        let kind = self.tree.describe(&from_parent.symlink_metadata(from_name)?)?.kind;
+        self.check_moved(kind, &from_parent, from_name, to)?;
         match to_parent.symlink_metadata(to_name).map_err(FileError::from) {
             // What is not shown is not to be replaced either.
             Ok(metadata) => drop(self.tree.describe(&metadata)?),
@@ -256,29 +252,6 @@ fn set_size(file: &File, size: u64, budget: &Budget) -> Result<(), FileError> {
     let growth = size.saturating_sub(file.metadata()?.len());
     budget.spend(Resource::Bytes, growth)?;
     Ok(file.set_len(size).inspect_err(|_| budget.refund(Resource::Bytes, growth))?)
-}
-
-/// Checks that a directory at a depth has nothing in it that is deeper than the limit.
-fn check_height(
-    directory: &Dir,
-    depth: u64,
-    limits: &FileLimits,
-    left: &mut u64,
-) -> Result<(), FileError> {
-    for entry in directory.entries()? {
-        let limit = limits.list_entries;
-        *left = left.checked_sub(1).ok_or(FileError::TooManyEntries { limit })?;
-        let entry = entry?;
-        let depth = depth + 1;
-        if depth > limits.depth {
-            return Err(FileError::TooDeep { limit: limits.depth, needed: depth });
-        }
-        if entry.file_type()?.is_dir() {
-            let inner = directory.open_dir_nofollow(entry.file_name())?;
-            check_height(&inner, depth, limits, left)?;
-        }
-    }
-    Ok(())
 }
 
 #[expect(

@@ -32,8 +32,8 @@ pub(crate) enum FileRequest<'a> {
     /// Name what is in a directory, sorted. Names that are not UTF-8, and what is neither a file nor a
     /// directory nor a link, are left out.
     List { mount: u32, path: &'a str },
-    /// Make a directory.
-    MakeDirectory { mount: u32, path: &'a str },
+    /// Make a directory with these permission bits, as far as the mount allows them.
+    MakeDirectory { mount: u32, path: &'a str, mode: u32 },
     /// Remove an empty directory.
     RemoveDirectory { mount: u32, path: &'a str },
     /// Remove a file or a link.

@@ -1,9 +1,10 @@
 //! A directory of the host, opened once, and which files beneath it are never shown.
 
-use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fs, io};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
@@ -48,22 +49,27 @@ pub(crate) struct Root {
     host: PathBuf,
     identity: Identity,
     never_entered: Vec<Identity>,
+    moving: Mutex<()>,
 }
 
 impl Root {
-    /// Opens a directory of the host, following links.
+    /// Opens a directory of the host to be mounted, following links.
     pub(crate) fn open(host: &Path) -> Result<Self, Error> {
-        let shown = host.display();
-        let failed = |error| config(format!("cannot mount `{shown}`: {error}"));
-        let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(failed)?;
-        let identity = identity(&dir.dir_metadata().map_err(failed)?);
+        let failed = |error| config(format!("cannot mount `{}`: {error}", host.display()));
+        Self::open_directory(host).map_err(failed)
+    }
+
+    /// Opens a directory of the host, following links.
+    pub(crate) fn open_directory(host: &Path) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(host, ambient_authority())?;
+        let identity = identity(&dir.dir_metadata()?);
         // The name is only taken for that of the open directory if it leads there now.
-        let host = host.canonicalize().map_err(failed)?;
+        let host = host.canonicalize()?;
         if identity_at(&host) != Some(identity) {
-            return Err(config(format!("cannot mount `{shown}`: it was replaced meanwhile")));
+            return Err(io::Error::other("it was replaced meanwhile"));
         }
         let never_entered = NEVER_ENTERED.iter().filter_map(identity_at).collect();
-        Ok(Self { dir, host, identity, never_entered })
+        Ok(Self { dir, host, identity, never_entered, moving: Mutex::default() })
     }
 
     /// The open directory.
@@ -78,6 +84,11 @@ impl Root {
 
     pub(crate) fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// Held while something beneath it is checked and renamed.
+    pub(crate) fn moving(&self) -> MutexGuard<'_, ()> {
+        self.moving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether the root itself is on a file system of the kernel's.

@@ -11,7 +11,7 @@ use super::host_tree::HostTree;
 use super::inodes::Inodes;
 use super::limits::FileLimits;
 use super::mount::{Mount, MountMode};
-use super::overlay::{FileChange, Overlay};
+use super::overlay::{ExportDirectory, FileChange, Overlay};
 use super::path::{RelativePath, check_target, join};
 use super::read_only::ReadOnly;
 use super::read_write::ReadWrite;
@@ -124,14 +124,26 @@ impl FileSystem {
         mounted.overlay.as_ref().map_or_else(Vec::new, |overlay| overlay.changes(&mounted.guest))
     }
 
+    /// Opens a directory of the host to export the overlay of this number to, which is made or has to be
+    /// empty.
+    pub(crate) fn open_export(
+        &self,
+        mount: usize,
+        target: &Path,
+    ) -> Result<ExportDirectory, Error> {
+        self.overlay(mount)?.open_export(target)
+    }
+
     /// Writes the files that the guest changed in the overlay of this number into a directory of the
-    /// host, which is made or has to be empty, and returns how many. Files get the permissions 0600,
-    /// directories 0700; links are only written if no `..` is in their targets.
-    pub(crate) fn export(&self, mount: usize, target: &Path) -> Result<u64, Error> {
-        let overlay = self.mounts.get(mount).and_then(|mounted| mounted.overlay.as_ref());
-        let overlay =
-            overlay.ok_or_else(|| config(format!("mount {mount} is no overlay to export")))?;
-        overlay.export(target)
+    /// host, which has to be empty, and returns how many. Files get the permissions 0600, directories
+    /// 0700; links are only written if no `..` is in their targets.
+    pub(crate) fn export(&self, mount: usize, target: &ExportDirectory) -> Result<u64, Error> {
+        self.overlay(mount)?.export(target)
+    }
+
+    fn overlay(&self, mount: usize) -> Result<&Overlay, Error> {
+        let overlay = self.mounts.get(mount).and_then(|mounted| mounted.overlay.as_deref());
+        overlay.ok_or_else(|| config(format!("mount {mount} is no overlay to export")))
     }
 
     fn open(&self, mount: u32, path: &str, flags: OpenFlags) -> Result<FileReply, FileError> {
@@ -198,8 +210,8 @@ impl FileSystem {
             FileRequest::SetSize { mount, path, size } => {
                 self.volume(mount)?.set_size(parse(path)?, size).map(done)
             }
-            FileRequest::MakeDirectory { mount, path } => {
-                self.volume(mount)?.make_directory(parse(path)?).map(done)
+            FileRequest::MakeDirectory { mount, path, mode } => {
+                self.volume(mount)?.make_directory(parse(path)?, mode).map(done)
             }
             FileRequest::RemoveDirectory { mount, path } => {
                 self.volume(mount)?.remove_directory(parse(path)?).map(done)
@@ -276,7 +288,7 @@ fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
         FileRequest::SetTimes { mount, path, .. } => ("set times", mount, path, false),
         FileRequest::SetMode { mount, path, .. } => ("set mode", mount, path, false),
         FileRequest::SetSize { mount, path, .. } => ("truncate", mount, path, true),
-        FileRequest::MakeDirectory { mount, path } => ("create", mount, path, true),
+        FileRequest::MakeDirectory { mount, path, .. } => ("create", mount, path, true),
         FileRequest::RemoveDirectory { mount, path } | FileRequest::Remove { mount, path } => {
             ("remove", mount, path, true)
         }

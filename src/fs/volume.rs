@@ -17,7 +17,7 @@ pub(crate) trait Volume: Send + Sync {
     fn set_size(&self, _path: RelativePath<'_>, _size: u64) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
     }
-    fn make_directory(&self, _path: RelativePath<'_>) -> Result<(), FileError> {
+    fn make_directory(&self, _path: RelativePath<'_>, _mode: u32) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
     }
     fn remove_directory(&self, _path: RelativePath<'_>) -> Result<(), FileError> {

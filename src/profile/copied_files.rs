@@ -1,8 +1,12 @@
 //! Files of the host as copies in the guest, at `/sandbox/NAME`, written back when they have changed:
 //! how DSPy gives its code files.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::host_path::HostPath;
 use crate::error::{Error, ErrorKind};
 use crate::session::Session;
 
@@ -10,6 +14,9 @@ use crate::session::Session;
 pub const SANDBOX: &str = "/sandbox";
 
 /// Files of the host that a guest gets copies of.
+///
+/// Make it before guest code runs: that is when the paths are followed. What the guest changes on the host
+/// afterwards, by a mount that it may write to, then does not lead the copies elsewhere ([`HostPath`]).
 #[derive(Clone, Debug, Default)]
 pub struct CopiedFiles {
     files: Vec<CopiedFile>,
@@ -18,18 +25,28 @@ pub struct CopiedFiles {
 #[derive(Clone, Debug)]
 struct CopiedFile {
     host: PathBuf,
+    source: Source,
     guest: String,
     writes: bool,
     /// What the host's file holds, as far as we know; for files that are written back.
     contents: Option<Vec<u8>>,
 }
 
+/// Where a file's contents are.
+#[derive(Clone, Debug)]
+enum Source {
+    Path(Arc<HostPath>),
+    /// A pipe or device, which can be read once.
+    Stream(Arc<File>),
+}
+
 impl CopiedFiles {
-    /// Names the files to read and those to read and write. Nothing is read yet.
+    /// Names the files to read and those to read and write, and opens the directories that they are in.
+    /// Nothing is read yet.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a path has no file name, or two have the same.
+    /// [`ErrorKind::Config`] if a path has no file name, two have the same, or a directory cannot be opened.
     pub fn new(
         read: impl IntoIterator<Item = PathBuf>,
         write: impl IntoIterator<Item = PathBuf>,
@@ -61,7 +78,11 @@ impl CopiedFiles {
             let message = format!("`{one}` and `{two}` would both be `{guest}` in the guest");
             return Err(Error::new(ErrorKind::Config, message));
         }
-        self.files.push(CopiedFile { host, guest, writes, contents: None });
+        let source = Source::open(&host, writes).map_err(|error| {
+            let message = format!("`{}` cannot be opened: {error}", host.display());
+            Error::new(ErrorKind::Config, message)
+        })?;
+        self.files.push(CopiedFile { host, source, guest, writes, contents: None });
         Ok(())
     }
 
@@ -85,13 +106,7 @@ impl CopiedFiles {
     /// [`Files::put`](crate::Files::put).
     pub async fn copy_in(&mut self, session: &mut Session) -> Result<(), Error> {
         for file in &mut self.files {
-            let contents = match std::fs::read(&file.host) {
-                Err(error) if file.writes && error.kind() == std::io::ErrorKind::NotFound => {
-                    std::fs::write(&file.host, []).map(|()| Vec::new())
-                }
-                read => read,
-            };
-            let contents = contents.map_err(|error| {
+            let contents = file.source.read(file.writes).map_err(|error| {
                 let message = format!("`{}` cannot be read: {error}", file.host.display());
                 Error::new(ErrorKind::Config, message).with_session_alive()
             })?;
@@ -115,12 +130,45 @@ impl CopiedFiles {
             if file.contents.as_ref() == Some(&contents) {
                 continue;
             }
-            std::fs::write(&file.host, &contents).map_err(|error| {
+            file.source.write(&contents).map_err(|error| {
                 let message = format!("`{}` cannot be written: {error}", file.host.display());
                 Error::new(ErrorKind::Config, message).with_session_alive()
             })?;
             file.contents = Some(contents);
         }
         Ok(())
+    }
+}
+
+impl Source {
+    fn open(host: &Path, writes: bool) -> io::Result<Self> {
+        let is_stream = |file_type: std::fs::FileType| !file_type.is_file() && !file_type.is_dir();
+        if !writes && host.metadata().is_ok_and(|metadata| is_stream(metadata.file_type())) {
+            return Ok(Self::Stream(Arc::new(File::open(host)?)));
+        }
+        Ok(Self::Path(Arc::new(HostPath::open(host)?)))
+    }
+
+    /// Reads all of it. One that is missing is made, if it is to be written.
+    fn read(&self, writes: bool) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Path(path) => match path.read() {
+                Err(error) if writes && error.kind() == io::ErrorKind::NotFound => {
+                    path.write(&[]).map(|()| Vec::new())
+                }
+                read => read,
+            },
+            Self::Stream(file) => {
+                let mut contents = Vec::new();
+                (&**file).read_to_end(&mut contents).map(|_| contents)
+            }
+        }
+    }
+
+    fn write(&self, contents: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Path(path) => path.write(contents),
+            Self::Stream(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 }

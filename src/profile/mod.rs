@@ -3,6 +3,7 @@
 //! Nothing here can do what the crate's users could not.
 
 pub mod copied_files;
+pub mod host_path;
 mod json;
 pub mod python_executor;
 pub mod python_interpreter;

@@ -7,7 +7,7 @@ use super::Session;
 use super::shared::Shared;
 use super::variables::{completed, unusable};
 use crate::error::{Error, ErrorKind};
-use crate::fs::FileChange;
+use crate::fs::{ExportDirectory, FileChange};
 use crate::value::Value;
 use crate::waist::{Command, Report};
 
@@ -131,13 +131,44 @@ impl Files<'_> {
     /// What the guest has removed is not there; [`changes`](Self::changes) tells of it. Files can be
     /// read and written by their owner only.
     ///
+    /// The path is followed now. If it leads through a directory that a guest may write to,
+    /// [`open`](Self::open_export) it before the guest runs.
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) if no overlay is mounted there, or the
     /// directory cannot be used.
     pub fn export(&self, mount: &str, directory: impl AsRef<Path>) -> Result<u64, Error> {
+        self.export_to(mount, &self.open_export(mount, directory)?)
+    }
+
+    /// Opens a directory of the host, which is made or has to be empty, to export the overlay at this guest
+    /// path to.
+    ///
+    /// Done before guest code runs, nothing that the guest changes on the host, by a mount that it may write to,
+    /// leads the export elsewhere: the path is followed now and never again.
+    ///
+    /// # Errors
+    ///
+    /// As [`export`](Self::export).
+    pub fn open_export(
+        &self,
+        mount: &str,
+        directory: impl AsRef<Path>,
+    ) -> Result<ExportDirectory, Error> {
         let index = self.overlay(mount)?;
-        self.shared.host.files().export(index, directory.as_ref())
+        self.shared.host.files().open_export(index, directory.as_ref())
+    }
+
+    /// Exports to a directory that was opened before, as [`export`](Self::export) does. It still has to be
+    /// empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`export`](Self::export).
+    pub fn export_to(&self, mount: &str, directory: &ExportDirectory) -> Result<u64, Error> {
+        let index = self.overlay(mount)?;
+        self.shared.host.files().export(index, directory)
     }
 
     fn overlay(&self, mount: &str) -> Result<usize, Error> {

@@ -1,11 +1,12 @@
 //! Files: mounts as Python's own libraries use them, and files that the owner puts and gets.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use isolet::profile::copied_files::CopiedFiles;
 use isolet::{ErrorKind, Limits, Mount, Permissions, Value};
 
-use crate::util::{Scratch, builder, command, eval, exec, sandbox, session};
+use crate::util::{Scratch, assets_dir, builder, command, eval, exec, sandbox, session};
 
 /// What programs do with files, as the host's Python does it in the same directory.
 const PROGRAM: &str = include_str!("programs/files.py");
@@ -208,4 +209,58 @@ fn the_command_exports_an_overlay() {
     assert_eq!(output.unwrap().status.code(), Some(0));
     assert_eq!(fs::read_to_string(out.join("x.txt")).unwrap(), "x");
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+/// What the guest makes has the permissions that a program of the host would give it.
+#[test]
+fn what_is_made_in_a_writable_mount_follows_the_umask() {
+    let scratch = Scratch::new("mount-umask");
+    let code = "import os, tempfile\nopen('/data/file', 'w').close()\nos.mkdir('/data/directory')\n\
+        os.makedirs('/data/deep/er')\nos.close(os.open('/data/asked', os.O_CREAT | os.O_WRONLY, 0o640))\n\
+        os.close(tempfile.mkstemp(dir='/data', prefix='temporary')[0])\ntempfile.mkdtemp(dir='/data')";
+    for umask in ["022", "027", "077", "002"] {
+        let directory = |kind: &str| {
+            let directory = scratch.path().join(format!("{kind}{umask}"));
+            fs::create_dir(&directory).unwrap();
+            directory
+        };
+        let shell = |program: &str, arguments: &[&str]| {
+            let script = format!("umask {umask}; exec \"$@\"");
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &script, "sh", program]).args(arguments);
+            let output = shell.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        };
+        let (ours, theirs) = (directory("isolet"), directory("python"));
+        let isolet = command(["run"]);
+        let program = isolet.get_program().to_str().unwrap();
+        let mount = format!("{}:/data:rw", ours.display());
+        let assets = assets_dir();
+        let assets = assets.to_str().unwrap();
+        shell(program, &["run", "--assets", assets, "--mount", &mount, "-c", code]);
+        shell("python3", &["-c", &code.replace("/data", theirs.to_str().unwrap())]);
+        assert_eq!(modes(&ours), modes(&theirs), "{umask}");
+    }
+}
+
+/// The permissions of all that is in a directory, without what `tempfile` makes up of the names.
+fn modes(root: &std::path::Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let name = ["temporary", "tmp"]
+                .into_iter()
+                .find(|made| name.starts_with(made))
+                .map_or(name.clone(), str::to_owned);
+            found.push((name, fs::metadata(&path).unwrap().permissions().mode() & 0o7777));
+            if path.is_dir() {
+                pending.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
 }

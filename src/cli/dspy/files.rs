@@ -1,56 +1,96 @@
 //! The files of the host that DSPy's options let the code have.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files and directories, by their real paths.
+use isolet::profile::host_path::HostPath;
+
+/// Files and directories, which were opened before any code ran.
 pub(super) struct AllowedFiles {
-    read: Vec<PathBuf>,
-    write: Vec<PathBuf>,
+    read: Vec<HostPath>,
+    write: Vec<HostPath>,
 }
 
 impl AllowedFiles {
+    /// Opens these files and directories, as far as they are there or could be made.
     pub(super) fn new(read: Vec<PathBuf>, write: Vec<PathBuf>) -> Self {
-        Self { read, write }
+        let open = |paths: Vec<PathBuf>| {
+            paths.into_iter().filter_map(|path| HostPath::open(path).ok()).collect()
+        };
+        Self { read: open(read), write: open(write) }
     }
 
     /// Reads a file, if it may be read: what may be written may.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        let path = allowed(path, self.read.iter().chain(&self.write), "read")?;
-        std::fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))
+        let (allowed, rest) = allowed(path, self.read.iter().chain(&self.write), "read")?;
+        allowed.read_in(&rest).map_err(|error| format!("`{path}`: {error}"))
     }
 
     /// Writes a file, if it may be written. DSPy asks for it after every run, so one that has these
     /// contents is left alone: its reader would find it empty for a moment.
     pub(super) fn write(&self, path: &str, contents: &[u8]) -> Result<(), String> {
-        let path = allowed(path, self.write.iter(), "write")?;
-        if std::fs::read(&path).is_ok_and(|there| there == contents) {
+        let (allowed, rest) = allowed(path, self.write.iter(), "write")?;
+        if allowed.read_in(&rest).is_ok_and(|there| there == contents) {
             return Ok(());
         }
-        std::fs::write(&path, contents).map_err(|error| format!("`{}`: {error}", path.display()))
+        allowed.write_in(&rest, contents).map_err(|error| format!("`{path}`: {error}"))
     }
 }
 
-/// The real path, if it is one of the allowed ones or beneath one of them. A file that may be
+/// The allowed file or directory that a path is or is in, and how it goes on from there. A file that may be
 /// written need not be there, but its directory has to be.
 fn allowed<'a>(
     path: &str,
-    mut allowed: impl Iterator<Item = &'a PathBuf>,
+    mut allowed: impl Iterator<Item = &'a HostPath>,
     what: &str,
-) -> Result<PathBuf, String> {
+) -> Result<(&'a HostPath, PathBuf), String> {
     let real = real(Path::new(path)).map_err(|error| format!("`{path}`: {error}"))?;
-    if allowed.any(|allowed| self::real(allowed).is_ok_and(|allowed| real.starts_with(allowed))) {
-        Ok(real)
-    } else {
-        Err(format!("access to `{path}` is not allowed; allow-{what} does not cover it"))
-    }
+    let beneath = |allowed: &'a HostPath| {
+        let rest = real.strip_prefix(allowed.real()).ok()?;
+        Some((allowed, rest.to_owned()))
+    };
+    allowed
+        .find_map(beneath)
+        .ok_or_else(|| format!("access to `{path}` is not allowed; allow-{what} does not cover it"))
 }
 
-fn real(path: &Path) -> std::io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let directory = path.parent().ok_or(error)?.canonicalize()?;
-            Ok(directory.join(path.file_name().unwrap_or_default()))
+fn real(path: &Path) -> io::Result<PathBuf> {
+    HostPath::open(path).map(|path| path.real().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn an_allowed_file_that_became_a_link_is_neither_read_nor_written() {
+        let top = tempfile::tempdir().unwrap();
+        let (file, directory) = (top.path().join("file"), top.path().join("directory"));
+        fs::create_dir(&directory).unwrap();
+        fs::write(&file, "before").unwrap();
+        let secret = top.path().join("secret");
+        fs::write(&secret, "canary").unwrap();
+        let missing = top.path().join("none/file");
+        let files = AllowedFiles::new(vec![missing], vec![file.clone(), directory.clone()]);
+        let (file, inner) = (file.to_str().unwrap(), directory.join("new"));
+        let inner = inner.to_str().unwrap();
+        files.write(file, b"one").unwrap();
+        files.write(inner, b"two").unwrap();
+        assert_eq!(
+            (files.read(file).unwrap(), files.read(inner).unwrap()),
+            ("one".into(), "two".into())
+        );
+        for path in [file, inner] {
+            fs::remove_file(path).unwrap();
+            symlink(&secret, path).unwrap();
+            files.write(path, b"evil").unwrap_err();
+            files.read(path).unwrap_err();
         }
-        real => real,
+        let error = files.read(secret.to_str().unwrap()).unwrap_err();
+        assert!(error.contains("allow-read does not cover it"), "{error}");
+        assert_eq!(fs::read_to_string(secret).unwrap(), "canary");
     }
 }

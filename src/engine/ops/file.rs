@@ -146,8 +146,9 @@ pub(crate) fn op_isolet_file_make_directory(
     state: &OpState,
     #[smi] mount: u32,
     #[string] path: &str,
+    #[smi] mode: u32,
 ) -> i32 {
-    number(&ask(state, FileRequest::MakeDirectory { mount, path }))
+    number(&ask(state, FileRequest::MakeDirectory { mount, path, mode }))
 }
 
 #[op2(fast)]

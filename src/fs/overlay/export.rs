@@ -1,18 +1,18 @@
 //! Writes what was changed in an overlay into a directory of the host.
 
+use std::fmt::Display;
 use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt;
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilderExt as _, OpenOptions, OpenOptionsExt};
 
 use super::super::error::FileError;
 use super::super::host_tree::read_at;
 use super::super::path::{RelativePath, check_target, climbs};
-use super::super::root::config;
+use super::super::root::{Root, config};
 use super::Shared;
 use super::changes::{Changes, Entry, Now};
 use crate::Error;
@@ -21,28 +21,37 @@ const NEW_FILE: u32 = 0o600;
 const NEW_DIRECTORY: u32 = 0o700;
 const COPY_BYTES: usize = 64 * 1024;
 
-/// Writes the changed files and returns how many.
-pub(super) fn export(shared: &Shared, target: &Path) -> Result<u64, Error> {
-    let failed = |error: &dyn std::fmt::Display| {
-        config(format!("cannot export to `{}`: {error}", target.display()))
-    };
-    let changes = Changes::of(shared);
-    if changes.cut {
-        return Err(failed(&"there are too many changes"));
+/// A directory of the host to export an overlay to, opened by
+/// [`Files::open_export`](crate::Files::open_export).
+#[derive(Debug)]
+pub struct ExportDirectory(Root);
+
+impl ExportDirectory {
+    /// Opens a directory, which is made or has to be empty.
+    pub(super) fn open(shared: &Shared, path: &Path) -> Result<Self, Error> {
+        // Before it is made: nothing is to change in the directory that the overlay shows.
+        if existing(path).is_some_and(|directory| directory.starts_with(shared.lower.host())) {
+            return Err(failed(path, &"it is in the directory that the overlay shows"));
+        }
+        match DirBuilder::new().mode(NEW_DIRECTORY).create(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(failed(path, &error));
+            }
+            _ => {}
+        }
+        let directory = Self(Root::open_directory(path).map_err(|error| failed(path, &error))?);
+        directory.check_empty()?;
+        Ok(directory)
     }
-    if existing(target).is_some_and(|directory| directory.starts_with(shared.lower.host())) {
-        return Err(failed(&"it is in the directory that the overlay shows"));
+
+    fn check_empty(&self) -> Result<(), Error> {
+        let mut entries = self.0.dir().entries().map_err(|error| self.failed(&error))?;
+        if entries.next().is_some() { Err(self.failed(&"it is not empty")) } else { Ok(()) }
     }
-    let directory = make_target(target).map_err(|error| failed(&error))?;
-    if directory.entries().map_err(|error| failed(&error))?.next().is_some() {
-        return Err(failed(&"it is not empty"));
+
+    fn failed(&self, error: &dyn Display) -> Error {
+        failed(self.0.host(), error)
     }
-    let mut written = 0;
-    for entry in &changes.entries {
-        written += write(shared, &directory, entry)
-            .map_err(|error| failed(&format_args!("`{:?}`: {error}", entry.path)))?;
-    }
-    Ok(written)
 }
 
 /// The canonical path of the innermost directory on the way to a target that exists.
@@ -53,12 +62,26 @@ fn existing(target: &Path) -> Option<PathBuf> {
     })
 }
 
-fn make_target(target: &Path) -> std::io::Result<Dir> {
-    match DirBuilder::new().mode(NEW_DIRECTORY).create(target) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+fn failed(path: &Path, error: &dyn Display) -> Error {
+    config(format!("cannot export to `{}`: {error}", path.display()))
+}
+
+/// Writes the changed files and returns how many.
+pub(super) fn export(shared: &Shared, target: &ExportDirectory) -> Result<u64, Error> {
+    let changes = Changes::of(shared);
+    if changes.cut {
+        return Err(target.failed(&"there are too many changes"));
     }
-    Dir::open_ambient_dir(target, ambient_authority())
+    if target.0.host().starts_with(shared.lower.host()) {
+        return Err(target.failed(&"it is in the directory that the overlay shows"));
+    }
+    target.check_empty()?;
+    let mut written = 0;
+    for entry in &changes.entries {
+        written += write(shared, target.0.dir(), entry)
+            .map_err(|error| target.failed(&format_args!("`{:?}`: {error}", entry.path)))?;
+    }
+    Ok(written)
 }
 
 /// Writes what is at a changed path; returns how many files that is.

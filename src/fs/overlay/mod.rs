@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use changes::{ChangeKind, FileChange};
+pub use export::ExportDirectory;
 
 use super::budget::Budget;
 use super::error::FileError;
@@ -62,8 +63,13 @@ impl Overlay {
         self.0.changes(guest)
     }
 
-    /// Writes the changed files into a directory that is made or has to be empty; returns how many.
-    pub(crate) fn export(&self, target: &Path) -> Result<u64, Error> {
+    /// Opens a directory to export to, which is made or has to be empty.
+    pub(crate) fn open_export(&self, target: &Path) -> Result<ExportDirectory, Error> {
+        ExportDirectory::open(&self.0, target)
+    }
+
+    /// Writes the changed files into a directory, which has to be empty; returns how many.
+    pub(crate) fn export(&self, target: &ExportDirectory) -> Result<u64, Error> {
         export::export(&self.0, target)
     }
 }
@@ -106,7 +112,7 @@ impl Volume for Overlay {
         OverlayHandle::new(Arc::clone(&self.0), file).set_size(size)
     }
 
-    fn make_directory(&self, path: RelativePath<'_>) -> Result<(), FileError> {
+    fn make_directory(&self, path: RelativePath<'_>, _mode: u32) -> Result<(), FileError> {
         self.0.lock().make_directory(&self.0, path)
     }
 

@@ -124,6 +124,6 @@ proptest! {
             let there = over.stat(&beneath(change)).is_ok();
             prop_assert_eq!(there, change.kind != ChangeKind::Removed, "{:?}", change);
         }
-        over.files.export(0, &over.top.path().join("exported")).unwrap();
+        over.export(&over.top.path().join("exported")).unwrap();
     }
 }

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use super::*;
+use crate::Error;
 
 const SECRET: &str = "canary-7f3a";
 
@@ -165,7 +166,8 @@ impl Guest {
     }
 
     fn make_directory(&self, path: &str) -> Result<(), FileError> {
-        self.files.call(FileRequest::MakeDirectory { mount: 0, path }).map(drop)
+        let mode = 0o777;
+        self.files.call(FileRequest::MakeDirectory { mount: 0, path, mode }).map(drop)
     }
 
     fn remove_directory(&self, path: &str) -> Result<(), FileError> {
@@ -192,6 +194,10 @@ impl Guest {
         let (accessed_ms, modified_ms) = (time, time);
         let request = FileRequest::SetTimes { mount: 0, path, accessed_ms, modified_ms };
         self.files.call(request).map(drop)
+    }
+
+    fn export(&self, target: &Path) -> Result<u64, Error> {
+        self.files.export(0, &self.files.open_export(0, target)?)
     }
 
     /// What was changed, as text.

@@ -148,7 +148,7 @@ fn sessions_have_their_own_changes() {
     table.add("/data", Mount::overlay(top.path()).unwrap()).unwrap();
     let session = || FileSystem::new(&table, FileLimits::default(), Arc::new(|_| ()));
     let (one, two) = (session(), session());
-    one.call(FileRequest::MakeDirectory { mount: 0, path: "made" }).unwrap();
+    one.call(FileRequest::MakeDirectory { mount: 0, path: "made", mode: 0o777 }).unwrap();
     assert_eq!(one.changes(0).len(), 1);
     assert_eq!(two.changes(0).len(), 0);
     let result = two.call(FileRequest::Stat { mount: 0, path: "made" });
@@ -167,7 +167,7 @@ fn an_export_has_the_changed_files_and_nothing_else() {
     guest.make_link("link", "hello.txt").unwrap();
     guest.make_link("dir/out", "../hello.txt").unwrap();
     let target = guest.top.path().join("exported");
-    assert_eq!(guest.files.export(0, &target).unwrap(), 4);
+    assert_eq!(guest.export(&target).unwrap(), 4);
     let found = snapshot(&target);
     let paths: Vec<_> =
         found.keys().map(|path| path.strip_prefix(&target).unwrap().to_str().unwrap()).collect();
@@ -189,13 +189,13 @@ fn an_export_goes_only_where_nothing_is() {
     for target in
         ["outside", "mounted", "mounted/dir/inner", "mounted/new", "none/here", "outside/secret"]
     {
-        let error = guest.files.export(0, &guest.top.path().join(target)).unwrap_err();
+        let error = guest.export(&guest.top.path().join(target)).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Config, "{target}");
     }
     assert_eq!(snapshot(guest.top.path()), before);
     let guest = Guest::new(read_write);
-    assert!(guest.files.export(0, &guest.top.path().join("new")).is_err());
-    assert!(guest.files.export(1, &guest.top.path().join("new")).is_err());
+    assert!(guest.export(&guest.top.path().join("new")).is_err());
+    assert!(guest.files.open_export(1, &guest.top.path().join("new")).is_err());
 }
 
 /// Positions about the borders of what is stored in one piece.

@@ -1,5 +1,7 @@
 //! Tests of mounts that write through to the host.
 
+use std::os::unix::fs::symlink;
+
 use super::*;
 
 fn mode(path: &Path) -> u32 {
@@ -27,7 +29,25 @@ fn changes_reach_the_host() {
     assert!((stat.modified_ms - 1_500_000_000_123.0).abs() < 0.5);
 }
 
-/// B7: nothing that the guest makes or changes can be executed, or read by others.
+/// Files and directories get the permissions that those of the host's own programs get.
+#[test]
+fn what_is_made_has_the_permissions_that_the_umask_leaves() {
+    let guest = Guest::new(read_write);
+    let (host, outside) = (guest.host(), guest.outside());
+    guest.write("new", "").unwrap();
+    fs::write(outside.join("new"), "").unwrap();
+    guest.make_directory("made").unwrap();
+    fs::create_dir(outside.join("made")).unwrap();
+    for name in ["new", "made"] {
+        assert_eq!(mode(&host.join(name)), mode(&outside.join(name)), "{name}");
+    }
+    let path = "private";
+    let request = FileRequest::MakeDirectory { mount: 0, path, mode: 0o7700 };
+    guest.files.call(request).unwrap();
+    assert_eq!(mode(&host.join("private")), 0o700);
+}
+
+/// B7: nothing that the guest makes or changes can be executed, or is opened to others.
 #[test]
 fn nothing_becomes_executable_or_readable_by_others() {
     let guest = Guest::with(read_write, FileLimits::default(), |host| {
@@ -36,9 +56,10 @@ fn nothing_becomes_executable_or_readable_by_others() {
     });
     let host = guest.host();
     guest.write("script", "#!/bin/sh").unwrap();
-    assert_eq!(mode(&host.join("script")), 0o600);
+    assert_eq!(mode(&host.join("script")) & 0o7111, 0);
+    guest.set_mode("script", 0o600).unwrap();
     guest.make_directory("made").unwrap();
-    assert_eq!(mode(&host.join("made")), 0o700);
+    guest.set_mode("made", 0o700).unwrap();
     for (asked, expected) in [(0o7777, 0o600), (0o444, 0o400), (0, 0o400), (0o666, 0o600)] {
         guest.set_mode("script", asked).unwrap();
         assert_eq!(mode(&host.join("script")), expected, "{asked:o}");
@@ -49,6 +70,67 @@ fn nothing_becomes_executable_or_readable_by_others() {
     assert_eq!(mode(&host.join("made")), 0o700);
     guest.set_mode("made", 0).unwrap();
     assert_eq!(mode(&host.join("made")), 0o500);
+}
+
+/// B12: a link of the host's that leads out of the mount stays where it is.
+#[test]
+fn a_link_that_leads_out_is_not_moved() {
+    let targets =
+        ["/etc/passwd", "../outside/secret", "dir/../../outside/secret", "dir/../hello.txt"];
+    for target in targets {
+        let guest = Guest::with(read_write, FileLimits::default(), |host| {
+            symlink(target, host.join("link")).unwrap();
+            symlink("../../outside/secret", host.join("dir/inner/up")).unwrap();
+        });
+        let before = snapshot(guest.top.path());
+        for (from, to) in [("link", "hello.txt"), ("link", "new"), ("dir/inner/up", "dir/up")] {
+            let error = guest.rename(from, to).unwrap_err();
+            assert!(error.is_denial() && error.errno() == 2, "{target} {from}: {error}");
+        }
+        assert_eq!(snapshot(guest.top.path()), before, "{target}");
+        // Where it is as deep, it leads where it led.
+        guest.rename("dir/inner/up", "dir/inner/up2").unwrap();
+        guest.remove("link").unwrap();
+    }
+}
+
+/// B12: a directory is only moved if what it holds leads nowhere else afterwards.
+#[test]
+fn a_directory_with_a_link_that_leads_out_of_it_is_not_moved() {
+    for (place, target) in [
+        ("dir/link", "../hello.txt"),
+        ("dir/inner/link", "../../../outside/secret"),
+        ("dir/inner/link", "/etc/passwd"),
+        ("dir/inner/link", "deeper.txt/../../x"),
+    ] {
+        let guest = Guest::with(read_write, FileLimits::default(), |host| {
+            symlink(target, host.join(place)).unwrap();
+            fs::create_dir(host.join("empty")).unwrap();
+        });
+        let before = snapshot(guest.top.path());
+        for to in ["moved", "empty"] {
+            let error = guest.rename("dir", to).unwrap_err();
+            assert!(error.is_denial() && error.errno() == 2, "{place}: {error}");
+        }
+        assert_eq!(snapshot(guest.top.path()), before, "{place}");
+    }
+    let guest = Guest::with(read_write, FileLimits::default(), |host| {
+        symlink("../deep.txt", host.join("dir/inner/link")).unwrap();
+        symlink("inner", host.join("dir/plain")).unwrap();
+    });
+    guest.rename("dir", "moved").unwrap();
+    assert_eq!(guest.read_link("moved/inner/link").unwrap(), "../deep.txt");
+}
+
+#[test]
+fn a_directory_with_more_than_can_be_listed_is_not_moved() {
+    let limits = FileLimits { list_entries: 4, ..FileLimits::default() };
+    let guest = Guest::with(read_write, limits, |_| ());
+    guest.rename("dir", "moved").unwrap();
+    guest.write("moved/one", "").unwrap();
+    guest.write("moved/two", "").unwrap();
+    let error = guest.rename("moved", "again").unwrap_err();
+    assert_eq!(error, FileError::TooManyEntries { limit: 4 });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use isolet::{ErrorKind, Limits, Mount, Permissions, Session, Value};
 
-use crate::util::{Scratch, assets_dir, builder, eval, exec, raised};
+use crate::util::{Scratch, assets_dir, builder, command, eval, exec, raised};
 
 const CANARY: &str = "canary-44c1d7";
 
@@ -92,6 +92,110 @@ async fn links_do_not_lead_out_of_a_mount() {
         }
     }
     assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
+}
+
+/// B12: whatever the guest renames, what the host writes to a path in the mount stays in the mount.
+#[tokio::test]
+async fn nothing_that_is_renamed_leads_the_host_out_of_a_mount() {
+    let (scratch, root) = world("renames");
+    let secret = scratch.path().join("secret.txt");
+    symlink(&secret, root.join("absolute")).unwrap();
+    fs::create_dir_all(root.join("deep/er")).unwrap();
+    symlink("../../secret.txt", root.join("deep/er/relative")).unwrap();
+    let mut session = mounted(Mount::read_write(&root).unwrap()).await;
+    for code in [
+        "os.rename('absolute', 'a.txt')",
+        "os.rename('absolute', 'new.txt')",
+        "os.rename('deep/er/relative', 'new.txt')",
+        "os.rename('deep/er', 'new')",
+        "os.rename('deep', 'new')",
+        "shutil.move('deep/er', 'sub')",
+    ] {
+        let code = format!(
+            "import os, shutil\nos.chdir('/data')\ntry: {code}\nexcept (OSError, shutil.Error): print('refused')\n\
+             os.chdir('/')"
+        );
+        assert_eq!(exec(&mut session, code.clone()).await.stdout(), "refused\n", "{code}");
+    }
+    let mut pending = vec![root.clone()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = fs::symlink_metadata(&path).unwrap();
+            if kind.is_dir() {
+                pending.push(path);
+            } else if !path.ends_with("absolute") && !path.ends_with("deep/er/relative") {
+                fs::write(path, "written by the host").unwrap();
+            }
+        }
+    }
+    for name in ["a.txt", "new.txt", "new/relative", "new/er/relative", "sub/er/relative"] {
+        let path = root.join(name);
+        if path.parent().unwrap().is_dir() {
+            fs::write(path, "written by the host").unwrap();
+        }
+    }
+    assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
+}
+
+/// B12: what is written back and exported goes where its path led before the guest ran.
+#[test]
+fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
+    let (scratch, root) = world("write-back");
+    let secret = scratch.path().join("secret.txt");
+    let outside = scratch.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("b.txt"), CANARY).unwrap();
+    // The guest can make links to these, which lead out.
+    symlink(scratch.path(), root.join("up")).unwrap();
+    symlink(&outside, root.join("outside")).unwrap();
+    let overlaid = scratch.path().join("overlaid");
+    for made in ["overlaid", "elsewhere", "copies"] {
+        fs::create_dir(scratch.path().join(made)).unwrap();
+    }
+    let swaps = "import os\nos.chdir('/data')\nos.remove('a.txt')\nos.symlink('up/secret.txt', 'a.txt')\n\
+        os.rename('sub', 'old')\nos.symlink('outside', 'sub')\nopen('/over/b.txt', 'w').write('evil')\n\
+        for name in ('a.txt', 'b.txt'): open('/sandbox/' + name, 'w').write('evil')\nprint('swapped')";
+    let in_root = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let arguments = [
+        "run".to_owned(),
+        "--mount".to_owned(),
+        format!("{}:/data:rw", root.display()),
+        "--mount".to_owned(),
+        format!("{}:/over:overlay", overlaid.display()),
+    ];
+    let run = |more: &[String]| {
+        let arguments = arguments.iter().chain(more).map(String::as_str).chain(["-c", swaps]);
+        let output = command(arguments).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "swapped\n", "{output:?}");
+        fs::remove_file(root.join("a.txt")).unwrap();
+        fs::write(root.join("a.txt"), "hello").unwrap();
+        fs::remove_file(root.join("sub")).unwrap();
+        fs::rename(root.join("old"), root.join("sub")).unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let write = |name: &str| ["--allow-write".to_owned(), in_root(name)];
+    let wanted = [write("a.txt"), write("sub/b.txt")].concat();
+    let stderr = run(&wanted);
+    assert!(stderr.contains("a.txt` cannot be written"), "{stderr}");
+    // The directory was opened before, so the file in it is written, wherever it is now.
+    fs::write(root.join("sub/b.txt"), "there").unwrap();
+    let also = scratch.file("elsewhere/a.txt", "");
+    let stderr =
+        run(&[vec!["--allow-write".to_owned(), also], write("sub/b.txt").to_vec()].concat());
+    assert_eq!(stderr, "");
+    assert_eq!(fs::read_to_string(root.join("sub/b.txt")).unwrap(), "evil");
+    let sources = [scratch.file("copies/a.txt", ""), scratch.file("copies/b.txt", "")];
+    let read = |path: &String| ["--allow-read".to_owned(), path.clone()];
+    let mut wanted: Vec<_> = sources.iter().flat_map(read).collect();
+    wanted.extend(["--export".to_owned(), format!("/over={}", in_root("sub/exported"))]);
+    let stderr = run(&wanted);
+    assert_eq!(stderr, "");
+    assert_eq!(fs::read_to_string(root.join("sub/exported/b.txt")).unwrap(), "evil");
+    assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
+    let outside = snapshot(&outside);
+    assert_eq!(outside.len(), 1, "{outside:?}");
+    assert_eq!(outside[0].1, CANARY.as_bytes());
 }
 
 /// B3: system directories are not mounted without saying so, and lead nowhere if they are linked to.
