@@ -98,7 +98,13 @@ pub(crate) enum Command {
 /// A cell as the guest gets it.
 #[derive(Debug)]
 pub(crate) struct RunCommand {
+    /// What `program` says.
     pub(crate) code: String,
+    pub(crate) program: Program,
+    /// Where to start, if not where the last run left off.
+    pub(crate) directory: Option<String>,
+    /// What to import from first.
+    pub(crate) import_from: Option<String>,
     pub(crate) name: String,
     pub(crate) is_file: bool,
     pub(crate) role: Role,
@@ -106,6 +112,18 @@ pub(crate) struct RunCommand {
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
+}
+
+/// What is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The code itself.
+    #[default]
+    Code,
+    /// The module of this name.
+    Module,
+    /// The `__main__.py` of the directory or the zip file at this path of the guest.
+    Application,
 }
 
 /// What a cell is to its session.

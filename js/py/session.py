@@ -24,6 +24,7 @@ import _isolet_clients as clients
 import _isolet_exchange as exchange
 import _isolet_files as files
 import _isolet_packages as packages
+import _isolet_programs as programs
 import _isolet_tools as tools
 import _isolet_variables as variables
 import _isolet_waits as waits
@@ -169,6 +170,8 @@ def start(command):
     reseed()
     os.environ.clear()
     os.environ.update(command["env"])
+    if "PYTHONPATH" in command["env"]:
+        programs.search_environment(command["env"])
     for fd in OUTPUT:
         if fd not in spare:
             spare[fd] = os.dup(fd)
@@ -271,7 +274,11 @@ def run(command):
     reply = {}
     try:
         try:
-            has_value, value = execute(source, name, namespace)
+            programs.place(command)
+            if "program" in command:
+                has_value, value = start_program(command["program"], source, namespace)
+            else:
+                has_value, value = execute(source, name, namespace)
         finally:
             flush()
         reply["status"] = "completed"
@@ -313,6 +320,17 @@ def execute(source, name, namespace):
         use_reserve()
         value = namespace.pop(VALUE, None)
     return has_value, value
+
+
+def start_program(kind, name, namespace):
+    """Runs a program that is no cell, under the conditions of one."""
+    try:
+        keep_reserve()
+        bridge.release()  # from here on an interrupt is the guest's
+        programs.STARTS[kind](name, namespace)
+    finally:
+        use_reserve()
+    return False, None
 
 
 def compile_cell(source, name, flags):

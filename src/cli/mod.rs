@@ -11,6 +11,7 @@ mod host_files;
 mod isolation;
 mod json;
 mod permissions;
+mod program;
 mod repl;
 mod report;
 mod run;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
-use isolet::{Engine, Mount, Permissions, SandboxBuilder};
+use isolet::{Cell, Engine, Mount, Permissions, SandboxBuilder};
 
 use super::host_files::HostFiles;
 use super::{audit, exit, units};
@@ -17,10 +17,18 @@ use super::{audit, exit, units};
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Permissions")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct PermissionArgs {
     /// Show a directory to the guest: read only, overlay (writes stay in memory) or rw
     #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = units::mount)]
     mount: Vec<units::MountArg>,
+    /// Show the directory of the script, or without one the current one, at /here, and start there;
+    /// what the guest writes in it stays in memory
+    #[arg(long)]
+    here: bool,
+    /// What is shown there, if not the current directory.
+    #[arg(skip)]
+    shown_here: Option<PathBuf>,
     /// Directory to write the changes in an overlay to when the run has ended; it is made or empty
     #[arg(long, value_name = "GUEST=DIR", value_parser = units::assignment)]
     export: Vec<(String, String)>,
@@ -74,7 +82,52 @@ pub(super) struct PermissionArgs {
     audit: Option<PathBuf>,
 }
 
+/// Where `--here` shows a directory.
+const HERE: &str = "/here";
+
 impl PermissionArgs {
+    /// What is shown at `/here`.
+    fn here(&self) -> Option<PathBuf> {
+        let current = || self.here.then(|| PathBuf::from("."));
+        self.shown_here.clone().or_else(current)
+    }
+
+    /// Has `--here`, if it is given, show this directory instead of the current one.
+    pub(super) fn show_here(&mut self, directory: &Path) {
+        if self.here {
+            self.shown_here = Some(directory.to_path_buf());
+        }
+    }
+
+    /// Shows this directory as `--here` does, unless the guest sees it already.
+    pub(super) fn show(&mut self, directory: &Path) {
+        if self.guest_path(directory).is_none() {
+            self.shown_here = Some(directory.to_path_buf());
+        }
+    }
+
+    /// Returns where the guest sees a file or directory of the host: by the mount that is nearest to it.
+    pub(super) fn guest_path(&self, host: &Path) -> Option<String> {
+        let here = self.here().map(|host| (host, HERE.to_owned()));
+        let mounts =
+            self.mount.iter().map(|mount| (mount.host.clone().into(), mount.guest.clone()));
+        let shown = self.allow_read.iter().chain(&self.allow_write).filter(|path| path.is_dir());
+        let shown = shown.filter_map(|path| Some((path.clone(), sandbox_path(path).ok()?)));
+        let host = host.canonicalize().ok()?;
+        let mut nearest: Option<(usize, String)> = None;
+        for (mounted, guest) in here.into_iter().chain(mounts).chain(shown) {
+            let Ok(mounted) = mounted.canonicalize() else { continue };
+            let Ok(beneath) = host.strip_prefix(&mounted) else { continue };
+            let Some(beneath) = beneath.to_str() else { continue };
+            let depth = mounted.components().count();
+            if nearest.as_ref().is_none_or(|(nearest, _)| depth > *nearest) {
+                let path = if beneath.is_empty() { guest } else { format!("{guest}/{beneath}") };
+                nearest = Some((depth, path));
+            }
+        }
+        nearest.map(|(_, path)| path)
+    }
+
     /// Makes an engine that has the packages to start with.
     pub(super) fn engine(&self, assets: &Path) -> Result<Engine> {
         let mut builder = Engine::builder().assets(assets);
@@ -129,17 +182,21 @@ impl PermissionArgs {
     pub(super) fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<HostFiles> {
         let mut files =
             HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)?;
-        Self::prepare_with(session, &mut files, packages)?;
+        self.prepare_with(session, &mut files, packages)?;
         Ok(files)
     }
 
     /// Gives a session in place of another one the same files and packages.
     pub(super) fn prepare_with(
+        &self,
         session: &mut Session,
         files: &mut HostFiles,
         packages: &[String],
     ) -> Result<()> {
         files.copy_in(session)?;
+        if self.here().is_some() {
+            session.run(Cell::new("").working_directory(HERE))?;
+        }
         if !packages.is_empty() {
             session.load_packages(packages)?;
         }
@@ -148,6 +205,9 @@ impl PermissionArgs {
 
     fn permissions(&self) -> Result<Permissions> {
         let mut permissions = Permissions::none();
+        if let Some(directory) = self.here() {
+            permissions = permissions.mount(HERE, Mount::overlay(directory)?)?;
+        }
         for mount in &self.mount {
             permissions = permissions.mount(&mount.guest, mount.open()?)?;
         }

@@ -11,7 +11,6 @@ use isolet::{Cell, Outcome, Sandbox, SessionState, Stdin, Termination};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::permissions::PermissionArgs;
 use super::terminal::Printer;
 use super::{PolicyArgs, exit, run};
 
@@ -71,7 +70,7 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         }
         if session.state() != SessionState::Ready {
             session = replace(&sandbox)?;
-            PermissionArgs::prepare_with(&mut session, &mut files, &packages)?;
+            permissions.prepare_with(&mut session, &mut files, &packages)?;
             if let Ok(mut handle) = interrupt.lock() {
                 *handle = session.interrupt_handle();
             }

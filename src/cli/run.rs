@@ -1,19 +1,21 @@
 //! `isolet run`: one script, its output passed through as it comes.
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome, Stdin};
+use isolet::{Cell, Execution, Outcome};
 
+use super::program::{Program, Wanted};
 use super::terminal::Printer;
 use super::{PolicyArgs, exit, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
-    /// Script to run; `-` reads it from standard input
+    /// Script, or directory or zip file with a `__main__.py`, to run; `-` reads a script from standard
+    /// input
     file: Option<String>,
     /// Words for the script, as sys.argv[1:]: all that follow it, or the code, also if they begin with
     /// a dash; options of isolet come before
@@ -21,6 +23,10 @@ pub(super) struct RunArgs {
     /// Code to run instead of a file
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
+    /// Module to run instead of a file, as `python -m` does: of the standard library, of a package, or
+    /// of the current directory if the guest sees that
+    #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
+    module: Option<String>,
     /// Print one JSON object with everything about the run instead of its output
     #[arg(long)]
     json: bool,
@@ -31,15 +37,22 @@ pub(super) struct RunArgs {
     policy: PolicyArgs,
 }
 
-pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let (code, cell) = cell(args.file, args.code, args.args)?;
-    let cell = cell.program();
+pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let RunArgs { file, code, module, args: rest, .. } = &mut args;
+    let wanted = Wanted {
+        file: file.take(),
+        code: code.take(),
+        module: module.take(),
+        rest: std::mem::take(rest),
+    };
+    let program = Program::read(wanted, &mut args.policy.permissions)?;
     let permissions = &args.policy.permissions;
-    let packages = permissions.packages(&code)?;
+    let packages = permissions.packages(&program.source)?;
     let sandbox = args.policy.sandbox(assets)?;
     let mut session = Session::new(&sandbox)?;
     interrupt_on_ctrl_c(&session)?;
     let mut files = permissions.prepare(&mut session, &packages)?;
+    let (cell, neighbours) = program.prepare(&mut session)?;
     if args.json {
         let execution = session.run(cell)?;
         files.write_back(&mut session)?;
@@ -55,6 +68,9 @@ pub(super) fn run(args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> {
     files.write_back(&mut session)?;
     files.export(&mut session)?;
     show_outcome(&execution, &printer)?;
+    if let Some(hint) = neighbours.hint(&execution) {
+        writeln!(io::stderr(), "hint: {hint}")?;
+    }
     Ok(exit::status(&execution))
 }
 
@@ -107,48 +123,4 @@ fn interrupt_on_ctrl_c(session: &Session) -> Result<()> {
         handle.interrupt();
     };
     ctrlc::set_handler(on_ctrl_c).context("cannot handle Ctrl-C")
-}
-
-/// The code and the cell that runs it.
-fn cell(file: Option<String>, code: Option<String>, rest: Vec<String>) -> Result<(String, Cell)> {
-    if let Some(code) = code {
-        // With -c there is no file: whatever stands in its place is the first argument.
-        let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
-        let cell = Cell::new(code.as_str()).name("<string>").argv(argv);
-        return Ok((code, cell.stdin(inherited_stdin())));
-    }
-    match file.as_deref() {
-        None if io::stdin().is_terminal() => {
-            bail!("nothing to run: give a FILE, `-` for standard input, or `-c CODE`")
-        }
-        None | Some("-") => {
-            let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-            let argv = ["-".to_owned()].into_iter().chain(rest);
-            let code = text(bytes, "standard input")?;
-            let cell = Cell::new(code.as_str()).name("<stdin>").argv(argv);
-            Ok((code, cell))
-        }
-        Some(path) => {
-            let bytes = std::fs::read(path).with_context(|| format!("cannot read `{path}`"))?;
-            let argv = [path.to_owned()].into_iter().chain(rest);
-            let code = text(bytes, &format!("`{path}`"))?;
-            let cell = Cell::new(code.as_str()).script(path).argv(argv);
-            Ok((code, cell.stdin(inherited_stdin())))
-        }
-    }
-}
-
-fn inherited_stdin() -> Stdin {
-    Stdin::from_reader(io::stdin())
-}
-
-fn text(bytes: Vec<u8>, name: &str) -> Result<String> {
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned)),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            bail!("{name} is not UTF-8: byte {at} is {:#04x}", error.as_bytes()[at])
-        }
-    }
 }

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn options_end_at_the_script_or_at_the_code() {
-        let cases: [(&[&str], usize); 12] = [
+        let cases: [(&[&str], usize); 14] = [
             (&["isolet", "run", "x.py", "--json"], 2),
             (&["isolet", "run", "--json", "x.py", "--raw", "--", "-c"], 3),
             (&["isolet", "run", "--env", "A=x.py", "--env=B=1", "x.py", "--env", "C=1"], 5),
@@ -133,6 +133,8 @@ mod tests {
             (&["isolet", "run", "-c", "--json", "--json"], 4),
             (&["isolet", "run", "-c", "--", "--", "--json"], 4),
             (&["isolet", "run", "-ccode", "--json"], 3),
+            (&["isolet", "run", "--json", "-m", "module", "--json"], 5),
+            (&["isolet", "run", "-mmodule", "-m", "x"], 3),
             (&["isolet", "run", "-c=code", "--json"], 3),
             (&["isolet", "run", "--json", "-c", ""], 5),
             (&["isolet", "run", "--timeout", "1", "-c", "code", "-c", "code"], 6),
@@ -169,12 +171,13 @@ mod tests {
             let long = option.get_long().map(|long| format!("--{long}"));
             let short = option.get_short().map(|short| format!("-{short}"));
             for name in long.iter().chain(&short) {
-                for start in [&["x.py"][..], &["-"], &["-c", "code"], &["-ccode"]] {
+                for start in [&["x.py"][..], &["-"], &["-c", "code"], &["-ccode"], &["-m", "x"]] {
                     let words = [&["isolet", "run"], start, &[name, "x"]].concat();
                     let matches = parsed(&words);
                     for id in options.iter().map(|option| option.get_id().as_str()) {
                         let is_set = matches.value_source(id) == Some(ValueSource::CommandLine);
-                        assert!(id == "code" || !is_set, "{words:?} sets {id}");
+                        let starts = ["code", "module"].contains(&id);
+                        assert!(starts || !is_set, "{words:?} sets {id}");
                     }
                 }
             }

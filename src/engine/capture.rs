@@ -15,7 +15,9 @@ use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
 use crate::host::SITE_PACKAGES;
 use crate::limits::Limits;
 use crate::packages::Preload;
-use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, Role, RunCommand};
+use crate::waist::{
+    Command, Host, HostReply, HostRequest, Program, Reply, ReplySink, Role, RunCommand,
+};
 
 /// What an interpreter runs so that V8 sees what is worth to be optimized.
 pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
@@ -115,6 +117,9 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
 fn run(code: &str) -> Command {
     Command::Run(RunCommand {
         code: code.to_owned(),
+        program: Program::Code,
+        directory: None,
+        import_from: None,
         name: "<warm up>".to_owned(),
         is_file: false,
         role: Role::Cell,

@@ -88,7 +88,7 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 13] = [
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
@@ -100,6 +100,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 12] = [
     ("clients", include_str!("../../js/py/clients.py")),
     ("packages", include_str!("../../js/py/packages.py")),
     ("files", include_str!("../../js/py/files.py")),
+    ("programs", include_str!("../../js/py/programs.py")),
     ("session", include_str!("../../js/py/session.py")),
 ];
 

@@ -5,7 +5,7 @@ mod report;
 use crate::net::{Body, Redirect, Request, ResponseHead};
 use crate::tool::{Param, ToolError, ToolSpec};
 use crate::value::{Value, check_bounds, marshal};
-use crate::waist::{Command, Role};
+use crate::waist::{Command, Program, Role, RunCommand};
 pub(crate) use report::{decode, tail};
 
 /// Room for everything in a report but the value: traceback, reprs, names.
@@ -49,25 +49,35 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
                 ("submit", submit.map_or(Value::None, |spec| function(&spec))),
             ],
         ),
-        Command::Run(run) => (
-            "run",
-            vec![
-                ("code", run.code.into()),
-                ("name", run.name.into()),
-                ("file", run.is_file.into()),
-                ("role", role(run.role).into()),
-                ("stdin", run.has_stdin.into()),
-                ("argv", run.argv.into()),
-                ("max_repr", i64::from(run.max_repr_chars).into()),
-                ("max_value", size(run.max_value_bytes)),
-            ],
-        ),
+        Command::Run(run) => ("run", run_fields(run)),
     };
     let mut frame = vec![(Value::from("command"), Value::from(name))];
     frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
     let mut bytes = Vec::new();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     bytes
+}
+
+/// What the guest is told of a cell. What most cells do without is left out.
+fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![
+        ("code", run.code.into()),
+        ("name", run.name.into()),
+        ("file", run.is_file.into()),
+        ("role", role(run.role).into()),
+        ("stdin", run.has_stdin.into()),
+        ("argv", run.argv.into()),
+        ("max_repr", i64::from(run.max_repr_chars).into()),
+        ("max_value", size(run.max_value_bytes)),
+    ];
+    match run.program {
+        Program::Code => {}
+        Program::Module => fields.push(("program", "module".into())),
+        Program::Application => fields.push(("program", "application".into())),
+    }
+    fields.extend(run.directory.map(|directory| ("directory", directory.into())));
+    fields.extend(run.import_from.map(|directory| ("import_from", directory.into())));
+    fields
 }
 
 /// Encodes how a tool call ended: `[True, value]` or `[False, class, message]`.

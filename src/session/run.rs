@@ -24,6 +24,9 @@ impl Shared {
             cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
         let command = Command::Run(RunCommand {
             code: cell.code,
+            program: cell.program,
+            directory: cell.directory,
+            import_from: cell.import_from,
             name: cell.name,
             is_file: cell.is_file,
             role: cell.role,

@@ -36,6 +36,7 @@ mod preload;
 mod profile_python_executor;
 mod profile_python_helpers;
 mod profile_sandboxed_executor;
+mod programs;
 mod race;
 mod repl;
 mod security;

@@ -166,3 +166,29 @@ fn words_after_the_script_grant_nothing() {
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), "canary");
     assert!(!audit.exists());
 }
+
+/// I5: to run a script shows the guest that script's text and no file beside it.
+#[test]
+fn a_script_sees_no_file_beside_it() {
+    let scratch = Scratch::new("beside");
+    scratch.file("secret.py", "KEY = 'canary'\n");
+    let log = scratch.path().join("audit.jsonl");
+    let code = "import os, sys\n\
+        here = os.path.dirname(sys.argv[0])\n\
+        for path in ('secret.py', here + '/secret.py', '/here/secret.py', '/sandbox/secret.py'):\n\
+        \x20   try: print(open(path).read())\n\
+        \x20   except OSError: pass\n\
+        sys.path[:0] = [here, '/here']\n\
+        try: import secret; print(secret.KEY)\n\
+        except ModuleNotFoundError: print('unseen')\n\
+        for base, _, names in os.walk('/'):\n\
+        \x20   if 'secret.py' in names: print(base)\n";
+    let script = scratch.file("script.py", code);
+    let log = log.to_str().unwrap();
+    let ran = isolet(["run", "--audit", log, &script]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("unseen\n", ""));
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "", "the host was asked for a file");
+    let ran = isolet(["run", "--here", "--audit", log, &script]);
+    assert!(ran.stdout.contains("canary"), "{ran:?}");
+    assert!(std::fs::read_to_string(log).unwrap().contains("/here/secret.py"));
+}

@@ -1,0 +1,205 @@
+//! What `isolet run` runs: code, a script, a module, or a directory or zip file with a `__main__.py`.
+
+use std::io::{self, Cursor, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use isolet::blocking::Session;
+use isolet::{Cell, Execution, Outcome, Stdin};
+use zip::ZipArchive;
+
+use super::permissions::PermissionArgs;
+
+/// Where a zip file lies that is in no directory that the guest sees.
+const HOME: &str = "/home/user";
+
+/// What the command line says is to be run.
+pub(super) struct Wanted {
+    pub(super) file: Option<String>,
+    pub(super) code: Option<String>,
+    pub(super) module: Option<String>,
+    /// The words for the program.
+    pub(super) rest: Vec<String>,
+}
+
+/// Something to run.
+pub(super) struct Program {
+    /// The text of a script, which may ask for packages; else empty.
+    pub(super) source: String,
+    cell: Cell,
+    /// A file that the guest gets first.
+    file: Option<(String, Vec<u8>)>,
+    neighbours: Neighbours,
+}
+
+impl Program {
+    /// Reads what is to be run, and has the guest see the directory that is.
+    pub(super) fn read(wanted: Wanted, permissions: &mut PermissionArgs) -> Result<Self> {
+        let Wanted { file, code, module, rest } = wanted;
+        if let Some(code) = code {
+            // With -c there is no file: whatever stands in its place is the first argument.
+            let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
+            let cell = Cell::new(code.as_str()).name("<string>").argv(argv);
+            return Self::in_current_directory(code, cell.stdin(inherited_stdin()), permissions);
+        }
+        if let Some(module) = module {
+            let argv = ["-m".to_owned()].into_iter().chain(file).chain(rest);
+            let cell = Cell::module(module.as_str()).argv(argv).stdin(inherited_stdin());
+            let mut program = Self::in_current_directory(String::new(), cell, permissions)?;
+            program.neighbours.module = Some(module);
+            return Ok(program);
+        }
+        match file.as_deref() {
+            None if io::stdin().is_terminal() => {
+                bail!(
+                    "nothing to run: give a FILE, `-` for standard input, `-c CODE` or `-m MODULE`"
+                )
+            }
+            None | Some("-") => {
+                let mut bytes = Vec::new();
+                io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+                let argv = ["-".to_owned()].into_iter().chain(rest);
+                let source = text(bytes, "standard input")?;
+                let cell = Cell::new(source.as_str()).name("<stdin>").argv(argv);
+                Self::in_current_directory(source, cell, permissions)
+            }
+            Some(path) => Self::of_path(path, rest, permissions),
+        }
+    }
+
+    /// What has no file imports from the current directory, if the guest sees that.
+    fn in_current_directory(
+        source: String,
+        cell: Cell,
+        permissions: &mut PermissionArgs,
+    ) -> Result<Self> {
+        let current = std::env::current_dir().context("the current directory is unknown")?;
+        Ok(Self::beside(current, source, cell, permissions))
+    }
+
+    /// What imports from a directory of the host, if the guest sees that.
+    fn beside(
+        directory: PathBuf,
+        source: String,
+        cell: Cell,
+        permissions: &PermissionArgs,
+    ) -> Self {
+        if let Some(guest) = permissions.guest_path(&directory) {
+            return Self::new(source, cell.import_from(guest));
+        }
+        let neighbours = Neighbours { directory: Some(directory), module: None };
+        Self { neighbours, ..Self::new(source, cell) }
+    }
+
+    fn new(source: String, cell: Cell) -> Self {
+        Self { source, cell, file: None, neighbours: Neighbours::default() }
+    }
+
+    fn of_path(path: &str, rest: Vec<String>, permissions: &mut PermissionArgs) -> Result<Self> {
+        let unreadable = || format!("cannot read `{path}`");
+        if Path::new(path).is_dir() {
+            return Self::directory(path, rest, permissions);
+        }
+        let bytes = std::fs::read(path).with_context(unreadable)?;
+        let whole = Path::new(path).canonicalize().with_context(unreadable)?;
+        let directory = whole.parent().unwrap_or(&whole).to_path_buf();
+        permissions.show_here(&directory);
+        let seen = permissions.guest_path(&whole);
+        if ZipArchive::new(Cursor::new(&bytes)).is_ok() {
+            let (guest, file) = if let Some(guest) = seen {
+                (guest, None)
+            } else {
+                let name = whole.file_name().unwrap_or_default().to_string_lossy();
+                let guest = format!("{HOME}/{name}");
+                (guest.clone(), Some((guest, bytes)))
+            };
+            let argv = [guest.clone()].into_iter().chain(rest);
+            let cell = Cell::application(guest).argv(argv).stdin(inherited_stdin());
+            return Ok(Self { file, ..Self::new(String::new(), cell) });
+        }
+        let source = text(bytes, &format!("`{path}`"))?;
+        let name = seen.unwrap_or_else(|| path.to_owned());
+        let argv = [name.clone()].into_iter().chain(rest);
+        let cell = Cell::new(source.as_str()).script(name).argv(argv).stdin(inherited_stdin());
+        Ok(Self::beside(directory, source, cell, permissions))
+    }
+
+    /// A directory is the program itself: the guest sees it.
+    fn directory(path: &str, rest: Vec<String>, permissions: &mut PermissionArgs) -> Result<Self> {
+        let main = Path::new(path).join("__main__.py");
+        if !main.is_file() {
+            bail!("cannot run `{path}`: it is a directory without a `__main__.py`");
+        }
+        let whole = Path::new(path).canonicalize();
+        let whole = whole.with_context(|| format!("cannot read `{path}`"))?;
+        permissions.show_here(&whole);
+        if permissions.guest_path(&whole).is_none() {
+            permissions.show(&whole);
+        }
+        let guest = permissions.guest_path(&whole);
+        let guest = guest.with_context(|| format!("`{path}` has no name to show"))?;
+        let argv = [guest.clone()].into_iter().chain(rest);
+        let cell = Cell::application(guest).argv(argv).stdin(inherited_stdin());
+        Ok(Self::new(String::new(), cell))
+    }
+
+    /// Gives the session what the program needs, and returns the cell to run.
+    pub(super) fn prepare(self, session: &mut Session) -> Result<(Cell, Neighbours)> {
+        if let Some((path, contents)) = self.file {
+            session.put_file(&path, contents)?;
+        }
+        Ok((self.cell.program(), self.neighbours))
+    }
+}
+
+/// A directory that python would import from and that the guest does not see.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    directory: Option<PathBuf>,
+    /// What `-m` names.
+    module: Option<String>,
+}
+
+impl Neighbours {
+    /// What to tell the user if the run failed for want of a module that lies there.
+    pub(super) fn hint(&self, execution: &Execution) -> Option<String> {
+        let directory = self.directory.as_deref()?;
+        let missing = match execution.outcome() {
+            Outcome::Raised(exception) if exception.type_name == "ModuleNotFoundError" => {
+                let name = exception.message.strip_prefix("No module named '")?;
+                name.split('\'').next()
+            }
+            Outcome::Exited(1) => self.module.as_deref(),
+            _ => None,
+        };
+        let name = missing?.split('.').next()?;
+        // The name is the guest's text: nothing but a name is looked up or shown.
+        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return None;
+        }
+        let script = format!("{name}.py");
+        let found = if directory.join(&script).is_file() {
+            script
+        } else if directory.join(name).is_dir() {
+            format!("{name}/")
+        } else {
+            return None;
+        };
+        let directory = directory.display();
+        Some(format!("`{found}` is in `{directory}`, which `--here` shows to the guest"))
+    }
+}
+
+fn inherited_stdin() -> Stdin {
+    Stdin::from_reader(io::stdin())
+}
+
+fn text(bytes: Vec<u8>, name: &str) -> Result<String> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned)),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            bail!("{name} is not UTF-8: byte {at} is {:#04x}", error.as_bytes()[at])
+        }
+    }
+}
