@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::execution::{Execution, Variable};
+use crate::execution::{Execution, Truncation, Variable};
 use crate::fs::{ExportDirectory, FileChange};
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
@@ -19,6 +19,26 @@ use crate::wait::wait;
 /// A [`Session`](crate::Session) whose calls block.
 #[derive(Debug)]
 pub struct Session(crate::session::Session);
+
+/// The [output](crate::RunOutput) of a run: an iterator that waits for each chunk.
+#[derive(Debug)]
+pub struct RunOutput(crate::stream::RunOutput);
+
+impl RunOutput {
+    /// Returns how much was dropped so far, as [`RunOutput::dropped`](crate::RunOutput::dropped) does.
+    #[must_use]
+    pub fn dropped(&self) -> Truncation {
+        self.0.dropped()
+    }
+}
+
+impl Iterator for RunOutput {
+    type Item = OutputChunk;
+
+    fn next(&mut self) -> Option<OutputChunk> {
+        wait(self.0.next())
+    }
+}
 
 /// Runs one cell in a session of its own, as [`Sandbox::run`] does.
 ///
@@ -48,7 +68,8 @@ impl Session {
         wait(self.0.run(cell))
     }
 
-    /// Runs a cell and calls `output` with what it writes, as it writes it.
+    /// Runs a cell and calls `output` with all that it writes, as it writes it. The guest waits for a call that
+    /// takes its time, as described at [`RunStream`](crate::RunStream).
     ///
     /// # Errors
     ///
@@ -65,6 +86,24 @@ impl Session {
             }
             run.finish().await
         })
+    }
+
+    /// Runs a cell and gives its output to `take`, at the beginning, to be read on another thread. The
+    /// result does not wait for that, see [`RunStream::take_output`](crate::RunStream::take_output).
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`](crate::Session::run).
+    pub fn run_with_output(
+        &mut self,
+        cell: impl Into<Cell>,
+        take: impl FnOnce(RunOutput),
+    ) -> Result<Execution, Error> {
+        let mut run = self.0.run_streaming(cell);
+        if let Some(output) = run.take_output() {
+            take(RunOutput(output));
+        }
+        wait(run.finish())
     }
 
     /// Binds a variable, as [`Session::set`](crate::Session::set) does.

@@ -318,12 +318,4 @@ impl Execution {
         };
         Err(if alive { error.with_session_alive() } else { error })
     }
-
-    pub(crate) fn stdout_capture(&self) -> &Captured {
-        &self.stdout
-    }
-
-    pub(crate) fn stderr_capture(&self) -> &Captured {
-        &self.stderr
-    }
 }

@@ -65,6 +65,9 @@ impl Limits {
     pub const WAITING_TOOL_CALLS: usize = 10_000;
     /// Events of a run that an audit sink is told of one by one; those beyond are counted.
     pub const AUDIT_EVENTS: u64 = 100_000;
+    /// Output of a run that waits for its reader, see [`Session::run_streaming`](crate::Session::run_streaming),
+    /// in bytes: 256 KiB. With more than that the guest waits.
+    pub const QUEUED_OUTPUT_BYTES: usize = 256 << 10;
     /// Longest `repr` of a cell's value, in characters; longer ones are cut and end in `...`.
     pub const REPR_CHARS: u32 = 65_536;
     /// Longest `repr` of a [variable](crate::Variable), in characters; longer ones are cut and end in

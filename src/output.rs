@@ -47,8 +47,7 @@ impl Capture {
         }
     }
 
-    /// Takes `bytes` and returns those of them that belong to the head.
-    pub(crate) fn write<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.written += bytes.len() as u64;
         let (head, rest) = bytes.split_at(self.head_room.fitting(bytes));
         self.head.extend_from_slice(head);
@@ -59,7 +58,6 @@ impl Capture {
             self.head_room = Room { bytes: 0, lines: 0 };
             self.write_tail(rest);
         }
-        head
     }
 
     fn write_tail(&mut self, bytes: &[u8]) {
@@ -85,18 +83,17 @@ impl Capture {
     }
 
     pub(crate) fn finish(self) -> Captured {
-        let tail: Vec<u8> = self.tail.into();
-        let dropped = self.written - (self.head.len() + tail.len()) as u64;
-        let mut rest = Vec::new();
-        if dropped > 0 {
-            rest.extend_from_slice(format!("\n[... {dropped} bytes dropped ...]\n").as_bytes());
-        }
-        rest.extend_from_slice(&tail);
-        let head_bytes = self.head.len();
+        let dropped = self.written - (self.head.len() + self.tail.len()) as u64;
         let mut bytes = self.head;
-        bytes.append(&mut rest);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        Captured { head_bytes, bytes, text, dropped, written: self.written }
+        if dropped > 0 {
+            bytes.extend_from_slice(format!("\n[... {dropped} bytes dropped ...]\n").as_bytes());
+        }
+        bytes.extend(self.tail);
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        Captured { text, dropped, written: self.written }
     }
 }
 
@@ -120,8 +117,6 @@ fn lines(bytes: &[u8]) -> usize {
 /// A finished stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captured {
-    head_bytes: usize,
-    bytes: Vec<u8>,
     text: String,
     dropped: u64,
     written: u64,
@@ -130,11 +125,6 @@ pub(crate) struct Captured {
 impl Captured {
     pub(crate) fn text(&self) -> &str {
         &self.text
-    }
-
-    /// What comes after the head, which was streamed already: the dropped bytes' notice and the tail.
-    pub(crate) fn after_head(&self) -> &[u8] {
-        &self.bytes[self.head_bytes..]
     }
 
     pub(crate) fn dropped(&self) -> u64 {
@@ -153,11 +143,10 @@ mod tests {
     #[test]
     fn output_up_to_the_limit_is_kept_whole() {
         let mut capture = Capture::new(10, 10);
-        assert_eq!(capture.write(b"0123"), b"0123");
-        assert_eq!(capture.write(b"456789"), b"4");
+        capture.write(b"0123");
+        capture.write(b"456789");
         let kept = capture.finish();
         assert_eq!((kept.text(), kept.dropped()), ("0123456789", 0));
-        assert_eq!(kept.after_head(), b"56789");
     }
 
     #[test]
@@ -175,7 +164,7 @@ mod tests {
     #[test]
     fn a_limit_of_zero_keeps_nothing() {
         let mut capture = Capture::new(0, 10);
-        assert_eq!(capture.write(b"abc"), b"");
+        capture.write(b"abc");
         assert_eq!(capture.finish().text(), "\n[... 3 bytes dropped ...]\n");
     }
 
@@ -191,7 +180,7 @@ mod tests {
         assert_eq!(kept.dropped(), 45);
         // All in one piece.
         let mut capture = Capture::new(1000, 2);
-        assert_eq!(capture.write(b"1\n2\n3\n4\n"), b"1\n");
+        capture.write(b"1\n2\n3\n4\n");
         assert_eq!(capture.finish().text(), "1\n\n[... 4 bytes dropped ...]\n4\n");
         let mut capture = Capture::new(1000, 3);
         capture.write(b"1\n2\n3\n");

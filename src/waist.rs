@@ -327,6 +327,10 @@ pub(crate) enum HostReply {
 pub(crate) trait Host: Send + Sync {
     /// Answers a request.
     fn call(&self, request: HostRequest<'_>) -> HostReply;
+    /// Returns whether the answer to a request may have to be waited for.
+    fn may_wait(&self, request: &HostRequest<'_>) -> bool {
+        matches!(request, HostRequest::ReadStdin(_))
+    }
     /// Reads from an open file straight into the guest's memory; returns how many bytes.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
     /// Fills this with random bytes; the error says why it cannot be.

@@ -13,6 +13,8 @@ pub(super) const FAILED: u8 = 2;
 pub(super) const LIMIT: u8 = 3;
 /// The interpreter died.
 pub(super) const DIED: u8 = 4;
+/// Nobody reads the output any more, as `| head` leaves it: 128 + SIGPIPE, as for other programs.
+pub(super) const NO_READER: u8 = 141;
 /// Interrupted by Ctrl-C, as a shell counts it: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 

@@ -8,8 +8,10 @@ mod doctor;
 mod dspy;
 mod exit;
 mod host_files;
+mod interrupts;
 mod isolation;
 mod json;
+mod output;
 mod permissions;
 mod program;
 mod repl;
@@ -72,15 +74,19 @@ enum Command {
     },
 }
 
+/// What `--json` keeps of each output stream.
+const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
+
 /// What a sandbox is made of.
 #[derive(Args)]
 struct PolicyArgs {
     /// Longest wall-clock time of a run, such as 500ms, 10s or 2m; a bare number is seconds
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
-    /// Bytes kept of each output stream, head and tail, such as 64KiB; past it the middle is dropped
-    #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = units::bytes)]
-    max_output: u64,
+    /// Bytes of each output stream that are passed on, such as 64KiB; by default all are. The rest is left
+    /// out, and the exit status is 3. With --json: that are kept, head and tail, by default 16MiB
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    max_output: Option<u64>,
     /// Memory of a session, such as 256MiB: past it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
@@ -91,13 +97,15 @@ struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    fn sandbox(&self, assets: Option<&std::path::Path>) -> Result<Sandbox> {
+    /// Makes the sandbox of a run, which keeps its output or only passes it on.
+    fn sandbox(&self, assets: Option<&std::path::Path>, keeps_output: bool) -> Result<Sandbox> {
+        let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let engine = assets::open_engine(assets, |assets| self.permissions.engine(assets))?;
         let engine = self.isolation.confine(engine)?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
-            .max_stdout_bytes(self.max_output)
-            .max_stderr_bytes(self.max_output)
+            .max_stdout_bytes(kept)
+            .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
         let builder = Sandbox::builder(&engine).limits(limits);
         Ok(self.permissions.grant(builder)?.build()?)

@@ -11,8 +11,9 @@ use isolet::{Cell, Outcome, Sandbox, SessionState, Stdin, Termination};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
+use super::interrupts::Interrupts;
 use super::terminal::Printer;
-use super::{PolicyArgs, exit, run};
+use super::{PolicyArgs, exit, output, run};
 
 #[derive(clap::Args)]
 pub(super) struct ReplArgs {
@@ -24,8 +25,8 @@ pub(super) struct ReplArgs {
 }
 
 pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let mut printer = Printer::new(args.raw);
-    let sandbox = args.policy.sandbox(assets)?;
+    let printer = Printer::new(args.raw);
+    let sandbox = args.policy.sandbox(assets, false)?;
     let permissions = &args.policy.permissions;
     let mut session = Session::new(&sandbox)?;
     let packages = permissions.packages("")?;
@@ -53,7 +54,18 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         };
         let stdin = Stdin::from_reader(io::stdin());
         let cell = Cell::new(code).name("<stdin>").interactive().stdin(stdin);
-        let execution = run::stream(&mut session, cell, &mut printer)?;
+        let max_bytes = args.policy.max_output;
+        let streamed = output::stream(
+            &mut session,
+            cell,
+            Printer::new(args.raw),
+            max_bytes,
+            &Interrupts::default(),
+        )?;
+        let execution = &streamed.execution;
+        if streamed.is_reader_gone {
+            break streamed.status();
+        }
         files.write_back(&mut session)?;
         match execution.outcome() {
             Outcome::Completed(_) => match execution.repr() {
@@ -65,9 +77,10 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
             Outcome::Terminated(Termination::Interrupted) => {
                 writeln!(io::stderr(), "KeyboardInterrupt")?;
             }
-            Outcome::Exited(_) => break exit::status(&execution),
-            _ => run::show_outcome(&execution, &printer)?,
+            Outcome::Exited(_) => break exit::status(execution),
+            _ => run::show_outcome(execution, args.raw)?,
         }
+        streamed.show_missing()?;
         if session.state() != SessionState::Ready {
             session = replace(&sandbox)?;
             permissions.prepare_with(&mut session, &mut files, &packages)?;

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome};
+use isolet::{Execution, Outcome};
 
+use super::interrupts::Interrupts;
 use super::program::{Program, Wanted};
 use super::terminal::Printer;
-use super::{PolicyArgs, exit, report};
+use super::{PolicyArgs, exit, output, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
@@ -48,13 +49,13 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let program = Program::read(wanted, &mut args.policy.permissions)?;
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
-    let sandbox = args.policy.sandbox(assets)?;
+    let sandbox = args.policy.sandbox(assets, args.json)?;
     let mut session = Session::new(&sandbox)?;
-    interrupt_on_ctrl_c(&session)?;
+    let interrupts = Interrupts::of(&session)?;
     let mut files = permissions.prepare(&mut session, &packages)?;
     let (cell, neighbours) = program.prepare(&mut session)?;
     if args.json {
-        let execution = session.run(cell)?;
+        let execution = interrupts.during(|| session.run(cell))?;
         files.write_back(&mut session)?;
         files.export(&mut session)?;
         let mut stdout = io::stdout().lock();
@@ -63,41 +64,24 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         writeln!(stdout)?;
         return Ok(exit::status(&execution));
     }
-    let mut printer = Printer::new(args.raw);
-    let execution = stream(&mut session, cell, &mut printer)?;
+    let printer = Printer::new(args.raw);
+    let max_bytes = args.policy.max_output;
+    let streamed = output::stream(&mut session, cell, printer, max_bytes, &interrupts)?;
     files.write_back(&mut session)?;
     files.export(&mut session)?;
-    show_outcome(&execution, &printer)?;
-    if let Some(hint) = neighbours.hint(&execution) {
-        writeln!(io::stderr(), "hint: {hint}")?;
-    }
-    Ok(exit::status(&execution))
-}
-
-/// Runs a cell and passes its output through as it comes.
-pub(super) fn stream(
-    session: &mut Session,
-    cell: Cell,
-    printer: &mut Printer,
-) -> Result<Execution> {
-    let mut failure = None;
-    let interrupt = session.interrupt_handle();
-    let execution = session.run_streaming(cell, |chunk| {
-        if failure.is_none() {
-            failure = printer.print(&chunk).err();
-            if failure.is_some() {
-                interrupt.interrupt();
-            }
+    if !streamed.is_reader_gone {
+        show_outcome(&streamed.execution, args.raw)?;
+        if let Some(hint) = neighbours.hint(&streamed.execution) {
+            writeln!(io::stderr(), "hint: {hint}")?;
         }
-    })?;
-    match failure.or_else(|| printer.finish().err()) {
-        None => Ok(execution),
-        Some(error) => Err(error).context("cannot write the guest's output"),
+        streamed.show_missing()?;
     }
+    Ok(streamed.status())
 }
 
 /// Tells on standard error how the run ended, if it ended badly.
-pub(super) fn show_outcome(execution: &Execution, printer: &Printer) -> io::Result<()> {
+pub(super) fn show_outcome(execution: &Execution, raw: bool) -> io::Result<()> {
+    let printer = Printer::new(raw);
     let mut stderr = io::stderr().lock();
     match execution.outcome() {
         Outcome::Raised(exception) => {
@@ -108,19 +92,4 @@ pub(super) fn show_outcome(execution: &Execution, printer: &Printer) -> io::Resu
         }
         _ => Ok(()),
     }
-}
-
-/// The first Ctrl-C is a `KeyboardInterrupt` for the guest, the second ends us.
-fn interrupt_on_ctrl_c(session: &Session) -> Result<()> {
-    let handle = session.interrupt_handle();
-    let mut pressed = false;
-    let on_ctrl_c = move || {
-        if pressed {
-            #[expect(clippy::exit, reason = "the guest did not heed the first one")]
-            std::process::exit(exit::INTERRUPTED.into());
-        }
-        pressed = true;
-        handle.interrupt();
-    };
-    ctrlc::set_handler(on_ctrl_c).context("cannot handle Ctrl-C")
 }

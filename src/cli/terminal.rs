@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-use isolet::{OutputChunk, Stream};
+use isolet::Stream;
 
 /// Passes what a guest writes on to standard output and standard error.
 #[derive(Debug)]
@@ -24,10 +24,10 @@ impl Printer {
     }
 
     /// Passes a piece of output on.
-    pub(super) fn print(&mut self, chunk: &OutputChunk) -> io::Result<()> {
-        match chunk.stream {
-            Stream::Stderr => pass(io::stderr().lock(), self.stderr.as_mut(), &chunk.bytes),
-            _ => pass(io::stdout().lock(), self.stdout.as_mut(), &chunk.bytes),
+    pub(super) fn print(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            Stream::Stderr => pass(io::stderr().lock(), self.stderr.as_mut(), bytes),
+            _ => pass(io::stdout().lock(), self.stdout.as_mut(), bytes),
         }
     }
 

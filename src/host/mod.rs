@@ -22,6 +22,7 @@ use crate::frame;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem};
 use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
+use crate::pipe::PipeWriter;
 use crate::sandbox::Sandbox;
 use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
@@ -31,9 +32,6 @@ use crate::waist::{Host, HostReply, HostRequest, Outbox};
 
 /// Where the guest's Python looks for packages.
 pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
-
-/// Where a run's output goes as it comes.
-pub(crate) type Sink = mpsc::UnboundedSender<(Stream, Vec<u8>)>;
 
 /// Holds the policy of one session and the streams of its current run.
 pub(crate) struct SessionHost {
@@ -72,8 +70,8 @@ struct Reports {
 struct RunStreams {
     stdout: Capture,
     stderr: Capture,
-    /// Gets the heads of both streams as they come, which bounds what can pile up in it.
-    sink: Option<Sink>,
+    /// Gets all of both streams as it comes. It is waited for without the lock.
+    pipe: Option<Arc<PipeWriter>>,
 }
 
 impl SessionHost {
@@ -154,8 +152,8 @@ impl SessionHost {
     }
 
     /// Opens the streams of a run; what was left of the last run's is gone.
-    pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, sink: Option<Sink>) {
-        *lock(&self.run) = RunStreams::new(limits, sink);
+    pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, pipe: Option<PipeWriter>) {
+        *lock(&self.run) = RunStreams::new(limits, pipe);
         *lock(&self.reports) = Reports::default();
         *lock(&self.input) = InputPump::new(stdin).into();
         self.tally.begin();
@@ -167,6 +165,9 @@ impl SessionHost {
     pub(crate) fn finish(&self) -> FinishedRun {
         let closed = RunStreams::new(&Limits::default(), None);
         let streams = std::mem::replace(&mut *lock(&self.run), closed);
+        if let Some(pipe) = &streams.pipe {
+            pipe.end();
+        }
         *lock(&self.input) = InputPump::new(Stdin::empty()).into();
         let (tool_calls, submission) = self.tools.finish();
         self.exchanges.end_run();
@@ -202,18 +203,37 @@ impl SessionHost {
         }
     }
 
-    /// Ends a wait for input.
-    pub(crate) fn interrupt_input(&self) {
+    /// Ends a wait for input, and for the reader of the output.
+    pub(crate) fn interrupt_waits(&self) {
         lock(&self.input).interrupt();
+        if let Some(pipe) = &lock(&self.run).pipe {
+            pipe.release();
+        }
+    }
+
+    /// Adds a line of the host's own to standard error.
+    pub(crate) fn log(&self, line: &str) {
+        let mut run = lock(&self.run);
+        run.stderr.write(line.as_bytes());
+        if let Some(pipe) = &run.pipe {
+            pipe.write_now(Stream::Stderr, line.as_bytes());
+        }
     }
 }
 
 impl RunStreams {
-    fn new(limits: &Limits, sink: Option<Sink>) -> Self {
+    fn new(limits: &Limits, pipe: Option<PipeWriter>) -> Self {
         Self {
             stdout: Capture::new(limits.stdout_bytes(), limits.output_lines()),
             stderr: Capture::new(limits.stderr_bytes(), limits.output_lines()),
-            sink,
+            pipe: pipe.map(Arc::new),
+        }
+    }
+
+    fn capture(&mut self, stream: Stream) -> &mut Capture {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
         }
     }
 }
@@ -222,14 +242,13 @@ impl Host for SessionHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match request {
             HostRequest::Write(stream, bytes) => {
-                let mut run = lock(&self.run);
-                let head = match stream {
-                    Stream::Stdout => run.stdout.write(bytes),
-                    Stream::Stderr => run.stderr.write(bytes),
+                let pipe = {
+                    let mut run = lock(&self.run);
+                    run.capture(stream).write(bytes);
+                    run.pipe.clone()
                 };
-                if let (Some(sink), false) = (&run.sink, head.is_empty()) {
-                    // Nobody listening any more is no reason to stop the guest.
-                    let _ = sink.send((stream, head.to_vec()));
+                if let Some(pipe) = pipe {
+                    pipe.write(stream, bytes);
                 }
                 HostReply::Done
             }
@@ -280,6 +299,16 @@ impl Host for SessionHost {
             }
             HostRequest::VerifyModule(code) => done_or_refused(self.packages.verify(code)),
             HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
+        }
+    }
+
+    fn may_wait(&self, request: &HostRequest<'_>) -> bool {
+        match request {
+            HostRequest::ReadStdin(_) => true,
+            HostRequest::Write(_, bytes) => {
+                lock(&self.run).pipe.as_ref().is_some_and(|pipe| pipe.must_wait(bytes.len()))
+            }
+            _ => false,
         }
     }
 

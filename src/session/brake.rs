@@ -99,13 +99,13 @@ impl Brake {
     /// Raises `KeyboardInterrupt` in the guest.
     pub(super) fn interrupt(&self) {
         self.control.interrupt();
-        self.host.interrupt_input();
+        self.host.interrupt_waits();
     }
 
     /// Kills the guest.
     pub(super) fn kill(&self) {
         self.control.terminate();
-        self.host.interrupt_input();
+        self.host.interrupt_waits();
     }
 
     fn apply(self: &Arc<Self>, verdict: &Arc<Verdict>, cause: Cause) {

@@ -28,6 +28,7 @@ use crate::host::SessionHost;
 use crate::host::guarded::Guarded;
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
+use crate::pipe::pipe;
 use crate::pool::Refill;
 use crate::pool::fresh::Fresh;
 use crate::sandbox::Sandbox;
@@ -113,13 +114,13 @@ impl Session {
         self.shared.run(cell.into(), None).await
     }
 
-    /// Runs a cell and gives its output as it comes, then the result.
+    /// Runs a cell and gives all of its output as it comes, then the result.
     ///
     /// See [`RunStream`] for how; everything else is as in [`run`](Self::run).
     pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
-        let (sink, output) = mpsc::unbounded_channel();
+        let (writer, reader) = pipe();
         let cell = cell.into();
-        RunStream::new(output, Box::pin(self.shared.run(cell, Some(sink))))
+        RunStream::new(reader, Box::pin(self.shared.run(cell, Some(writer))))
     }
 
     /// Binds a variable in the guest's namespace.

@@ -8,8 +8,8 @@ use super::state::SessionState;
 use crate::cell::Cell;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Execution, Outcome, Termination, Usage};
-use crate::host::Sink;
 use crate::limits::Limits;
+use crate::pipe::PipeWriter;
 use crate::value::Value;
 use crate::waist::{Command, Report, RunCommand, Status};
 
@@ -17,7 +17,7 @@ impl Shared {
     pub(super) async fn run(
         self: &Arc<Self>,
         cell: Cell,
-        sink: Option<Sink>,
+        pipe: Option<PipeWriter>,
     ) -> Result<Execution, Error> {
         self.check_source(&cell.code)?;
         let run_time =
@@ -35,7 +35,7 @@ impl Shared {
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });
-        let finished = self.command(command, run_time, cell.stdin, sink).await?;
+        let finished = self.command(command, run_time, cell.stdin, pipe).await?;
         Ok(self.execution(finished))
     }
 

@@ -14,14 +14,14 @@ use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Termination;
 use crate::frame;
-use crate::host::{SessionHost, Sink};
+use crate::host::SessionHost;
 use crate::limits::Limits;
 use crate::offload;
-use crate::output::Stream;
+use crate::pipe::PipeWriter;
 use crate::stdin::Stdin;
 use crate::tool::{CallEvent, Calls, ToolError};
 use crate::value::Value;
-use crate::waist::{Attend, Command, Host, HostRequest, Link, Message, Outbox, Reply, Report};
+use crate::waist::{Attend, Command, Link, Message, Outbox, Reply, Report};
 use crate::wait::beside;
 
 /// One interpreter, as its owner and its handles see it.
@@ -109,7 +109,7 @@ impl Shared {
     }
 
     pub(super) fn log(&self, line: &str) {
-        self.host.call(HostRequest::Write(Stream::Stderr, line.as_bytes()));
+        self.host.log(line);
     }
 
     /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
@@ -149,7 +149,7 @@ impl Shared {
         command: Command,
         run_time: Duration,
         stdin: Stdin,
-        sink: Option<Sink>,
+        pipe: Option<PipeWriter>,
     ) -> Result<Finished, Error> {
         let Ok(mut driver) = self.driver.try_lock() else {
             return Err(self.busy());
@@ -161,7 +161,7 @@ impl Shared {
             Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
         })?;
         // Only now: an interrupt that ends a wait for input is one of this run.
-        self.host.begin(&self.limits, stdin, sink);
+        self.host.begin(&self.limits, stdin, pipe);
         if !matches!(command, Command::Run(_)) {
             self.host.tools().pause();
         }

@@ -122,6 +122,14 @@ pub(super) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Re
 }
 
 impl Answer for Answers {
+    fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool {
+        match frame {
+            FromWorker::Request(request) => self.host.may_wait(request),
+            FromWorker::Write(stream) => self.host.may_wait(&HostRequest::Write(*stream, body)),
+            _ => false,
+        }
+    }
+
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {
         match frame {
             FromWorker::Request(request) => self.carry_out(request)?,

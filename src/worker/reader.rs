@@ -15,10 +15,12 @@ use rustix::net::RecvFlags;
 use super::incoming::Incoming;
 use super::wire::{self, FromWorker};
 use crate::look::look;
-use crate::waist::{Attend, HostRequest};
+use crate::waist::Attend;
 
 /// Answers a worker.
 pub(super) trait Answer: Send {
+    /// Returns whether that may have to be waited for.
+    fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool;
     /// Does what a frame asks for. An error is the end of the worker.
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
     /// Takes the guest's account of a command, or of the peek of this number.
@@ -111,7 +113,7 @@ impl Reader {
         }
         while let Some(content) = incoming.first()? {
             let (frame, body) = wire::decode(content)?;
-            if flags.contains(RecvFlags::DONTWAIT) && may_wait(&frame) {
+            if flags.contains(RecvFlags::DONTWAIT) && answers.may_wait(&frame, body) {
                 return Ok(Progress::Thread);
             }
             *more_is_likely = matches!(frame, FromWorker::Write(_));
@@ -125,11 +127,6 @@ impl Reader {
         }
         Ok(Progress::Came)
     }
-}
-
-/// Whether the answer may have to be waited for.
-fn may_wait(frame: &FromWorker<'_>) -> bool {
-    matches!(frame, FromWorker::Request(HostRequest::ReadStdin(_)))
 }
 
 /// Whose turn it is to read.
@@ -221,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::output::Stream;
+    use crate::waist::HostRequest;
 
     /// What was answered, in its order, and by which thread.
     #[derive(Debug, PartialEq, Eq)]
@@ -236,6 +234,10 @@ mod tests {
     impl Answer for Recorder {
         fn report(&mut self, _: Option<u64>, _: Vec<u8>) -> io::Result<()> {
             Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn may_wait(&self, frame: &FromWorker<'_>, _: &[u8]) -> bool {
+            matches!(frame, FromWorker::Request(HostRequest::ReadStdin(_)))
         }
 
         fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {

@@ -31,6 +31,7 @@ mod locals;
 mod matrix;
 mod memory;
 mod output;
+mod pipes;
 mod pool;
 mod preload;
 mod profile_python_executor;

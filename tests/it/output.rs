@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream};
+use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream, Termination};
 
-use crate::util::{exec, run, sandbox, session};
+use crate::util::{eval, exec, run, sandbox, session};
 
 #[tokio::test]
 async fn stdout_and_stderr_are_kept_apart() {
@@ -57,7 +57,7 @@ async fn output_past_its_limit_keeps_head_and_tail() {
 }
 
 #[tokio::test]
-async fn streamed_chunks_add_up_to_what_is_kept() {
+async fn all_output_is_streamed_whatever_is_kept() {
     let limits = Limits::default().max_stdout_bytes(100).max_stderr_bytes(10);
     let mut session = sandbox(limits).session().await.unwrap();
     let code = "import sys\nfor i in range(100):\n    print(i)\n    print(-i, file=sys.stderr)";
@@ -66,9 +66,65 @@ async fn streamed_chunks_add_up_to_what_is_kept() {
         let of = chunks.iter().filter(|(stream, _)| *stream == wanted);
         of.flat_map(|(_, bytes)| bytes.clone()).collect()
     };
-    assert_eq!(joined(Stream::Stdout), execution.stdout().as_bytes());
-    assert_eq!(joined(Stream::Stderr), execution.stderr().as_bytes());
-    assert!(execution.truncated().stdout_bytes > 0 && execution.truncated().stderr_bytes > 0);
+    let lines = |numbers: &mut dyn Iterator<Item = i32>| {
+        numbers.flat_map(|number| format!("{number}\n").into_bytes()).collect::<Vec<u8>>()
+    };
+    assert_eq!(joined(Stream::Stdout), lines(&mut (0..100)));
+    assert_eq!(joined(Stream::Stderr), lines(&mut (0..100).map(|number| -number)));
+    assert_eq!(execution.truncated().stdout_bytes, 290 - 100);
+    assert_eq!(execution.truncated().stderr_bytes, 389 - 10);
+}
+
+/// The guest waits for its reader, but a reader that never comes holds up neither the deadline nor the
+/// result, and the session lives on.
+#[tokio::test]
+async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
+    let mut session = session().await;
+    let code = "n = 0\nwhile True:\n    print('x' * 999)\n    n += 1";
+    let cell = Cell::new(code).max_run_time(Duration::from_millis(500));
+    let mut run = session.run_streaming(cell);
+    let mut output = run.take_output().unwrap();
+    let execution = run.finish().await.unwrap();
+    let Outcome::Terminated(Termination::Deadline { .. }) = execution.outcome() else {
+        panic!("{execution:?}")
+    };
+    assert!(execution.session_alive());
+    let mut read = 0;
+    while let Some(chunk) = output.next().await {
+        read += chunk.bytes.len() as u64;
+    }
+    assert!(read <= Limits::QUEUED_OUTPUT_BYTES as u64, "{read}");
+    assert_eq!(read + output.dropped().stdout_bytes, execution.usage().stdout_bytes);
+    // What waited in the socket of a worker came besides, and no more.
+    let written = eval(&mut session, "n * 1000").await.as_i64().unwrap();
+    assert!(written < 8 << 20, "{written}");
+}
+
+/// A guest that does not wait for its deadline alone: it is killed while it waits.
+#[tokio::test]
+async fn a_guest_that_waits_for_its_reader_and_catches_everything_is_killed() {
+    let mut session = session().await;
+    let code = "while True:\n    try:\n        while True: print('x' * 999)\n    \
+                except BaseException: pass";
+    let cell = Cell::new(code).max_run_time(Duration::from_millis(500));
+    let mut run = session.run_streaming(cell);
+    let output = run.take_output().unwrap();
+    let execution = run.finish().await.unwrap();
+    assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. })));
+    assert!(!execution.session_alive());
+    drop(output);
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_holds_up_nothing() {
+    let mut session = session().await;
+    let mut run = session.run_streaming("for _ in range(1000): print('x' * 9999)");
+    let mut output = run.take_output().unwrap();
+    let reader = tokio::spawn(async move { output.next().await });
+    let execution = run.finish().await.unwrap();
+    assert!(reader.await.unwrap().is_some());
+    assert_eq!(execution.usage().stdout_bytes, 10_000_000);
+    assert!(matches!(execution.outcome(), Outcome::Completed(None)));
 }
 
 #[tokio::test]

@@ -3,13 +3,17 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::LazyLock;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{LazyLock, mpsc};
+use std::time::Duration;
 
 use isolet::{
     Cell, Engine, Execution, Isolation, Layer, LayerState, Limits, Outcome, PyException, Sandbox,
     Session, Value,
 };
+
+/// How long a test waits for what has to happen.
+pub(crate) const LONGEST: Duration = Duration::from_mins(3);
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let engine = Engine::from_assets(assets_dir()).unwrap();
@@ -124,6 +128,18 @@ pub(crate) fn isolet_fed<S: AsRef<OsStr>>(
     // Small enough for the pipe; a command that ends before it has read it is not wrong.
     let _ = child.stdin.take().unwrap().write_all(input.as_ref());
     child.wait_with_output().unwrap().into()
+}
+
+/// Waits for a command that has to end, and kills it if it does not.
+pub(crate) fn ended(mut child: Child) -> ExitStatus {
+    let id = child.id().to_string();
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait()));
+    if let Ok(status) = ended.recv_timeout(LONGEST) {
+        return status.unwrap();
+    }
+    let _ = Command::new("kill").args(["-KILL", &id]).status();
+    panic!("the command has not ended within {LONGEST:?}");
 }
 
 /// An empty directory of one test's own, removed with this.

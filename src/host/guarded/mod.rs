@@ -20,6 +20,10 @@ impl Host for Guarded {
         caught(|| self.0.call(request)).unwrap_or_else(HostReply::Failed)
     }
 
+    fn may_wait(&self, request: &HostRequest<'_>) -> bool {
+        self.0.may_wait(request)
+    }
+
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         caught(|| self.0.read_file(file, offset, into)).unwrap_or(Err(FileError::Io))
     }

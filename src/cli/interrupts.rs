@@ -1,0 +1,43 @@
+//! Ctrl-C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use isolet::blocking::Session;
+
+use super::exit;
+
+/// Knows whether the guest runs: only then there is something to interrupt.
+#[derive(Default)]
+pub(super) struct Interrupts {
+    is_running: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Makes the first Ctrl-C a `KeyboardInterrupt` for the guest. The second one ends the command, as
+    /// does the first when nothing runs.
+    pub(super) fn of(session: &Session) -> Result<Self> {
+        let handle = session.interrupt_handle();
+        let interrupts = Self::default();
+        let is_running = Arc::clone(&interrupts.is_running);
+        let mut pressed = false;
+        let on_ctrl_c = move || {
+            if pressed || !is_running.load(Ordering::Relaxed) {
+                std::process::exit(exit::INTERRUPTED.into());
+            }
+            pressed = true;
+            handle.interrupt();
+        };
+        ctrlc::set_handler(on_ctrl_c).context("cannot handle Ctrl-C")?;
+        Ok(interrupts)
+    }
+
+    /// Runs the guest.
+    pub(super) fn during<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.is_running.store(true, Ordering::Relaxed);
+        let result = run();
+        self.is_running.store(false, Ordering::Relaxed);
+        result
+    }
+}

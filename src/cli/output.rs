@@ -1,0 +1,239 @@
+//! A run's output on its way to standard output and standard error, written by a thread of its own. A
+//! reader that takes nothing holds up the guest, but neither its deadline nor what is said of the run.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use isolet::blocking::{RunOutput, Session};
+use isolet::{Cell, Execution, InterruptHandle, Outcome, Stream};
+
+use super::exit;
+use super::interrupts::Interrupts;
+use super::terminal::Printer;
+
+/// How long a reader may take nothing once the run was ended, and a guest go on without a reader.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is written at once: a pipe takes all of it or nothing.
+const PIECE_BYTES: usize = 4096;
+
+/// A run, and what became of its output.
+pub(super) struct Streamed {
+    pub(super) execution: Execution,
+    stdout: Passed,
+    stderr: Passed,
+    max_bytes: Option<u64>,
+    /// Nobody reads standard output or standard error any more.
+    pub(super) is_reader_gone: bool,
+}
+
+/// How much of a stream was passed on, in bytes as the guest wrote them.
+#[derive(Clone, Copy, Default)]
+struct Passed {
+    written: u64,
+    /// Left out, since they came after as many as are passed on.
+    beyond_limit: u64,
+}
+
+#[derive(Default)]
+struct Progress {
+    stdout: Passed,
+    stderr: Passed,
+    /// How often something was written.
+    steps: u64,
+    /// The run has ended.
+    is_over: bool,
+    /// The thread has ended, in this way.
+    end: Option<io::Result<()>>,
+}
+
+impl Progress {
+    fn of(&mut self, stream: Stream) -> &mut Passed {
+        match stream {
+            Stream::Stderr => &mut self.stderr,
+            _ => &mut self.stdout,
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<(Mutex<Progress>, Condvar)>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
+        change(&mut self.lock());
+        self.0.1.notify_all();
+    }
+
+    /// Waits for a change, no longer than `limit` if there is one. Returns whether there was one.
+    fn wait<'a>(
+        &'a self,
+        progress: MutexGuard<'a, Progress>,
+        limit: Option<Duration>,
+    ) -> (MutexGuard<'a, Progress>, bool) {
+        match limit {
+            None => (self.0.1.wait(progress).unwrap_or_else(PoisonError::into_inner), true),
+            Some(limit) => {
+                let waited = self.0.1.wait_timeout(progress, limit);
+                let (progress, limit) = waited.unwrap_or_else(PoisonError::into_inner);
+                (progress, !limit.timed_out())
+            }
+        }
+    }
+}
+
+/// Runs a cell and passes its output on as it comes, of each stream no more than `max_bytes`.
+pub(super) fn stream(
+    session: &mut Session,
+    cell: Cell,
+    printer: Printer,
+    max_bytes: Option<u64>,
+    interrupts: &Interrupts,
+) -> Result<Streamed> {
+    let shared = Shared::default();
+    let mut started = Ok(());
+    let interrupt = session.interrupt_handle();
+    let pass = Pass { shared: shared.clone(), printer, max_bytes, interrupt };
+    let take = |output| {
+        let thread = std::thread::Builder::new().name("isolet-output".to_owned());
+        started = thread.spawn(move || pass.run(output)).map(drop);
+    };
+    let execution = interrupts.during(|| session.run_with_output(cell, take))?;
+    started.context("the thread that writes the guest's output cannot start")?;
+    shared.update(|progress| progress.is_over = true);
+    // What the guest has written waits for its reader as long as it takes. After a verdict, a
+    // reader that takes nothing is not waited for.
+    let limit = matches!(execution.outcome(), Outcome::Terminated(_)).then_some(PATIENCE);
+    let mut progress = shared.lock();
+    while progress.end.is_none() {
+        let steps = progress.steps;
+        let (later, has_changed) = shared.wait(progress, limit);
+        progress = later;
+        if !has_changed && progress.steps == steps {
+            break;
+        }
+    }
+    let is_reader_gone = match progress.end.take() {
+        Some(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => true,
+        Some(Err(error)) => return Err(error).context("cannot write the guest's output"),
+        _ => false,
+    };
+    let (stdout, stderr) = (progress.stdout, progress.stderr);
+    drop(progress);
+    Ok(Streamed { execution, stdout, stderr, max_bytes, is_reader_gone })
+}
+
+/// The thread that writes.
+struct Pass {
+    shared: Shared,
+    printer: Printer,
+    max_bytes: Option<u64>,
+    interrupt: InterruptHandle,
+}
+
+impl Pass {
+    fn run(mut self, mut output: RunOutput) {
+        let written = self.write_all(&mut output);
+        // The guest waits for nobody any more.
+        drop(output);
+        let is_reader_gone =
+            matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
+        if written.is_err() {
+            self.interrupt.interrupt();
+        }
+        self.shared.update(|progress| progress.end = Some(written));
+        if is_reader_gone {
+            self.end_run();
+        }
+    }
+
+    fn write_all(&mut self, output: &mut RunOutput) -> io::Result<()> {
+        for chunk in output {
+            for piece in chunk.bytes.chunks(PIECE_BYTES) {
+                let written = self.shared.lock().of(chunk.stream).written;
+                let room = self.max_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(written));
+                let room = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
+                let (passed, beyond) = piece.split_at(room);
+                if !passed.is_empty() {
+                    self.printer.print(chunk.stream, passed)?;
+                }
+                self.shared.update(|progress| {
+                    progress.steps += 1;
+                    let stream = progress.of(chunk.stream);
+                    stream.written += passed.len() as u64;
+                    stream.beyond_limit += beyond.len() as u64;
+                });
+            }
+        }
+        self.printer.finish()
+    }
+
+    /// Ends the command if the guest goes on though there is nobody to read what it writes.
+    fn end_run(&self) {
+        let mut progress = self.shared.lock();
+        while !progress.is_over {
+            let (later, has_changed) = self.shared.wait(progress, Some(PATIENCE));
+            progress = later;
+            if !has_changed && !progress.is_over {
+                std::process::exit(exit::NO_READER.into());
+            }
+        }
+    }
+}
+
+impl Streamed {
+    /// What of the output was not passed on, and why: a line for each stream.
+    pub(super) fn missing(&self) -> Vec<String> {
+        if self.is_reader_gone {
+            return Vec::new();
+        }
+        let usage = self.execution.usage();
+        let streams = [
+            ("output", self.stdout, usage.stdout_bytes),
+            ("error", self.stderr, usage.stderr_bytes),
+        ];
+        let mut lines = Vec::new();
+        for (name, passed, bytes) in streams {
+            if let (Some(limit), 1..) = (self.max_bytes, passed.beyond_limit) {
+                lines.push(format!(
+                    "of {bytes} bytes of standard {name} only the first {limit} were passed on, as \
+                     `--max-output` says"
+                ));
+            }
+            let unread = bytes.saturating_sub(passed.written + passed.beyond_limit);
+            if unread > 0 {
+                lines.push(format!(
+                    "{unread} bytes of standard {name} are lost: when the run was ended, the guest was \
+                     waiting for them to be read"
+                ));
+            }
+        }
+        lines
+    }
+
+    /// The exit status.
+    pub(super) fn status(&self) -> ExitCode {
+        if self.is_reader_gone {
+            return exit::NO_READER.into();
+        }
+        match self.execution.outcome() {
+            Outcome::Completed(_) | Outcome::Exited(0) if !self.missing().is_empty() => {
+                exit::LIMIT.into()
+            }
+            _ => exit::status(&self.execution),
+        }
+    }
+
+    /// Tells on standard error what is missing.
+    pub(super) fn show_missing(&self) -> io::Result<()> {
+        let mut stderr = io::stderr().lock();
+        self.missing().iter().try_for_each(|line| writeln!(stderr, "error: {line}"))
+    }
+}
