@@ -13,15 +13,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isolet::blocking::Session;
-use isolet::{Engine, Execution, Isolation, Param, Sandbox, Tool, ToolSpec, Value};
+use isolet::{
+    Engine, Execution, Isolation, Mount, Param, Permissions, Sandbox, Tool, ToolSpec, Value,
+};
 use serde_json::{Value as Json, json};
 use support::{first_copy, pss};
+use tempfile::TempDir;
 
 const COMPUTE: &str = include_str!("compute.py");
 const MIB: usize = 1 << 20;
 const TOOL_CALLS: u32 = 200;
 const OUTPUT: &str = "for _ in range(10_485): print('x' * 99)";
 const OUTPUT_BYTES: usize = 1_048_500;
+/// 13.5 MB, at 27 bytes each.
+const LINES: i64 = 500_000;
+const SMALL_READS: &str = "import os
+fd, count = os.open('/data/lines', os.O_RDONLY), 0
+while piece := os.read(fd, 2700): count += piece.count(b'\\n')
+os.close(fd)
+count";
 /// Ready ones for `pool`. More would be started beside what is measured.
 const POOL: usize = 2;
 const IDLE_SESSIONS: usize = 5;
@@ -55,6 +65,8 @@ struct Subject {
     /// The session of the scenarios that measure a warm one.
     warm: Session,
     runtime: tokio::runtime::Runtime,
+    /// One with a directory of files, for the scenarios that read them.
+    reader: Option<(TempDir, Session)>,
 }
 
 impl Subject {
@@ -70,7 +82,7 @@ impl Subject {
         let mut warm = Session::new(&sandbox)?;
         warm.run(format!("out = 'All work and no play. ' * 50_000; out = out[:{MIB}]"))?;
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        Ok(Self { engine: engine.clone(), sandbox, warm, runtime })
+        Ok(Self { engine: engine.clone(), sandbox, warm, runtime, reader: None })
     }
 
     fn measure(&mut self, scenario: &str, count: usize) -> Result<Json> {
@@ -91,6 +103,8 @@ impl Subject {
                 )
             },
             "output" => |subject| subject.timed(OUTPUT, |ran| ran.stdout().len() == OUTPUT_BYTES),
+            "lines" => |subject| subject.read("sum(1 for _ in open('/data/lines'))"),
+            "small_reads" => |subject| subject.read(SMALL_READS),
             "memory" => |subject| subject.memory(),
             _ => return Ok(json!({"skip": "not a scenario of this subject"})),
         };
@@ -130,6 +144,25 @@ impl Subject {
         let ran = self.warm.run("len(given)")?;
         let took = start.elapsed();
         ensure!(ran.repr() == Some(&MIB.to_string()), "unexpected: {ran:?}");
+        Ok(took)
+    }
+
+    /// Runs a cell that reads a mounted file of half a million lines and returns their number.
+    fn read(&mut self, code: &str) -> Result<Duration> {
+        if self.reader.is_none() {
+            let directory = tempfile::tempdir()?;
+            let lines = (0..LINES).map(|line| format!("line {line:07} of many more\n"));
+            std::fs::write(directory.path().join("lines"), lines.collect::<String>())?;
+            let mount = Mount::read_only(directory.path())?;
+            let permissions = Permissions::none().mount("/data", mount)?;
+            let sandbox = Sandbox::builder(&self.engine).permissions(permissions).build()?;
+            self.reader = Some((directory, Session::new(&sandbox)?));
+        }
+        let (_, session) = self.reader.as_mut().context("there is a reader")?;
+        let start = Instant::now();
+        let ran = session.run(code)?;
+        let took = start.elapsed();
+        ensure!(ran.value() == Some(&Value::Int(LINES)), "unexpected: {:?}", ran.outcome());
         Ok(took)
     }
 

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ pub(super) struct Mailbox {
     /// Held while a frame is written.
     writing: Mutex<()>,
     interrupts: Arc<Interrupts>,
+    messages_taken: AtomicU64,
 }
 
 /// What has come and nobody has taken yet.
@@ -81,7 +83,13 @@ impl Mailbox {
             closed: false,
         };
         let (received, writing) = (Mutex::new(received), Mutex::default());
-        Ok(Self { started: Instant::now(), socket, received, writing, interrupts })
+        let messages_taken = AtomicU64::new(0);
+        Ok(Self { started: Instant::now(), socket, received, writing, interrupts, messages_taken })
+    }
+
+    /// How many messages were taken so far.
+    pub(super) fn messages_taken(&self) -> u64 {
+        self.messages_taken.load(Ordering::Relaxed)
     }
 
     /// When the session started.
@@ -172,6 +180,7 @@ impl Mailbox {
         let mut received = lock(&self.received);
         loop {
             if let Some(message) = received.messages.pop_front() {
+                self.messages_taken.fetch_add(1, Ordering::Relaxed);
                 return Ok(message);
             }
             if received.closed {

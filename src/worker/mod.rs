@@ -14,6 +14,7 @@ mod lockdown;
 mod mailbox;
 mod outgoing;
 mod process;
+mod read_ahead;
 mod reader;
 mod remote;
 mod serve;

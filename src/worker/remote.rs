@@ -1,8 +1,12 @@
 //! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::mailbox::{Answer, Connection, Mailbox};
+use super::read_ahead::ReadAhead;
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::host::clock;
@@ -11,11 +15,19 @@ use crate::waist::{Host, HostReply, HostRequest};
 pub(super) struct RemoteHost {
     connection: Connection,
     max_frame_bytes: u64,
+    ahead: Mutex<ReadAhead>,
+    /// How many messages the isolate had taken when it last read a file.
+    messages_seen: AtomicU64,
 }
 
 impl RemoteHost {
     pub(super) fn new(connection: Connection, max_frame_bytes: u64) -> Self {
-        Self { connection, max_frame_bytes }
+        Self {
+            connection,
+            max_frame_bytes,
+            ahead: Mutex::default(),
+            messages_seen: AtomicU64::new(0),
+        }
     }
 
     fn mailbox(&self) -> io::Result<&Mailbox> {
@@ -83,22 +95,42 @@ impl RemoteHost {
         Ok(HostReply::File(Ok(FileReply::Count(written))))
     }
 
-    fn read(&self, file: u32, offset: u64, piece: &mut [u8]) -> Result<usize, FileError> {
-        let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+    /// Asks for so many bytes of a file.
+    fn fetch(&self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, FileError> {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         match self.ask(&FromWorker::ReadFile { file, offset, length }) {
-            Ok(Answer::FileBytes(Ok(FileBytes(bytes)))) => {
-                let target = piece.get_mut(..bytes.len()).ok_or(FileError::Io)?;
-                target.copy_from_slice(&bytes);
-                Ok(bytes.len())
-            }
-            Ok(Answer::FileBytes(Err(error))) => Err(error),
+            Ok(Answer::FileBytes(bytes)) => bytes.map(|FileBytes(bytes)| bytes),
             Ok(Answer::Reply(_)) | Err(_) => Err(FileError::Io),
         }
     }
+
+    /// What was read ahead, without what is older than the last message of the host's.
+    fn ahead(&self) -> MutexGuard<'_, ReadAhead> {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.connection.get().map_or(0, Mailbox::messages_taken);
+        if self.messages_seen.swap(taken, Ordering::Relaxed) != taken {
+            ahead.forget();
+        }
+        ahead
+    }
+}
+
+/// Whether the guest cannot know from the answer to this request that a file has changed, nor change one by it.
+fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
+    matches!(
+        request,
+        HostRequest::Now
+            | HostRequest::WallClock
+            | HostRequest::Write(..)
+            | HostRequest::Report(..)
+    )
 }
 
 impl Host for RemoteHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
+        if !leaves_files_alone(&request) {
+            self.ahead().forget();
+        }
         let reply = match request {
             // Every process has clocks; only how coarse they are is a rule.
             HostRequest::Now => {
@@ -129,17 +161,8 @@ impl Host for RemoteHost {
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
-        let mut read = 0;
-        for piece in into.chunks_mut(BULK_BYTES) {
-            let count = match self.read(file, offset + read, piece) {
-                Err(_) if read > 0 => break,
-                count => count?,
-            };
-            read += count as u64;
-            if count < piece.len() {
-                break;
-            }
-        }
+        let fetch = |offset, length| self.fetch(file, offset, length);
+        let read = self.ahead().read(Instant::now(), file, offset, into, fetch)?;
         Ok(u32::try_from(read).unwrap_or(u32::MAX))
     }
 }

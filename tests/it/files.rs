@@ -1,10 +1,11 @@
 //! Files: mounts as Python's own libraries use them, and files that the owner puts and gets.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use isolet::profile::copied_files::CopiedFiles;
-use isolet::{ErrorKind, Limits, Mount, Permissions, Value};
+use isolet::{ErrorKind, Limits, Mount, Param, Permissions, Tool, ToolSpec, Value};
 
 use crate::util::{Scratch, assets_dir, builder, command, eval, exec, sandbox, session};
 
@@ -263,4 +264,62 @@ fn modes(root: &std::path::Path) -> Vec<(String, u32)> {
     }
     found.sort();
     found
+}
+
+/// Whatever is read ahead of a file, the guest sees what it can know to be there.
+#[tokio::test]
+async fn a_file_that_changes_while_it_is_read_is_read_as_it_is() {
+    let scratch = Scratch::new("mount-ahead");
+    let path = scratch.path().join("log");
+    let whole = |byte: u8| vec![byte; 100_000];
+    fs::write(&path, whole(b'a')).unwrap();
+    let host_path = path.clone();
+    // What the host does when the guest says so.
+    let act =
+        Tool::from_handler(ToolSpec::new("host").param(Param::new("what")), move |given, _| {
+            let what = given.as_dict().and_then(|given| given[0].1.as_str().map(str::to_owned));
+            match what.as_deref() {
+                Some("append") => {
+                    let mut file = fs::OpenOptions::new().append(true).open(&host_path).unwrap();
+                    file.write_all(b"tail").unwrap();
+                }
+                Some("cut") => {
+                    fs::OpenOptions::new()
+                        .write(true)
+                        .open(&host_path)
+                        .unwrap()
+                        .set_len(5000)
+                        .unwrap();
+                }
+                other => {
+                    let byte = other.unwrap().as_bytes()[0];
+                    let file = fs::OpenOptions::new().write(true).open(&host_path).unwrap();
+                    file.write_all_at(&whole(byte), 0).unwrap();
+                }
+            }
+            std::future::ready(Ok(Value::None))
+        });
+    let mount = Mount::read_write(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = builder().permissions(permissions).tool(act).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "import os
+fd = os.open('/data/log', os.O_RDONLY)
+seen = [os.read(fd, 1000)[-1:] for _ in range(3)]
+host('b'); seen.append(os.read(fd, 1000)[-1:])
+other = os.open('/data/log', os.O_WRONLY)
+os.read(fd, 1000); os.pwrite(other, b'c' * 100_000, 0); seen.append(os.read(fd, 1000)[-1:])
+os.read(fd, 1000); os.lseek(fd, 0, 0); os.read(fd, 1000); host('d'); seen.append(os.pread(fd, 1000, 1000)[-1:])
+print(b''.join(seen).decode())
+os.lseek(fd, 0, 0)
+print(sum(len(piece) for piece in iter(lambda: os.read(fd, 777), b'')), os.read(fd, 777))
+host('append'); print(os.read(fd, 777), os.read(fd, 777))
+os.write(other, b'x'); os.lseek(other, 0, 2); os.write(other, b'mine'); print(os.read(fd, 777), os.read(fd, 777))
+os.lseek(fd, 1000, 0); os.read(fd, 1000); os.read(fd, 1000); host('cut'); print(len(os.read(fd, 5000)), os.read(fd, 10))
+os.lseek(fd, 0, 0); os.read(fd, 1000); os.read(fd, 1000); os.truncate('/data/log', 3000); print(len(os.read(fd, 5000)))
+os.lseek(fd, 0, 0); os.read(fd, 100); os.read(fd, 100)
+os.rename('/data/log', '/data/old'); open('/data/log', 'w').write('new'); print(os.read(fd, 1))";
+    let seen = exec(&mut session, code).await;
+    let expected = "aaabcd\n100000 b''\nb'tail' b''\nb'mine' b''\n2000 b''\n1000\nb'd'\n";
+    assert_eq!(seen.stdout(), expected);
 }

@@ -69,6 +69,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::served("value_in", "a `str` of 1 MiB given to a session", 3).goal(1.0),
     Scenario::served("value_out", "a `str` of 1 MiB as a run's result", 3),
     Scenario::served("output", "1 MiB printed in lines of 100 characters", 2),
+    Scenario::served("lines", "a mounted file of 500,000 lines, line by line", 2),
+    Scenario::served("small_reads", "the same file in reads of 2,700 bytes", 2),
     Scenario {
         unit: Unit::Mebibytes,
         kind: Kind::ServedAfresh,
