@@ -12,6 +12,7 @@ import { hookCalls } from "ext:isolet/55_calls.js";
 import { Linking } from "ext:isolet/58_linking.js";
 import { Libraries } from "ext:isolet/59_libraries.js";
 import { Suspensions } from "ext:isolet/70_suspension.js";
+import { checkFrames, hookFrames } from "ext:isolet/71_frames.js";
 import {
   op_isolet_died,
   op_isolet_exited,
@@ -104,6 +105,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       };
       hookSpace(env);
       suspensions.hook(Module, env);
+      hookFrames(Module, env);
       hookCalls(Module, env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
@@ -185,6 +187,7 @@ export async function boot(createModule, makeImage) {
   delete Module.instantiateWasm;
   const { API } = Module;
   if (makeImage) {
+    checkFrames(booted.memory);
     API.finalizeBootstrap(undefined, undefined);
     API.sys.path.insert(0, "");
     const glue = loadGlue(API);
@@ -211,7 +214,7 @@ export async function boot(createModule, makeImage) {
   // be interrupted half-way: that of our glue, which says when the guest's begins.
   const { promisingApply } = Module;
   Module.promisingApply = (...args) => {
-    suspensions.hold(true);
+    suspensions.hold(0, false);
     return ReflectApply(promisingApply, Module, args);
   };
   libraries.restore();

@@ -4,7 +4,15 @@
 import { primordials } from "ext:core/mod.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
 
-const { Promise, PromisePrototypeThen, PromiseResolve, SafeSet, Symbol } = primordials;
+const {
+  ArrayPrototypePush,
+  ArrayPrototypeShift,
+  Promise,
+  PromisePrototypeThen,
+  PromiseResolve,
+  SafeSet,
+  Symbol,
+} = primordials;
 
 /** What CPython's signal check is told. */
 const SIGINT = 2;
@@ -19,12 +27,30 @@ const firstOf = (one, other) =>
     PromisePrototypeThen(other, resolve, reject);
   });
 
+/**
+ * Python's threads are stacks that take turns. An interrupt is the main thread's, and ends besides it what the others wait
+ * for, so that a main thread which waits for them comes to its end; but for what another thread will end.
+ */
 export class Suspensions {
   #waits = new SafeSet();
   #interrupted;
   #held = false;
   #memory;
   #flag;
+  /** The number of the thread that runs; the main one is 0. */
+  #thread = 0;
+  /** Whether the wait that is about to begin is for another thread. */
+  #forThread = false;
+  /** The last thread there was, and the last when there was an interrupt in this run. */
+  #lastThread = 0;
+  #lastInterrupted = 0;
+  /** Whether there is an interrupt that the main thread has yet to get, and whether a wait of its was ended for that. */
+  #isPending = false;
+  #isEnding = false;
+  /** The last other thread that has got it. */
+  #hit = 0;
+  /** What ended the waits of the stacks that are about to go on, in their order. */
+  #errors = [];
 
   /** `interrupted` takes and clears the host's request; true if there was one. */
   constructor(interrupted) {
@@ -37,9 +63,24 @@ export class Suspensions {
     this.#flag = flag;
   }
 
-  /** While held, an interrupt waits for the wait that is about to begin. */
-  hold(held) {
-    this.#held = held;
+  /** Starts a run, to which nothing applies that there was in another. */
+  begin() {
+    this.#lastInterrupted = 0;
+    this.#isPending = false;
+  }
+
+  /** From here on an interrupt waits for the wait that is about to begin. */
+  hold(thread, forThread) {
+    this.#held = true;
+    this.#thread = thread;
+    this.#forThread = forThread;
+  }
+
+  /** An interrupt may come again, in the thread of this number. */
+  release(thread) {
+    this.#held = false;
+    this.#thread = thread;
+    if (thread > this.#lastThread) this.#lastThread = thread;
   }
 
   /**
@@ -51,23 +92,46 @@ export class Suspensions {
     // Called while the host's byte is set, which stays until the interrupt may be taken.
     env._Py_CheckEmscriptenSignals_Helper = () => {
       if (this.#held) return 0;
-      bytesOf(this.#memory, this.#flag, 1)[0] = 0;
-      return this.#interrupted() ? SIGINT : 0;
+      if (!this.#isPending && !this.#interrupted()) {
+        this.#unwatch();
+        return 0;
+      }
+      if (this.#thread === 0) {
+        if (this.#isPending && this.#isEnding) return 0;
+        this.#endOthers();
+        this.#delivered();
+        return SIGINT;
+      }
+      if (!this.#isPending) this.#take();
+      if (this.#hit === this.#thread) return 0;
+      this.#hit = this.#thread;
+      return SIGINT;
     };
     const wait = async (x, y) => {
-      const entry = { __proto__: null, end: undefined };
+      const entry = {
+        __proto__: null,
+        end: undefined,
+        isEnding: false,
+        thread: this.#thread,
+        forThread: this.#forThread,
+      };
       const ended = new Promise((_, reject) => {
         entry.end = () => reject(INTERRUPT);
       });
       waits.add(entry);
-      this.#held = false;
+      this.#held = this.#forThread = false;
+      this.#thread = 0;
       // One that was asked for before the wait began has had its wake-up call already.
       this.interrupt();
+      if (entry.thread <= this.#lastInterrupted) endOther(entry);
       try {
-        return await firstOf(PromiseResolve(x ?? y), ended);
+        const value = await firstOf(PromiseResolve(x ?? y), ended);
+        this.#hasEnded(entry);
+        return value;
       } catch (error) {
+        if (error !== INTERRUPT) this.#hasEnded(entry);
         if (error?.pyodide_fatal_error) throw error;
-        Module.syncify_error = error;
+        ArrayPrototypePush(this.#errors, { __proto__: null, error, thread: entry.thread });
         return Module.error;
       } finally {
         waits.delete(entry);
@@ -75,24 +139,79 @@ export class Suspensions {
     };
     env.syncifyHandler = new WebAssembly.Suspending(wait);
 
+    // Stacks go on in the order in which their waits have ended, and each that fails comes here.
     const handleError = env.JsvPromise_Syncify_handleError;
     env.JsvPromise_Syncify_handleError = () => {
-      if (Module.syncify_error !== INTERRUPT) return handleError();
-      delete Module.syncify_error;
+      const ended = ArrayPrototypeShift(this.#errors);
+      if (ended?.error !== INTERRUPT) {
+        Module.syncify_error = ended?.error;
+        return handleError();
+      }
+      if (ended.thread === 0) this.#delivered();
       Module._PyErr_SetNone(Module.HEAPU32[Module._PyExc_KeyboardInterrupt >>> 2]);
     };
   }
 
-  /** Ends the outermost wait, if Python is in one and the request was not served meanwhile. */
+  /** Ends the main thread's outermost wait, if it is in one and the request was not served meanwhile. */
   interrupt() {
-    if (this.#waits.size > 0 && this.#interrupted()) this.endOutermost();
-  }
-
-  /** Ends the outermost wait: for an interrupt that a callback got while Python waits. */
-  endOutermost() {
-    for (const entry of this.#waits) {
-      entry.end();
-      return;
+    const wait = this.#outermost();
+    if (wait === undefined) return;
+    if (!this.#isPending) {
+      if (this.#interrupted()) this.#take();
+    } else if (!this.#isEnding) {
+      this.#endForInterrupt(wait);
     }
   }
+
+  /** Ends the main thread's outermost wait: for an interrupt that a callback got while Python waits. */
+  endOutermost() {
+    this.#outermost()?.end();
+  }
+
+  /** Takes an interrupt: the main thread gets it when it goes on, a thread that computes at once. */
+  #take() {
+    this.#isPending = true;
+    this.#isEnding = false;
+    this.#hit = 0;
+    this.#endOthers();
+    const wait = this.#outermost();
+    if (wait !== undefined) this.#endForInterrupt(wait);
+  }
+
+  #endForInterrupt(wait) {
+    this.#isEnding = wait.isEnding = true;
+    wait.end();
+  }
+
+  /** Remembers that a wait which was to end for an interrupt had ended for itself. */
+  #hasEnded(wait) {
+    if (wait.isEnding) this.#isEnding = false;
+  }
+
+  #delivered() {
+    this.#isPending = this.#isEnding = false;
+    this.#unwatch();
+  }
+
+  /** Ends what other threads wait for, and until the run ends what those that are there now will wait for. */
+  #endOthers() {
+    this.#lastInterrupted = this.#lastThread;
+    for (const entry of this.#waits) endOther(entry);
+  }
+
+  #outermost() {
+    for (const entry of this.#waits) {
+      if (entry.thread === 0) return entry;
+    }
+    return undefined;
+  }
+
+  #unwatch() {
+    bytesOf(this.#memory, this.#flag, 1)[0] = 0;
+  }
+}
+
+/** Ends the wait of a thread that is not the main one, unless another thread will. */
+function endOther(entry) {
+  if (entry.thread !== 0 && !entry.forThread) entry.end();
 }

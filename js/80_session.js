@@ -8,6 +8,7 @@ import { mountAll, rehearseMount } from "ext:isolet/30_mounts.js";
 import "ext:isolet/40_fetch.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
 import { boot } from "ext:isolet/60_pyodide.js";
+import { Parking, spawn } from "ext:isolet/72_parking.js";
 import {
   op_isolet_entry_points,
   op_isolet_exited,
@@ -55,7 +56,7 @@ function within(promise, timeout) {
 }
 
 /** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
-function bridge(Module, memory, suspensions) {
+function bridge(Module, memory, suspensions, parking) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
@@ -64,8 +65,11 @@ function bridge(Module, memory, suspensions) {
     mount: () => mountAll(Module),
     rehearse_mount: () => rehearseMount(Module),
     interrupt: () => suspensions.endOutermost(),
-    hold: () => suspensions.hold(true),
-    release: () => suspensions.hold(false),
+    hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
+    release: (thread = 0) => suspensions.release(thread),
+    spawn,
+    park: (number, timeout, thread) => parking.park(number, timeout, thread),
+    unpark: (number) => parking.unpark(number),
     /** Resolves after `delay` milliseconds. */
     sleep: (delay) => new Promise((resolve) => schedule(resolve, delay)),
     /** Copies the pending command frame to `address`. */
@@ -107,7 +111,8 @@ async function start(createModule, makeImage) {
   if (booted === null) return;
   const { Module, memory, suspensions, exitStatus } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
-  glue.attach(bridge(Module, memory, suspensions));
+  const parking = new Parking();
+  glue.attach(bridge(Module, memory, suspensions, parking));
   const entry = glue.handle.copy();
   const { callPromising } = entry;
   session = {
@@ -115,6 +120,7 @@ async function start(createModule, makeImage) {
     handle: (length) => ReflectApply(callPromising, entry, [length]),
     peek: glue.peek.copy(),
     suspensions,
+    parking,
     exitStatus,
   };
   Module.API.sys.modules.delete("_isolet");
@@ -126,6 +132,7 @@ async function start(createModule, makeImage) {
  * `os._exit` and its like end the interpreter without one, and the status is all there is.
  */
 async function handle(length) {
+  session.suspensions.begin();
   try {
     await session.handle(length);
   } catch (error) {
@@ -139,9 +146,14 @@ function interrupt() {
   session?.suspensions.interrupt();
 }
 
+/** Says that Python waits and that nothing is left which could end a wait. */
+function stalled() {
+  session?.parking.stalled();
+}
+
 /** Runs the pending command frame while another one is suspended. It cannot suspend itself. */
 function peek(length) {
   session.peek(length);
 }
 
-op_isolet_entry_points(start, handle, interrupt, peek);
+op_isolet_entry_points(start, handle, interrupt, stalled, peek);

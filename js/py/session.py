@@ -23,8 +23,10 @@ from marshal import dumps, loads  # the guest may put others in their places
 import _isolet_clients as clients
 import _isolet_exchange as exchange
 import _isolet_files as files
+import _isolet_locks as locks
 import _isolet_packages as packages
 import _isolet_programs as programs
+import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
 import _isolet_waits as waits
@@ -44,6 +46,7 @@ KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
+    *("spawn", "park", "unpark"),
     "has_output",
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
@@ -77,11 +80,15 @@ ROOM = Room()
 
 def prepare():
     """Runs once, when the memory image is made: imports what most programs need."""
+    threads.install()  # before anything has taken a lock
     import collections, dataclasses, datetime, enum, functools, itertools  # noqa: E401, F401
     import json, math, operator, pathlib, re, string, textwrap, typing  # noqa: E401, F401
 
+    import concurrent.futures.thread  # noqa: F401
+
     waits.install()
     clients.install()
+    clients.PATCHES["multiprocessing.pool"] = threads.patch_pool
 
 
 def preload(modules):
@@ -103,6 +110,8 @@ def attach(host_bridge):
     # Looked up once: each look into a JavaScript object costs more than the calls do.
     bridge = types.SimpleNamespace(**{name: getattr(host_bridge, name) for name in BRIDGE})
     waits.attach(bridge)
+    locks.attach(bridge)
+    threads.attach(bridge)
     tools.attach(bridge)
     exchange.attach(bridge)
     packages.attach(bridge)
@@ -299,6 +308,7 @@ def run(command):
         del error
     reply["locals"] = variables.changed(before, namespace)
     if command["role"] == "program":
+        threads.finish()
         atexit._run_exitfuncs()
         flush()
     return reply

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import math
 import time
+from concurrent import futures
 
 from pyodide import webloop
 from pyodide.ffi import can_run_sync, create_once_callable, run_sync
@@ -12,6 +13,9 @@ LOST_AFTER = 0.1  # seconds after an interrupt
 MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
 bridge = None
+thread = 0  # the number of the thread that runs; 0 is the main one
+default_loops = {}  # by the number of the thread
+first_waits = {}  # what to call when a new thread waits for the first time, by its number
 
 
 def install():
@@ -77,17 +81,29 @@ def throw_interrupt(task):
         awaited.set_exception(KeyboardInterrupt())
 
 
-def block(promise):
-    """Suspends until `promise` is done.
+def block(promise, for_thread=False):
+    """Suspends until `promise` is done; `for_thread` says that only another thread can end the wait.
 
     An interrupt on the way into the wait would end up in Pyodide's conversions, which take it for
     an error of theirs; so it is held back until the wait has begun, and ends that instead.
     """
-    bridge.hold()
+    global thread
+    waiting = thread
+    bridge.hold(waiting, for_thread)
     try:
+        if waiting in first_waits:
+            first_waits.pop(waiting)()
+        thread = 0
         return run_sync(promise)
     finally:
-        bridge.release()
+        thread = waiting
+        bridge.release(waiting)
+
+
+def forget(number):
+    """Drops what there is for a thread that has ended."""
+    first_waits.pop(number, None)
+    default_loops.pop(number, None)
 
 
 @functools.wraps(webloop._orig_sleep)
@@ -116,6 +132,8 @@ class Loop(webloop.WebLoop):
         # A loop runs while it is waited for, not from its making on.
         asyncio._set_running_loop(outer)
         self._stopper = None
+        self._thread = thread
+        self._default_executor = None
 
     def call_later(self, delay, callback, *args, context=None):
         """As Pyodide's, but no interrupt can fall between the event loop and the callback.
@@ -127,14 +145,16 @@ class Loop(webloop.WebLoop):
         handle = asyncio.Handle(callback, args, self, context=context)
 
         def run():  # interrupts are held back here, as in every entry from JavaScript
+            global thread
+            thread = self._thread
             self._install_running_loop()
             self._install_asyncgen_hooks()
             if handle.cancelled():
-                bridge.release()
+                bridge.release(thread)
                 return
             run_in_context, callback, args = handle._context.run, handle._callback, handle._args
             try:
-                bridge.release()
+                bridge.release(thread)
                 run_in_context(callback, *args)
             except SystemExit:
                 pass  # a task keeps it for whoever waits
@@ -151,10 +171,29 @@ class Loop(webloop.WebLoop):
             bridge.schedule(create_once_callable(run, _may_syncify=True), delay)
         return handle
 
+    def run_in_executor(self, executor, func, *args):
+        if executor is None:
+            if self._default_executor is None:
+                self._default_executor = futures.ThreadPoolExecutor(thread_name_prefix="asyncio")
+            executor = self._default_executor
+        return asyncio.wrap_future(executor.submit(func, *args), loop=self)
+
+    def set_default_executor(self, executor):
+        if not isinstance(executor, futures.ThreadPoolExecutor):
+            raise TypeError("executor must be ThreadPoolExecutor instance")
+        self._default_executor = executor
+
+    async def shutdown_default_executor(self, timeout=None):
+        executor, self._default_executor = self._default_executor, None
+        if executor is not None:
+            executor.shutdown(wait=True)
+
     def run_until_complete(self, future):
+        self._thread = thread
         return wait_for(future, self)
 
     def run_forever(self):
+        self._thread = thread
         self._stopper = self.create_future()
         wait_for(self._stopper, self)
 
@@ -164,6 +203,19 @@ class Loop(webloop.WebLoop):
 
 
 class LoopPolicy(webloop.WebLoopPolicy):
+    """Keeps a loop for each thread."""
+
+    def __init__(self):
+        pass
+
+    @property
+    def _default_loop(self):
+        return default_loops.get(thread)
+
+    @_default_loop.setter
+    def _default_loop(self, loop):
+        default_loops[thread] = loop
+
     def new_event_loop(self):
         self._default_loop = Loop()
         return self._default_loop

@@ -88,12 +88,15 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 13] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 16] = [
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
-    ("variables", include_str!("../../js/py/variables.py")),
+    ("locks", include_str!("../../js/py/locks.py")),
     ("tools", include_str!("../../js/py/tools.py")),
+    ("thread_data", include_str!("../../js/py/thread_data.py")),
+    ("threads", include_str!("../../js/py/threads.py")),
+    ("variables", include_str!("../../js/py/variables.py")),
     ("exchange", include_str!("../../js/py/exchange.py")),
     ("framing", include_str!("../../js/py/framing.py")),
     ("sockets", include_str!("../../js/py/sockets.py")),
@@ -105,7 +108,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 13] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 14] = [
+static MODULES: [ExtensionFileSource; 16] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
@@ -138,6 +141,14 @@ static MODULES: [ExtensionFileSource; 14] = [
     ExtensionFileSource::new(
         "ext:isolet/70_suspension.js",
         ascii_str_include!("../../js/70_suspension.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/71_frames.js",
+        ascii_str_include!("../../js/71_frames.js"),
+    ),
+    ExtensionFileSource::new(
+        "ext:isolet/72_parking.js",
+        ascii_str_include!("../../js/72_parking.js"),
     ),
     ExtensionFileSource::new(
         "ext:isolet/80_session.js",

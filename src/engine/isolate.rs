@@ -18,7 +18,7 @@ use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
-use super::relay::Relay;
+use super::relay::{Relay, Settled};
 use super::state::{EntryPoints, State};
 use crate::look;
 use crate::waist::{Inbox, Message, Reply, ReplySink};
@@ -275,7 +275,12 @@ impl Isolate {
                 biased;
                 result = relay.settle(&mut self.runtime, &mut call) => match result {
                     _ if self.control.is_stopped() => return Called::Stopped,
-                    Ok(()) => return Called::Returned,
+                    Ok(Settled::Done) => return Called::Returned,
+                    Ok(Settled::Stalled) => {
+                        let stalled = self.entry_points.stalled.clone();
+                        // As below.
+                        drop(self.runtime.call(&stalled));
+                    }
                     Err(error) => return Called::Threw(error.to_string()),
                 },
                 () = self.control.woken() => {

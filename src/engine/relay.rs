@@ -4,6 +4,7 @@
 //! and with it the waker that waited: tokio's, which keeps the event loop and its descriptors. So it
 //! gets one of these, of which a few bytes stay.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -15,29 +16,41 @@ use futures_util::task::AtomicWaker;
 use super::platform;
 
 /// Passes wake-ups on to the waker that was registered last, until it is dropped.
-pub(super) struct Relay(Arc<Inner>);
+pub(super) struct Relay {
+    inner: Arc<Inner>,
+    /// Whether the event loop had nothing to do when it was last served.
+    is_idle: Cell<bool>,
+}
 
 #[derive(Default)]
 struct Inner(AtomicWaker);
 
+/// Why serving the event loop has ended.
+pub(super) enum Settled {
+    /// The call has.
+    Done,
+    /// The call waits, and nothing is pending that could end that. It is said once, until there is something again.
+    Stalled,
+}
+
 impl Relay {
     pub(super) fn new() -> Self {
-        Self(Arc::default())
+        Self { inner: Arc::default(), is_idle: Cell::new(false) }
     }
 
     /// Has wake-ups passed on to `waker`; returns what to wait with.
     fn waker(&self, waker: &Waker) -> Waker {
-        self.0.0.register(waker);
-        Waker::from(Arc::clone(&self.0))
+        self.inner.0.register(waker);
+        Waker::from(Arc::clone(&self.inner))
     }
 
-    /// Serves the event loop until `call` settles. A guest that awaits what nothing will ever resolve
-    /// waits, as everywhere, until its deadline or an interrupt.
+    /// Serves the event loop until `call` settles or nothing is left to serve. A guest that awaits what nothing will
+    /// ever resolve may go on waiting, as everywhere, until its deadline or an interrupt.
     pub(super) async fn settle<F>(
         &self,
         runtime: &mut JsRuntime,
         call: &mut Pin<Box<F>>,
-    ) -> Result<(), CoreError>
+    ) -> Result<Settled, CoreError>
     where
         F: Future<Output = Result<v8::Global<v8::Value>, Box<JsError>>>,
     {
@@ -45,15 +58,20 @@ impl Relay {
             let waker = self.waker(context.waker());
             let mut relayed = Context::from_waker(&waker);
             if let Poll::Ready(result) = call.as_mut().poll(&mut relayed) {
-                return Poll::Ready(result.map(drop).map_err(CoreError::from));
+                return Poll::Ready(result.map(|_| Settled::Done).map_err(CoreError::from));
             }
             platform::run_tasks(runtime.v8_isolate());
-            if let Poll::Ready(Err(error)) =
-                runtime.poll_event_loop(context, PollEventLoopOptions::default())
-            {
-                return Poll::Ready(Err(error));
+            let is_idle = match runtime.poll_event_loop(context, PollEventLoopOptions::default()) {
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                served => served.is_ready(),
+            };
+            let was_idle = self.is_idle.replace(is_idle);
+            match call.as_mut().poll(&mut relayed) {
+                Poll::Pending if is_idle && !was_idle => Poll::Ready(Ok(Settled::Stalled)),
+                settled => {
+                    settled.map(|result| result.map(|_| Settled::Done).map_err(CoreError::from))
+                }
             }
-            call.as_mut().poll(&mut relayed).map(|result| result.map(drop).map_err(CoreError::from))
         })
         .await
     }
@@ -61,7 +79,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.0.0.take();
+        self.inner.0.take();
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct EntryPoints {
     pub(crate) start: v8::Global<v8::Function>,
     pub(crate) handle: v8::Global<v8::Function>,
     pub(crate) interrupt: v8::Global<v8::Function>,
+    /// Called when the guest waits and nothing is left that its event loop could do.
+    pub(crate) stalled: v8::Global<v8::Function>,
     pub(crate) peek: v8::Global<v8::Function>,
 }
 

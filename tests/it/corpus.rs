@@ -60,6 +60,7 @@ corpus! {
     async__generators_contexts
     async__sync_primitives
     async__taskgroup_timeouts
+    async__threads
     bytes__hashing_encodings
     bytes__struct_array_memoryview
     errors__exceptions_chaining

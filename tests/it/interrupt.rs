@@ -59,6 +59,14 @@ interruptible! {
          group.create_task(asyncio.sleep(1000))",
     a_loop_of_empty_sleeps_is_interrupted: "import asyncio\nwhile True: await asyncio.sleep(0)",
     a_regex_is_interrupted: "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
+    a_join_is_interrupted:
+        "import threading, time\nt = threading.Thread(target=time.sleep, args=(1000,))\nt.start()\nt.join()",
+    a_lock_is_interrupted: "import threading\nwith (l := threading.Lock()):\n    l.acquire(timeout=1000)",
+    a_thread_that_computes_is_interrupted:
+        "import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin).start()",
+    a_pool_that_computes_is_interrupted:
+        "from concurrent.futures import ThreadPoolExecutor\ndef spin():\n    while True: pass\n\
+         with ThreadPoolExecutor() as pool:\n    pool.submit(spin).result()",
     a_repr_is_interrupted: "class A:\n    def __repr__(self):\n        while True: pass\nA()",
 }
 

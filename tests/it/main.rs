@@ -45,6 +45,7 @@ mod server;
 mod session;
 mod stdin;
 mod submit;
+mod threads;
 mod tool_calls;
 mod tools;
 mod util;

@@ -17,10 +17,11 @@ pub(crate) fn op_isolet_entry_points(
     #[scoped] start: v8::Global<v8::Function>,
     #[scoped] handle: v8::Global<v8::Function>,
     #[scoped] interrupt: v8::Global<v8::Function>,
+    #[scoped] stalled: v8::Global<v8::Function>,
     #[scoped] peek: v8::Global<v8::Function>,
 ) -> Result<(), OpError> {
     let state = booting(state)?;
-    state.entry_points = Some(EntryPoints { start, handle, interrupt, peek });
+    state.entry_points = Some(EntryPoints { start, handle, interrupt, stalled, peek });
     Ok(())
 }
 
