@@ -195,6 +195,7 @@ export async function boot(createModule, makeImage) {
     API.sys.modules.set("_isolet", glue);
     connectStreams(Module);
     preload(Module, glue);
+    glue.freeze();
     glue.destroy();
     const { places } = linking;
     const kept = { places, libraries: libraries.noted(), hiwire: API.serializeHiwireState() };

@@ -61,14 +61,14 @@ def format_traceback(error):
 
 
 def strip(shown):
-    if shown is None:
-        return
-    frames = [frame for frame in shown.stack or () if not is_ours(frame.filename)]
-    shown.stack = traceback.StackSummary.from_list(frames) if frames else None
-    strip(shown.__cause__)
-    strip(shown.__context__)
-    for inner in shown.exceptions or ():
-        strip(inner)
+    found = [shown]  # as long a chain as the guest made
+    while found:
+        shown = found.pop()
+        if shown is None:
+            continue
+        frames = [frame for frame in shown.stack or () if not is_ours(frame.filename)]
+        shown.stack = traceback.StackSummary.from_list(frames) if frames else None
+        found += [shown.__cause__, shown.__context__, *(shown.exceptions or ())]
 
 
 def is_ours(filename):

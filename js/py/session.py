@@ -101,7 +101,12 @@ def preload(modules):
                 # Many a package imports the rest of itself when it is asked for; what then fails is not missed yet.
                 with contextlib.suppress(Exception):
                     getattr(module, attribute)
+
+
+def freeze():
+    """Keeps what the image has out of collections: they would walk it before they come to the guest's garbage."""
     gc.collect()
+    gc.freeze()
 
 
 def attach(host_bridge):

@@ -126,7 +126,7 @@ def capped_repr(value, limit):
 
 
 def is_deep(value):
-    """Whether containers are nested so deep that repr() would run out of V8's stack."""
+    """Whether containers are nested so deep that repr() would raise RecursionError, or show little else."""
     level = [value]
     seen = {id(value)}  # repr() too goes into nothing a second time
     for _ in range(DEEP):

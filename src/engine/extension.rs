@@ -177,7 +177,10 @@ pub(crate) fn op_names() -> Vec<&'static str> {
 
 /// Everything of ours that shapes the memory image.
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
-    let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([capture::WARM_UP]);
+    let ours = PYTHON_SOURCES
+        .iter()
+        .map(|(_, source)| *source)
+        .chain([capture::WARM_UP, adapt::RECURSION]);
     let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
     ours.map(Cow::Borrowed).chain(javascript())
 }

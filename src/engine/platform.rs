@@ -15,11 +15,10 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 
 /// V8's flags, each for a reason.
 ///
-/// CPython recurses in C. V8's default of 1 MB for its own stack, and for those that WebAssembly
-/// suspends on, ends in a dead interpreter where CPython would raise `RecursionError`: a `__repr__`
-/// that calls `repr(self)` is enough. With 4 MB CPython's own checks come first. The second kind may
-/// not be larger: V8 keeps at most 4 MB of them for reuse, and a fresh one costs every task of an event
-/// loop, and every wait, twice the time.
+/// CPython recurses in C, and V8's default of 1 MB for its own stack, and for those that WebAssembly
+/// suspends on, is little for that. The second kind may not be larger than 4 MB: V8 keeps at most so much of
+/// them for reuse, and a fresh one costs every task of an event loop, and every wait, twice the time.
+/// `adapt/recursion.rs` has CPython raise `RecursionError` before it reaches their end.
 ///
 /// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest is
 /// killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.

@@ -19,6 +19,7 @@ mod exceptions;
 mod exits;
 mod files;
 mod first_start;
+mod garbage;
 #[path = "../golden/mod.rs"]
 mod golden;
 mod hostile;
@@ -39,6 +40,7 @@ mod profile_python_helpers;
 mod profile_sandboxed_executor;
 mod programs;
 mod race;
+mod recursion;
 mod repl;
 mod security;
 mod server;

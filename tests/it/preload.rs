@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
 use isolet_pyodide_assets::lock;
 
+use crate::garbage::cycles_do_not_pile_up;
 use crate::util::{Ran, Scratch, assets_dir, command, eval, isolation, wheel};
 
 /// Two packages with native modules, one of which needs two others besides.
@@ -245,4 +246,9 @@ fn the_command_starts_with_a_package() {
     let assets = PRELOADED.assets.path();
     let ran: Ran = command(args).env(isolet::ASSETS_VARIABLE, assets).output().unwrap().into();
     assert_eq!((ran.stdout.as_str(), ran.code), ("True\n", Some(0)), "{ran:?}");
+}
+
+#[tokio::test]
+async fn what_they_made_does_not_keep_garbage_from_being_collected() {
+    cycles_do_not_pile_up(session().await).await;
 }

@@ -3,15 +3,20 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic libraries.
 //! Emscripten makes objects of each at every start; Pyodide itself uses a hundred of them ([`used_exports`]). The
 //! others are where they are not looked at before a package needs them ([`side_table`]), and are linked as
-//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]).
+//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]). And CPython is
+//! made to notice that V8's stack ends ([`recursion`]).
 
 mod data_segments;
+mod recursion;
 mod side_table;
 mod used_exports;
 
 use std::borrow::Cow;
 
 use wasmparser::{ConstExpr, Operator};
+
+/// Shapes CPython as much as what `CHANGES` replaces, so an image belongs to one text of it.
+pub(crate) const RECURSION: &str = include_str!("recursion.rs");
 
 /// CPython and Pyodide's JavaScript as isolates have them.
 pub(crate) struct Adapted {
@@ -113,8 +118,11 @@ pub(crate) fn adapted<'a>(
     let (text, used) = used_exports::split(&text, &glue)
         .ok_or("`pyodide.asm.mjs` does not take CPython's exports as it used to")?;
     let unreadable = |error| format!("`pyodide.asm.wasm` cannot be read: {error}");
+    let wasm = recursion::charge(wasm)
+        .map_err(unreadable)?
+        .ok_or("`pyodide.asm.wasm` does not look at its stack as it used to")?;
     let side_table::Moved { wasm, exports } =
-        side_table::move_exports(wasm, &used).map_err(unreadable)?;
+        side_table::move_exports(&wasm, &used).map_err(unreadable)?;
     let data_segments::Taken { wasm, memory } = data_segments::take_out(&wasm)
         .map_err(unreadable)?
         .ok_or("`pyodide.asm.wasm` has data that is in no place of its own")?;

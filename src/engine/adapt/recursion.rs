@@ -1,0 +1,334 @@
+//! Has CPython notice the end of V8's stack.
+//!
+//! CPython looks at its stack where it recurses, and raises `RecursionError` or puts a deallocation off when little is
+//! left. What it sees is the stack in its memory, which holds only what needs an address; what ends first is V8's
+//! stack, which WebAssembly cannot see. So each function that looks takes from the stack in the memory at least what
+//! it and the functions up to the next such one take of V8's, and the limit is what V8's stacks have.
+
+use std::collections::HashMap;
+
+use wasm_encoder::{
+    BlockType, CodeSection, Encode, Function, Instruction, MemArg, MemArgTarget, Module,
+    RawSection, SectionId, ValType,
+};
+use wasmparser::{
+    BinaryReaderError, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef,
+};
+
+use super::constant;
+
+/// Who calls one of these looks at the stack, and takes so many bytes of it.
+const CHECKS: [(&str, i32); 3] = [
+    ("Py_EnterRecursiveCall", 384),
+    ("_Py_CheckRecursiveCall", 384),
+    // The parser's functions, of which each level of what is parsed takes a dozen.
+    ("_Py_ReachedRecursionLimitWithMargin", 128),
+];
+
+/// Functions that take another number of bytes than the above, or look without a call.
+const COSTS: [(&str, i32); 4] = [
+    ("_PyEval_EvalFrameDefault", 960),
+    (FREE, 768),
+    // Behind these are frames of JavaScript.
+    ("JsMethod_Vectorcall_impl", 2048),
+    ("JsMethod_Construct_impl", 2048),
+];
+
+/// The function that sets the limits of a thread. Pyodide makes a thread's state for each stack of V8's.
+const SET_LIMITS: &str = "_Py_InitializeRecursionLimits";
+
+/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have 4 MB.
+const STACK_BYTES: i32 = 3_900_000;
+
+/// From so many bytes above that end on CPython raises `RecursionError`.
+const MARGIN_BYTES: i32 = 16 << 10;
+
+/// The function that frees an object, or puts that off when less is left of the stack than twice the margin, so that
+/// what it runs, `__del__` for one, has room. It counts in margins of 2 to the power of the first number, which is as
+/// much as four calls take; of the second one it leaves room for thirty.
+const FREE: &str = "_Py_Dealloc";
+const MARGIN_SHIFTS: (i32, i32) = (13, 16);
+
+/// So many bytes below that end CPython gives up. Nothing gets there: CPython looks before.
+const FATAL_BYTES: i32 = 1 << 20;
+
+const STACK_POINTER: &str = "__stack_pointer";
+
+/// What a module says of its functions, other than their code.
+#[derive(Default)]
+struct Functions<'a> {
+    imported: u32,
+    /// Of each type of function: the block that has its results, unless they are several.
+    results: Vec<Option<BlockType>>,
+    /// The types of those that are not imported.
+    types: Vec<u32>,
+    exports: HashMap<&'a str, u32>,
+    stack_pointer: Option<u32>,
+    /// The values of constant globals, by their index.
+    globals: Vec<Option<i32>>,
+}
+
+/// What is changed of the code.
+struct Changes {
+    /// What callers of some functions cost.
+    checks: HashMap<u32, i32>,
+    costs: HashMap<u32, i32>,
+    set_limits: u32,
+    free: u32,
+    stack_pointer: u32,
+    /// Where the stack begins.
+    stack: i32,
+}
+
+/// CPython whose functions take of the stack what they cost. `None` if it does not look at its stack as it used to.
+pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> {
+    let functions = Functions::read(wasm)?;
+    let Some(mut changes) = functions.changes() else { return Ok(None) };
+    changes.find_checks(wasm, functions.imported)?;
+    let (mut module, mut code) = (Module::new(), CodeSection::new());
+    let mut types = functions.types.iter();
+    let mut index = functions.imported;
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload?;
+        if let Payload::CodeSectionEntry(body) = &payload {
+            let kind = types.next().and_then(|kind| usize::try_from(*kind).ok());
+            let results = kind.and_then(|kind| *functions.results.get(kind)?);
+            if index == changes.set_limits {
+                let Some(set) = changes.set_limits(body)? else { return Ok(None) };
+                code.function(&set);
+            } else if let Some((cost, results)) = changes.cost(index, body)?.zip(results) {
+                let shifts = (index == changes.free).then_some(MARGIN_SHIFTS);
+                let Some(body) = changes.charged(body, cost, results, shifts)? else {
+                    return Ok(None);
+                };
+                code.raw(&body);
+            } else {
+                code.raw(body.as_bytes());
+            }
+            index += 1;
+            if types.len() == 0 {
+                module.section(&code);
+            }
+        } else if let Some((id, range)) = payload.as_section() {
+            let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+            let data = wasm.get(at(range.start)..at(range.end)).unwrap_or_default();
+            if id != SectionId::Code as u8 {
+                module.section(&RawSection { id, data });
+            }
+        }
+    }
+    Ok(Some(module.finish()))
+}
+
+impl Changes {
+    /// Adds to the checks the functions that do nothing but call one: compilers make such copies.
+    fn find_checks(&mut self, wasm: &[u8], imported: u32) -> Result<(), BinaryReaderError> {
+        let mut index = imported;
+        let mut copies = Vec::new();
+        for payload in Parser::new(0).parse_all(wasm) {
+            if let Payload::CodeSectionEntry(body) = payload? {
+                let mut cost = None;
+                for operator in body.get_operators_reader()? {
+                    let called = match operator? {
+                        Operator::Call { function_index } => self.checks.get(&function_index),
+                        Operator::CallIndirect { .. } => None,
+                        _ => continue,
+                    };
+                    cost = called.copied();
+                    if cost.is_none() {
+                        break;
+                    }
+                }
+                copies.extend(cost.map(|cost| (index, cost)));
+                index += 1;
+            }
+        }
+        self.checks.extend(copies);
+        Ok(())
+    }
+
+    /// What a function takes of the stack, if it looks at it.
+    fn cost(&self, index: u32, body: &FunctionBody<'_>) -> Result<Option<i32>, BinaryReaderError> {
+        let mut cost = self.costs.get(&index).copied();
+        if cost.is_none() && !self.checks.contains_key(&index) {
+            for operator in body.get_operators_reader()? {
+                if let Operator::Call { function_index } = operator? {
+                    cost = cost.max(self.checks.get(&function_index).copied());
+                }
+            }
+        }
+        Ok(cost)
+    }
+
+    /// The function that sets a thread's limits, in the places where `body` does: where the stack begins, from where on
+    /// there is an error, and where CPython gives up; the stack's own end and beginning. `None` if these are others.
+    fn set_limits(&self, body: &FunctionBody<'_>) -> Result<Option<Function>, BinaryReaderError> {
+        let mut places = Vec::new();
+        for operator in body.get_operators_reader()? {
+            if let Operator::I32Store { memarg } = operator? {
+                places.push(memarg.offset);
+            }
+        }
+        places.sort_unstable();
+        let [first, .., end, _] = *places else { return Ok(None) };
+        if places != [first, first + 4, first + 8, end, end + 4] {
+            return Ok(None);
+        }
+        let end_of_stack = self.stack - STACK_BYTES;
+        let fatal = end_of_stack - FATAL_BYTES;
+        let values = [self.stack, end_of_stack + MARGIN_BYTES, fatal, fatal, self.stack];
+        let mut set = Function::new([]);
+        for (offset, value) in places.into_iter().zip(values) {
+            let target = MemArgTarget::Memory(0);
+            let place = MemArg { offset, align: 2, target, ordering: None };
+            set.instruction(&Instruction::LocalGet(0))
+                .instruction(&Instruction::I32Const(value))
+                .instruction(&Instruction::I32Store(place));
+        }
+        set.instruction(&Instruction::End);
+        Ok(Some(set))
+    }
+
+    /// The function `body` within a block: before it the stack pointer is moved by `cost`, and after it back. What
+    /// returned leaves the block instead. Of the constants the first of `replaced` becomes the second; `None` if
+    /// there is not exactly one.
+    fn charged(
+        &self,
+        body: &FunctionBody<'_>,
+        cost: i32,
+        results: BlockType,
+        replaced: Option<(i32, i32)>,
+    ) -> Result<Option<Vec<u8>>, BinaryReaderError> {
+        let move_pointer = |by: &Instruction<'_>, code: &mut Vec<u8>| {
+            Instruction::GlobalGet(self.stack_pointer).encode(code);
+            Instruction::I32Const(cost).encode(code);
+            by.encode(code);
+            Instruction::GlobalSet(self.stack_pointer).encode(code);
+        };
+        let (range, bytes) = (body.range(), body.as_bytes());
+        let slice = |from: u64, to: u64| {
+            let at = |place: u64| usize::try_from(place - range.start).unwrap_or(usize::MAX);
+            bytes.get(at(from)..at(to)).unwrap_or_default()
+        };
+        let mut operators = body.get_operators_reader()?;
+        let mut copied = operators.original_position();
+        let mut code = slice(range.start, copied).to_vec();
+        move_pointer(&Instruction::I32Sub, &mut code);
+        Instruction::Block(results).encode(&mut code);
+        let (mut depth, mut constants) = (0_u32, 0);
+        while !operators.eof() {
+            let (operator, place) = operators.read_with_offset()?;
+            let instead = match (operator, replaced) {
+                (
+                    Operator::Block { .. }
+                    | Operator::Loop { .. }
+                    | Operator::If { .. }
+                    | Operator::Try { .. }
+                    | Operator::TryTable { .. },
+                    _,
+                ) => {
+                    depth += 1;
+                    continue;
+                }
+                (Operator::End | Operator::Delegate { .. }, _) => {
+                    // The last one ends the function, which is the block now.
+                    depth = depth.saturating_sub(1);
+                    continue;
+                }
+                (Operator::Return, _) => Instruction::Br(depth),
+                (Operator::I32Const { value }, Some((from, to))) if value == from => {
+                    constants += 1;
+                    Instruction::I32Const(to)
+                }
+                _ => continue,
+            };
+            code.extend_from_slice(slice(copied, place));
+            instead.encode(&mut code);
+            copied = operators.original_position();
+        }
+        code.extend_from_slice(slice(copied, range.end));
+        move_pointer(&Instruction::I32Add, &mut code);
+        Instruction::End.encode(&mut code);
+        Ok((constants == i32::from(replaced.is_some())).then_some(code))
+    }
+}
+
+impl<'a> Functions<'a> {
+    fn read(wasm: &'a [u8]) -> Result<Self, BinaryReaderError> {
+        let mut functions = Self::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(types) => {
+                    for kind in types.into_iter_err_on_gc_types() {
+                        functions.results.push(block_of(kind?.results()));
+                    }
+                }
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        match import?.ty {
+                            TypeRef::Func(_) | TypeRef::FuncExact(_) => functions.imported += 1,
+                            TypeRef::Global(_) => functions.globals.push(None),
+                            _ => {}
+                        }
+                    }
+                }
+                Payload::FunctionSection(types) => {
+                    functions.types = types.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::GlobalSection(globals) => {
+                    for global in globals {
+                        functions.globals.push(constant(&global?.init_expr));
+                    }
+                }
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        let export = export?;
+                        match export.kind {
+                            ExternalKind::Func | ExternalKind::FuncExact => {
+                                functions.exports.insert(export.name, export.index);
+                            }
+                            ExternalKind::Global if export.name == STACK_POINTER => {
+                                functions.stack_pointer = Some(export.index);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(functions)
+    }
+
+    fn changes(&self) -> Option<Changes> {
+        let index = |name: &str| self.exports.get(name).copied();
+        let named = |names: &[(&str, i32)]| -> Option<HashMap<u32, i32>> {
+            names.iter().map(|(name, cost)| Some((index(name)?, *cost))).collect()
+        };
+        let stack_pointer = self.stack_pointer?;
+        Some(Changes {
+            checks: named(&CHECKS)?,
+            costs: named(&COSTS)?,
+            set_limits: index(SET_LIMITS)?,
+            free: index(FREE)?,
+            stack_pointer,
+            stack: (*self.globals.get(usize::try_from(stack_pointer).ok()?)?)?,
+        })
+    }
+}
+
+/// The type of a block with these results, of which CPython's functions have one at most.
+fn block_of(results: &[wasmparser::ValType]) -> Option<BlockType> {
+    let result = match results {
+        [] => return Some(BlockType::Empty),
+        [wasmparser::ValType::I32] => ValType::I32,
+        [wasmparser::ValType::I64] => ValType::I64,
+        [wasmparser::ValType::F32] => ValType::F32,
+        [wasmparser::ValType::F64] => ValType::F64,
+        _ => return None,
+    };
+    Some(BlockType::Result(result))
+}
+
+#[cfg(test)]
+mod tests;
