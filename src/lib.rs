@@ -145,7 +145,7 @@ pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
 pub use limits::Limits;
 pub use output::Stream;
-pub use packages::{LoadedPackage, script_packages};
+pub use packages::{LoadedPackage, python_version, script_packages};
 pub use permissions::Permissions;
 pub use sandbox::{Sandbox, SandboxBuilder};
 pub use session::{FileEntry, Files, InterruptHandle, Session, SessionHandle, SessionState};

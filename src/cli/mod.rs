@@ -7,10 +7,12 @@ mod deno_shim;
 mod doctor;
 mod dspy;
 mod exit;
+mod generate;
 mod host_files;
 mod interrupts;
 mod isolation;
 mod json;
+mod notebook;
 mod output;
 mod permissions;
 mod program;
@@ -19,6 +21,7 @@ mod report;
 mod run;
 mod terminal;
 mod units;
+mod version;
 mod words;
 
 use std::ffi::OsString;
@@ -33,7 +36,7 @@ use isolet::{Engine, Limits, Sandbox};
 /// Run Python that nobody has read yet: CPython on WebAssembly in a V8 isolate, everything denied
 /// until allowed.
 #[derive(Parser)]
-#[command(name = "isolet", version, max_term_width = 100)]
+#[command(name = "isolet", version, long_version = version::long(), max_term_width = 100)]
 struct Cli {
     /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else that
     /// of the checkout this was built in, else the cache directory
@@ -59,6 +62,10 @@ enum Command {
     Doctor(isolation::IsolationArgs),
     /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
+    /// Print a script that completes command lines of isolet in a shell
+    Completions(generate::CompletionsArgs),
+    /// Print a page of the manual, or write all of them
+    Man(generate::ManArgs),
     /// Be the worker of another isolet, which calls this
     #[command(hide = true)]
     Worker {
@@ -127,6 +134,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Assets(command) => assets::assets(&command, assets),
         Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
+        Command::Completions(args) => generate::completions(&args),
+        Command::Man(args) => generate::man(&args),
         Command::Worker { parent } => Ok(isolet::worker_main(parent)),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),

@@ -1,4 +1,5 @@
-//! What `isolet run` runs: code, a script, a module, or a directory or zip file with a `__main__.py`.
+//! What `isolet run` runs: code, a script, a module, a directory or zip file with a `__main__.py`, or a
+//! notebook.
 
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use isolet::blocking::Session;
 use isolet::{Cell, Execution, Outcome, Stdin};
 use zip::ZipArchive;
 
+use super::notebook::{self, Notebook};
 use super::permissions::PermissionArgs;
 
 /// Where a zip file lies that is in no directory that the guest sees.
@@ -30,6 +32,8 @@ pub(super) struct Program {
     /// A file that the guest gets first.
     file: Option<(String, Vec<u8>)>,
     neighbours: Neighbours,
+    /// What is run instead, once the cell has set the session up.
+    pub(super) notebook: Option<Notebook>,
 }
 
 impl Program {
@@ -92,7 +96,7 @@ impl Program {
     }
 
     fn new(source: String, cell: Cell) -> Self {
-        Self { source, cell, file: None, neighbours: Neighbours::default() }
+        Self { source, cell, file: None, neighbours: Neighbours::default(), notebook: None }
     }
 
     fn of_path(path: &str, rest: Vec<String>, permissions: &mut PermissionArgs) -> Result<Self> {
@@ -120,6 +124,12 @@ impl Program {
         let source = text(bytes, &format!("`{path}`"))?;
         let name = seen.unwrap_or_else(|| path.to_owned());
         let argv = [name.clone()].into_iter().chain(rest);
+        if notebook::is_notebook(path) {
+            let notebook = Notebook::read(path, &source)?;
+            let program =
+                Self::beside(directory, String::new(), Cell::new("").argv(argv), permissions);
+            return Ok(Self { notebook: Some(notebook), ..program });
+        }
         let cell = Cell::new(source.as_str()).script(name).argv(argv).stdin(inherited_stdin());
         Ok(Self::beside(directory, source, cell, permissions))
     }
@@ -148,7 +158,7 @@ impl Program {
         if let Some((path, contents)) = self.file {
             session.put_file(&path, contents)?;
         }
-        Ok((self.cell.program(), self.neighbours))
+        Ok((self.cell, self.neighbours))
     }
 }
 

@@ -54,6 +54,23 @@ struct Diagnostics<'a> {
     timeout_seconds: Option<f64>,
 }
 
+/// What became of a notebook: that of its last cell, and a report on each.
+#[derive(Serialize)]
+pub(super) struct NotebookReport<'a> {
+    status: &'static str,
+    success: bool,
+    cells: Vec<RunReport<'a>>,
+}
+
+impl<'a> NotebookReport<'a> {
+    pub(super) fn new(executions: &'a [Execution]) -> Self {
+        let cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
+        let (status, success) =
+            cells.last().map_or(("completed", true), |last| (last.status, last.success));
+        Self { status, success, cells }
+    }
+}
+
 impl<'a> RunReport<'a> {
     pub(super) fn new(execution: &'a Execution) -> Self {
         let usage = execution.usage();

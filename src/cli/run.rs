@@ -9,14 +9,15 @@ use isolet::blocking::Session;
 use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
+use super::notebook::Player;
 use super::program::{Program, Wanted};
 use super::terminal::Printer;
 use super::{PolicyArgs, exit, output, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
-    /// Script, or directory or zip file with a `__main__.py`, to run; `-` reads a script from standard
-    /// input
+    /// Script, notebook (.ipynb), or directory or zip file with a `__main__.py`, to run; `-` reads a
+    /// script from standard input
     file: Option<String>,
     /// Words for the script, as sys.argv[1:]: all that follow it, or the code, also if they begin with
     /// a dash; options of isolet come before
@@ -46,7 +47,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         module: module.take(),
         rest: std::mem::take(rest),
     };
-    let program = Program::read(wanted, &mut args.policy.permissions)?;
+    let mut program = Program::read(wanted, &mut args.policy.permissions)?;
+    let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
     let sandbox = args.policy.sandbox(assets, args.json)?;
@@ -54,6 +56,16 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let interrupts = Interrupts::of(&session)?;
     let mut files = permissions.prepare(&mut session, &packages)?;
     let (cell, neighbours) = program.prepare(&mut session)?;
+    if let Some(notebook) = notebook {
+        let (json, raw, max_output) = (args.json, args.raw, args.policy.max_output);
+        let session = &mut session;
+        let mut player = Player { session, interrupts: &interrupts, json, raw, max_output };
+        let played = notebook.play(cell, &mut player)?;
+        files.write_back(session)?;
+        files.export(session)?;
+        return played.end(&neighbours, json, raw);
+    }
+    let cell = cell.program();
     if args.json {
         let execution = interrupts.during(|| session.run(cell))?;
         files.write_back(&mut session)?;

@@ -42,6 +42,12 @@ pub(crate) use store::{Fetch, PackageStore, StoreOptions};
 pub(crate) use tree::PackageTree;
 pub(crate) use wheel::{MAX_WHEEL_BYTES, Wheel};
 
+/// Returns the version of CPython that guests run.
+#[must_use]
+pub fn python_version() -> &'static str {
+    interpreter::PYTHON
+}
+
 /// The wheels that meet requirements, with all that they need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolution {

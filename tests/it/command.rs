@@ -233,7 +233,72 @@ fn doctor_says_what_is_in_force() {
 
 #[test]
 fn help_and_version_are_told() {
-    let ran = isolet(["--version"]);
+    let ran = isolet(["-V"]);
     assert_eq!(ran.stdout, format!("isolet {}\n", env!("CARGO_PKG_VERSION")));
+    let ran = isolet(["--version"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let [version, commit, v8, pyodide, python] = lines[..] else { panic!("{}", ran.stdout) };
+    assert_eq!(version, concat!("isolet ", env!("CARGO_PKG_VERSION")));
+    assert!(commit.starts_with("commit   "), "{commit}");
+    assert_eq!(v8, format!("V8       {}", isolet::v8_version()));
+    let release = isolet_pyodide_assets::lock().unwrap().version();
+    assert_eq!(pyodide, format!("Pyodide  {release}"));
+    let actual = isolet(["run", "-c", "import platform; print(platform.python_version())"]);
+    assert_eq!(format!("{python}\n"), format!("Python   {}", actual.stdout));
     assert!(isolet(["run", "--help"]).stdout.contains("--max-output"));
+}
+
+#[test]
+fn completions_name_every_subcommand_and_option() {
+    let scratch = Scratch::new("completions");
+    for (shell, says) in [
+        ("bash", "complete -F _isolet"),
+        ("zsh", "#compdef isolet"),
+        ("fish", "complete -c isolet"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let ran = isolet(["completions", shell]);
+        assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(0)));
+        for said in [says, "doctor", "allow-net"] {
+            assert!(ran.stdout.contains(said), "{shell}: {said}");
+        }
+        if shell == "bash" {
+            // bash itself completes with it.
+            let script = scratch.file("isolet.bash", &ran.stdout);
+            let words = "COMP_WORDS=(isolet run --allow-n); COMP_CWORD=2; _isolet isolet --allow-n run; \
+                         echo ${COMPREPLY[@]}";
+            let bash = std::process::Command::new("bash")
+                .args(["--norc", "-c", &format!("source {script}; {words}")])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(bash.stdout).unwrap(), "--allow-net\n");
+        }
+    }
+    assert_eq!(isolet(["completions", "nosuch"]).code, Some(2));
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_subcommand() {
+    let page = isolet(["man", "run"]);
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    assert!(page.stdout.contains(".TH isolet-run 1"), "{}", page.stdout);
+    assert!(page.stdout.contains("allow\\-net"), "{}", page.stdout);
+    let scratch = Scratch::new("man");
+    let dir = scratch.path().join("man1");
+    let ran = isolet(["man", "--dir", dir.to_str().unwrap()]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), ("", "", Some(0)));
+    let entries = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    for name in ["isolet.1", "isolet-run.1", "isolet-cache-list.1", "isolet-doctor.1"] {
+        assert!(names.iter().any(|written| written == name), "{name}: {names:?}");
+    }
+    assert!(
+        !names.iter().any(|name| name.contains("worker") || name.contains("help")),
+        "{names:?}"
+    );
+    let ran = isolet(["man", "nosuch"]);
+    assert_eq!(
+        (ran.stderr.as_str(), ran.code),
+        ("error: `isolet` has no subcommand `nosuch`\n", Some(2))
+    );
 }

@@ -214,3 +214,99 @@ async fn code_that_is_too_long_for_a_cell_is_no_module_either() {
     let error = session.run(Cell::module("x".repeat(1001))).await.unwrap_err();
     assert!(error.session_survives() && error.to_string().contains("1001"), "{error}");
 }
+
+/// A notebook with these code cells, and a cell of text before them.
+fn notebook(scratch: &Scratch, name: &str, sources: &[&str]) -> String {
+    let code = |source: &&str| {
+        let lines: Vec<&str> = source.split_inclusive('\n').collect();
+        serde_json::json!({ "cell_type": "code", "source": lines, "outputs": [], "metadata": {} })
+    };
+    let text = serde_json::json!({ "cell_type": "markdown", "source": "# Text", "metadata": {} });
+    let cells: Vec<_> = [text].into_iter().chain(sources.iter().map(code)).collect();
+    let metadata = serde_json::json!({ "kernelspec": { "name": "python3", "language": "python" } });
+    let file = serde_json::json!({
+        "nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells,
+    });
+    scratch.file(name, file.to_string())
+}
+
+#[test]
+fn a_notebook_runs_cell_by_cell_in_one_session() {
+    let scratch = Scratch::new("notebook");
+    let path = notebook(
+        &scratch,
+        "good.ipynb",
+        &[
+            "import atexit, sys\natexit.register(print, 'bye')\nx = 20",
+            "print('printed')\nx + 22",
+            "x;",
+            "None",
+            "import asyncio\nawait asyncio.sleep(0)\nsys.argv[1:]",
+        ],
+    );
+    let ran = isolet(["run", &path, "--json", "b"]);
+    let told = "printed\n42\n['--json', 'b']\nbye\n";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.code), (told, "", Some(0)));
+
+    let path = notebook(
+        &scratch,
+        "bad.ipynb",
+        &[
+            "print('one')",
+            "def f():\n    return 1 / 0\n'two'",
+            "print('three')\nf()",
+            "print('four')",
+        ],
+    );
+    let ran = isolet(["run", &path]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("one\n'two'\nthree\n", Some(1)));
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "Traceback (most recent call last):\n  File \"{path}, cell 3\", line 2, in <module>\n    \
+             f()\n    ~^^\n  File \"{path}, cell 2\", line 2, in f\n    return 1 / 0\n           \
+             ~~^~~\nZeroDivisionError: division by zero\n"
+        )
+    );
+    let ran = isolet(["run", "--json", &path]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["status"], &report["success"]), (&"raised".into(), &false.into()));
+    let cells = report["cells"].as_array().unwrap();
+    let outputs: Vec<_> = cells.iter().map(|cell| cell["stdout"].as_str().unwrap()).collect();
+    assert_eq!(outputs, ["one\n", "", "three\n"]);
+    assert_eq!((&cells[1]["repr"], ran.code), (&"'two'".into(), Some(1)));
+}
+
+#[test]
+fn what_only_ipython_understands_in_a_notebook_is_named() {
+    let scratch = Scratch::new("magic");
+    for (source, said) in [
+        (
+            "%pip install rich",
+            "cell 1, line 1: `%pip install rich` is a command of IPython and not Python; `--with \
+             NAME` gives it a package",
+        ),
+        (
+            "x = 1\n!ls \x1b[2J",
+            "cell 1, line 2: `!ls ^[[2J` is a command of IPython and not Python; there is no shell",
+        ),
+        ("%%time\nx = 1", "cell 1, line 1: `%%time` is a command of IPython and not Python"),
+    ] {
+        let ran = isolet(["run", &notebook(&scratch, "magic.ipynb", &[source])]);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(1)), "{source}");
+        // A pipe gets the guest's text as it is.
+        let said = said.replace("^[", "\x1b");
+        assert!(ran.stderr.ends_with(&format!("error: {said}\n")), "{}", ran.stderr);
+    }
+    // A line of an expression, and an error that has nothing to do with it.
+    let path = notebook(&scratch, "modulo.ipynb", &["x = (7\n% 4)\nx", "y = (7\n% 4)\ndef"]);
+    let ran = isolet(["run", &path]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("3\n", Some(1)));
+    assert!(ran.stderr.ends_with("SyntaxError: invalid syntax\n"), "{}", ran.stderr);
+    let path = scratch.file("r.ipynb", r#"{"nbformat": 3, "worksheets": []}"#);
+    let ran = isolet(["run", &path]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)));
+    assert!(
+        ran.stderr.starts_with(&format!("error: cannot run `{path}`: its format is nbformat 3"))
+    );
+}

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{fuzz, process, test, tidy, vendored_v8};
+use crate::{fuzz, licenses, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
@@ -14,7 +14,7 @@ type Step = fn() -> Result<ExitCode>;
 pub(crate) fn run() -> Result<ExitCode> {
     let steps: [(&str, Step); 6] = [
         ("fmt", fmt),
-        ("tidy", || tidy::run().map(|()| ExitCode::SUCCESS)),
+        ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
         ("clippy", clippy),
         ("test", || test::run(&[])),
         ("fuzz", || fuzz::run(&[])),

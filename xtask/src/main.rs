@@ -8,6 +8,7 @@ mod assets;
 mod bench;
 mod ci;
 mod fuzz;
+mod licenses;
 mod process;
 mod python;
 mod run;
@@ -35,6 +36,7 @@ Usage: cargo xtask COMMAND
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
+  licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   ci                    everything that has to pass: fmt, tidy, clippy, test, fuzz, doc
 
@@ -70,7 +72,8 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
-        ["tidy"] => tidy::run().map(|()| ExitCode::SUCCESS),
+        ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
+        ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{HELP}");

@@ -91,7 +91,7 @@ fn cached_name(version: &str) -> String {
 }
 
 /// The version of `package` in the text of a `Cargo.lock`.
-fn locked_version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+pub(crate) fn locked_version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')

@@ -1,0 +1,169 @@
+//! The `.ipynb` file: its code cells, and which of their lines are not Python.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use isolet::PyException;
+use serde::Deserialize;
+
+/// The form of file that is read: cells at the top level.
+const FORMAT: u64 = 4;
+/// Characters of a line that are shown.
+const SHOWN: usize = 60;
+
+/// A code cell.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotebookCell {
+    /// Its number among the code cells, from 1.
+    pub(super) number: usize,
+    pub(super) source: String,
+}
+
+#[derive(Deserialize)]
+struct File {
+    nbformat: Option<u64>,
+    #[serde(default)]
+    metadata: Metadata,
+    cells: Option<Vec<FileCell>>,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    kernelspec: Option<Kernel>,
+    language_info: Option<Kernel>,
+}
+
+#[derive(Deserialize)]
+struct Kernel {
+    /// Of a kernel the name of its program; of a language its name.
+    name: Option<String>,
+    language: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct FileCell {
+    cell_type: String,
+    #[serde(default)]
+    source: Source,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Source {
+    Whole(String),
+    Lines(Vec<String>),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Whole(String::new())
+    }
+}
+
+/// Returns whether a file is taken for a notebook.
+pub(in crate::cli) fn is_notebook(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
+}
+
+/// Reads the code cells of a notebook.
+pub(super) fn cells(text: &str) -> Result<Vec<NotebookCell>> {
+    let file: File = serde_json::from_str(text).context("it is no notebook")?;
+    match file.nbformat {
+        Some(FORMAT) => {}
+        Some(format) => bail!(
+            "its format is nbformat {format}, isolet reads nbformat {FORMAT}; `jupyter nbconvert --to \
+             notebook` converts it"
+        ),
+        None => bail!("it is no notebook: it has no `nbformat`"),
+    }
+    let language = file.metadata.language();
+    if let Some(language) = language.filter(|language| !language.eq_ignore_ascii_case("python")) {
+        bail!("its language is {language:?}, isolet runs Python");
+    }
+    let cells = file.cells.context("it is no notebook: it has no `cells`")?;
+    let code = cells.into_iter().filter(|cell| cell.cell_type == "code");
+    let sources = code.map(|cell| match cell.source {
+        Source::Whole(text) => text,
+        Source::Lines(lines) => lines.concat(),
+    });
+    Ok(sources.zip(1..).map(|(source, number)| NotebookCell { number, source }).collect())
+}
+
+impl Metadata {
+    fn language(self) -> Option<String> {
+        let of_kernel = self.kernelspec.and_then(|kernel| kernel.language);
+        of_kernel.or_else(|| self.language_info.and_then(|language| language.name))
+    }
+}
+
+impl NotebookCell {
+    /// Returns whether the value of the last line is to be shown: a `;` at the end of the cell hides it.
+    pub(super) fn shows_value(&self) -> bool {
+        !self.source.trim_end().ends_with(';')
+    }
+
+    /// Says what is wrong if the cell failed since it has a line that only IPython understands.
+    pub(super) fn magic(&self, exception: &PyException) -> Option<String> {
+        if exception.type_name != "SyntaxError" {
+            return None;
+        }
+        let number = self.number;
+        let is_magic = |line: &str| line.trim_start().starts_with(['%', '!']);
+        let mut lines = self.source.lines().zip(1..).filter(|(line, _)| is_magic(line));
+        // A line of an expression may begin with `%`: the error has to be there.
+        let (line, at) = lines.find(|(_, at)| {
+            let place = format!(", line {at}\n");
+            exception.traceback.contains(&place)
+        })?;
+        let line = line.trim();
+        let shown: String = line.chars().take(SHOWN).collect();
+        let instead = if line.contains("pip ") {
+            "; `--with NAME` gives it a package"
+        } else if line.starts_with('!') {
+            "; there is no shell"
+        } else {
+            ""
+        };
+        Some(format!(
+            "cell {number}, line {at}: `{shown}` is a command of IPython and not Python{instead}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_cells_are_numbered_and_others_left_out() {
+        let text = r##"{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3"},
+            "language_info": {"name": "python"}}, "cells": [
+            {"cell_type": "markdown", "source": "# Title"},
+            {"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": []},
+            {"cell_type": "raw", "source": []},
+            {"cell_type": "code", "source": "x;"}]}"##;
+        let read = cells(text).unwrap();
+        let sources: Vec<_> = read.iter().map(|cell| (cell.number, cell.source.as_str())).collect();
+        assert_eq!(sources, [(1, "x = 1\nx"), (2, "x;")]);
+        assert!(read[0].shows_value() && !read[1].shows_value());
+    }
+
+    #[test]
+    fn what_is_no_notebook_of_python_is_told() {
+        let cases = [
+            ("", "it is no notebook: EOF while parsing a value at line 1 column 0"),
+            ("[]", "it is no notebook: "),
+            ("{}", "it is no notebook: it has no `nbformat`"),
+            (r#"{"nbformat": 4}"#, "it is no notebook: it has no `cells`"),
+            (r#"{"nbformat": 3, "worksheets": []}"#, "its format is nbformat 3"),
+            (
+                r#"{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": []}"#,
+                "its language is \"R\", isolet runs Python",
+            ),
+        ];
+        for (text, said) in cases {
+            let error = format!("{:#}", cells(text).unwrap_err());
+            assert!(error.starts_with(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Jupyter notebooks: the code cells of a `.ipynb` file, run one after the other in one session.
+
+mod file;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use isolet::blocking::Session;
+use isolet::{Cell, Execution, Outcome};
+
+use super::interrupts::Interrupts;
+use super::program::Neighbours;
+use super::run::show_outcome;
+use super::terminal::Printer;
+use super::{exit, output, report};
+pub(super) use file::is_notebook;
+use file::{NotebookCell, cells};
+
+/// A notebook that was read.
+pub(super) struct Notebook {
+    /// How tracebacks name it.
+    name: String,
+    cells: Vec<NotebookCell>,
+}
+
+/// How cells are run and shown.
+pub(super) struct Player<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) interrupts: &'a Interrupts,
+    /// There is a report at the end instead of output.
+    pub(super) json: bool,
+    pub(super) raw: bool,
+    /// Of each cell.
+    pub(super) max_output: Option<u64>,
+}
+
+/// What became of a notebook.
+#[derive(Default)]
+pub(super) struct Played {
+    /// Of each cell that was run, in order.
+    executions: Vec<Execution>,
+    /// What is wrong with the last one, if a line of it is IPython's.
+    magic: Option<String>,
+    /// Nobody reads the output any more.
+    is_reader_gone: bool,
+    /// Output was left out.
+    is_cut: bool,
+}
+
+impl Notebook {
+    /// Reads the text of a file.
+    pub(super) fn read(name: &str, text: &str) -> Result<Self> {
+        let cells = cells(text).with_context(|| format!("cannot run `{name}`"))?;
+        Ok(Self { name: name.to_owned(), cells })
+    }
+
+    /// Runs `first`, which sets the session up, and each cell until one fails; last the functions
+    /// registered with `atexit`.
+    pub(super) fn play(&self, first: Cell, player: &mut Player<'_>) -> Result<Played> {
+        let mut played = Played::default();
+        let mut is_alive = player.run(first, &mut played)?.session_alive();
+        for cell in &self.cells {
+            let name = format!("{}, cell {}", self.name, cell.number);
+            let code = Cell::new(cell.source.as_str()).name(name);
+            let execution = player.run(code, &mut played)?;
+            if played.is_reader_gone {
+                return Ok(played);
+            }
+            let is_complete = matches!(execution.outcome(), Outcome::Completed(_));
+            if is_complete && cell.shows_value() {
+                player.show(&execution)?;
+            }
+            played.magic = execution.exception().and_then(|exception| cell.magic(exception));
+            is_alive = execution.session_alive();
+            played.executions.push(execution);
+            if !is_complete {
+                break;
+            }
+        }
+        if is_alive {
+            player.run(Cell::new("").program(), &mut played)?;
+        }
+        Ok(played)
+    }
+}
+
+impl Player<'_> {
+    fn run(&mut self, cell: Cell, played: &mut Played) -> Result<Execution> {
+        if self.json {
+            return Ok(self.interrupts.during(|| self.session.run(cell))?);
+        }
+        let printer = Printer::new(self.raw);
+        let streamed =
+            output::stream(self.session, cell, printer, self.max_output, self.interrupts)?;
+        streamed.show_missing()?;
+        played.is_cut |= !streamed.missing().is_empty();
+        played.is_reader_gone |= streamed.is_reader_gone;
+        Ok(streamed.execution)
+    }
+
+    /// Shows the value of a cell's last line, as a notebook does.
+    fn show(&self, execution: &Execution) -> io::Result<()> {
+        match execution.repr() {
+            Some(repr) if repr != "None" && !self.json => {
+                let shown = Printer::new(self.raw).for_stdout(repr).into_owned();
+                writeln!(io::stdout(), "{shown}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Played {
+    /// Tells how the notebook ended, and returns the exit status.
+    pub(super) fn end(&self, neighbours: &Neighbours, json: bool, raw: bool) -> Result<ExitCode> {
+        if self.is_reader_gone {
+            return Ok(exit::NO_READER.into());
+        }
+        if json {
+            let mut stdout = io::stdout().lock();
+            serde_json::to_writer(&mut stdout, &report::NotebookReport::new(&self.executions))
+                .map_err(io::Error::from)?;
+            writeln!(stdout)?;
+        }
+        let Some(last) = self.executions.last() else { return Ok(ExitCode::SUCCESS) };
+        if !json {
+            show_outcome(last, raw)?;
+            if let Some(hint) = neighbours.hint(last) {
+                writeln!(io::stderr(), "hint: {hint}")?;
+            }
+        }
+        if let Some(magic) = &self.magic {
+            writeln!(io::stderr(), "error: {}", Printer::new(raw).for_stderr(magic))?;
+        }
+        let is_complete = matches!(last.outcome(), Outcome::Completed(_) | Outcome::Exited(0));
+        Ok(if is_complete && self.is_cut { exit::LIMIT.into() } else { exit::status(last) })
+    }
+}

@@ -1,0 +1,123 @@
+//! The Rust crates that the command is linked from, each with the licence files of its package.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::{Component, text};
+use crate::process;
+
+/// The platform that isolet is developed for; others have a few crates more.
+const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// What the names of files with licences begin with, in capitals.
+const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT"];
+/// Texts for packages without a file of their own, by what their licence contains.
+const STANDARD: [(&str, &str); 3] =
+    [("MIT", "mit.txt"), ("Apache-2.0", "apache-2.0.txt"), ("MPL-2.0", "mpl-2.0.txt")];
+
+/// All that the command depends on, in the order of their names. Tests and build scripts are no part
+/// of it.
+pub(super) fn components() -> Result<Vec<Component>> {
+    let mut cargo = process::cargo();
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]);
+    let output = cargo.output().context("cannot run `cargo metadata`")?;
+    ensure!(
+        output.status.success(),
+        "`cargo metadata` ended with {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let packages: BTreeMap<&str, &Value> = list(&metadata["packages"])
+        .filter_map(|package| Some((package["id"].as_str()?, package)))
+        .collect();
+    let linked = linked(&metadata, &packages)?;
+    let mut found: Vec<&Value> = linked.iter().filter_map(|id| packages.get(id)).copied().collect();
+    // Ours have no source.
+    found.retain(|package| !package["source"].is_null());
+    found.sort_by_key(|package| (string(package, "name"), string(package, "version")));
+    found.into_iter().map(component).collect()
+}
+
+/// The packages that are reached from isolet by ordinary dependencies.
+fn linked<'a>(
+    metadata: &'a Value,
+    packages: &BTreeMap<&'a str, &Value>,
+) -> Result<BTreeSet<&'a str>> {
+    let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"]["nodes"])
+        .filter_map(|node| Some((node["id"].as_str()?, node)))
+        .collect();
+    let is_isolet = |id: &&&str| packages.get(**id).is_some_and(|p| p["name"] == "isolet");
+    let mut next = vec![*nodes.keys().find(is_isolet).context("there is no package `isolet`")?];
+    let mut linked = BTreeSet::new();
+    while let Some(id) = next.pop() {
+        if !linked.insert(id) {
+            continue;
+        }
+        let node = nodes.get(id).with_context(|| format!("`{id}` is not resolved"))?;
+        let ordinary = list(&node["deps"])
+            .filter(|dependency| list(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null()));
+        next.extend(ordinary.filter_map(|dependency| dependency["pkg"].as_str()));
+    }
+    Ok(linked)
+}
+
+fn component(package: &Value) -> Result<Component> {
+    let (name, version) = (string(package, "name"), string(package, "version"));
+    let license = string(package, "license").replace('/', " OR ");
+    let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+    let directory = manifest.parent().with_context(|| format!("`{name}` has no directory"))?;
+    let mut texts = texts(directory, &license)?;
+    let mut note = String::new();
+    if texts.is_empty() {
+        let standard = STANDARD.iter().filter(|(part, _)| license.contains(part));
+        // Of several to choose from, one is enough.
+        let Some((_, file)) = standard.into_iter().next() else {
+            bail!("`{name} {version}` has no licence file, and its licence is `{license}`");
+        };
+        texts.push(text(file)?);
+        let authors: Vec<&str> = list(&package["authors"]).filter_map(Value::as_str).collect();
+        note = match &authors[..] {
+            [] => format!("Copyright the authors of {name}"),
+            named => format!("Copyright {}", named.join(", ")),
+        };
+    }
+    Ok(Component { name, version, license, note, texts })
+}
+
+/// The licence files at the top of a package, in the order of their names.
+fn texts(directory: &Path, license: &str) -> Result<Vec<String>> {
+    let unreadable = || format!("cannot read `{}`", directory.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).with_context(unreadable)? {
+        let entry = entry.with_context(unreadable)?;
+        let name = entry.file_name().to_string_lossy().to_uppercase();
+        let is_source = name.ends_with(".RS") || name.ends_with(".TOML");
+        if NAMES.iter().any(|start| name.starts_with(start)) && !is_source && entry.path().is_file()
+        {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    // Of licences to choose from the short one is chosen.
+    let is_apache = |path: &PathBuf| path.to_string_lossy().to_uppercase().contains("APACHE");
+    if license.contains(" OR ") && !paths.iter().all(is_apache) {
+        paths.retain(|path| !is_apache(path));
+    }
+    let read = paths.iter().map(|path| {
+        let bytes = fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    read.collect()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn string(package: &Value, field: &str) -> String {
+    package[field].as_str().unwrap_or_default().to_owned()
+}

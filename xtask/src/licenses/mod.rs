@@ -1,0 +1,131 @@
+//! `cargo xtask licenses`: the notices of everything that the `isolet` command contains, from the
+//! licence files of the packages themselves, written to one file that is part of the command.
+
+mod crates;
+mod parts;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process;
+use parts::PARTS;
+
+/// What is written: `isolet licenses` prints it.
+const NOTICES: &str = "third_party/licenses/THIRD-PARTY.txt";
+/// Texts of what is no Rust crate, and of licences.
+const TEXTS: &str = "third_party/licenses";
+const RULE: &str =
+    "--------------------------------------------------------------------------------";
+
+/// Something that the command contains.
+struct Component {
+    name: String,
+    version: String,
+    /// What it is under, as its authors write it.
+    license: String,
+    /// Who has the copyright, where no text says so.
+    note: String,
+    texts: Vec<String>,
+}
+
+/// Writes the notices.
+pub(crate) fn write() -> Result<()> {
+    let path = path();
+    fs::write(&path, notices()?).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Fails if the notices are not those of what `Cargo.lock` has.
+pub(crate) fn check() -> Result<()> {
+    let found = fs::read_to_string(path()).unwrap_or_default();
+    ensure!(
+        found == notices()?,
+        "`{NOTICES}` is not what the dependencies ask for; `cargo xtask licenses` writes it anew"
+    );
+    Ok(())
+}
+
+fn path() -> PathBuf {
+    process::root().join(NOTICES)
+}
+
+/// A text of `third_party/licenses`.
+fn text(name: &str) -> Result<String> {
+    let path = process::root().join(TEXTS).join(name);
+    fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+fn notices() -> Result<String> {
+    let mut components = Vec::new();
+    for part in PARTS {
+        components.push(part.component()?);
+    }
+    components.extend(crates::components()?);
+    Ok(rendered(&components))
+}
+
+/// The list of components, and each text once.
+fn rendered(components: &[Component]) -> String {
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let mut texts: Vec<&str> = Vec::new();
+    let mut list = String::new();
+    for component in components {
+        let mut used = Vec::new();
+        for text in &component.texts {
+            // The same but for line breaks and indentation is the same.
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let number = *numbers.entry(words.join(" ")).or_insert_with(|| {
+                texts.push(text);
+                texts.len()
+            });
+            used.push(format!("[{number}]"));
+        }
+        let Component { name, version, license, note, .. } = component;
+        // Writing to a `String` cannot fail.
+        let _ = write!(list, "{name} {version}: {license} {}", used.join(" "));
+        let _ = if note.is_empty() { writeln!(list) } else { writeln!(list, "; {note}") };
+    }
+    let mut all = format!(
+        "The isolet command contains the following software, and fetches Pyodide, which contains\n\
+         CPython and the libraries named with it. Each is under the licence named, whose text has the\n\
+         number in brackets. isolet itself is under MIT or Apache-2.0.\n\n{list}"
+    );
+    for (text, number) in texts.iter().zip(1..) {
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let _ = write!(all, "\n{RULE}\n[{number}]\n\n{}\n", lines.join("\n").trim_matches('\n'));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_several_components_share_is_written_once() {
+        let component = |name: &str, texts: &[&str]| Component {
+            name: name.to_owned(),
+            version: "1.0".to_owned(),
+            license: "MIT".to_owned(),
+            note: String::new(),
+            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let all =
+            rendered(&[component("a", &["one\ntwo"]), component("b", &["three", "one  two\n"])]);
+        assert!(all.contains("a 1.0: MIT [1]\nb 1.0: MIT [2] [1]\n"), "{all}");
+        assert_eq!(all.matches("one").count(), 1, "{all}");
+        assert!(all.ends_with("[2]\n\nthree\n"), "{all}");
+    }
+
+    #[test]
+    fn the_parts_that_are_no_crates_have_their_texts() {
+        for part in PARTS {
+            let component = part.component().unwrap();
+            assert!(!component.version.is_empty(), "{}", component.name);
+            assert!(component.texts.iter().all(|text| text.len() > 100), "{}", component.name);
+        }
+    }
+}

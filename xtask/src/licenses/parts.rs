@@ -1,0 +1,91 @@
+//! What the command contains or fetches that is no Rust crate. Their texts are copies, made from the
+//! packages that README.md in `third_party/licenses` names.
+
+use anyhow::{Context, Result};
+
+use super::{Component, text};
+use crate::process;
+
+/// Where the version of a part is said.
+enum Version {
+    /// That of the `v8` crate, in whose sources it lies.
+    OfV8,
+    /// Pyodide's, which it is a part of.
+    OfPyodide,
+}
+
+/// A part that is no Rust crate.
+pub(super) struct Part {
+    name: &'static str,
+    version: Version,
+    license: &'static str,
+    note: &'static str,
+    texts: &'static [&'static str],
+}
+
+const fn of_v8(
+    name: &'static str,
+    license: &'static str,
+    note: &'static str,
+    texts: &'static [&'static str],
+) -> Part {
+    Part { name, version: Version::OfV8, license, note, texts }
+}
+
+const fn of_pyodide(
+    name: &'static str,
+    license: &'static str,
+    note: &'static str,
+    texts: &'static [&'static str],
+) -> Part {
+    Part { name, version: Version::OfPyodide, license, note, texts }
+}
+
+/// In the order in which they are told of.
+pub(super) const PARTS: &[Part] = &[
+    of_v8("V8", "BSD-3-Clause", "", &["v8.txt"]),
+    of_v8("ICU", "Unicode-3.0 and others", "", &["icu.txt"]),
+    of_v8("Abseil", "Apache-2.0", "Copyright the Abseil Authors", &["apache-2.0.txt"]),
+    of_v8("dragonbox", "Apache-2.0 WITH LLVM-exception", "", &["dragonbox.txt", "apache-2.0.txt"]),
+    of_v8("fast_float", "MIT OR Apache-2.0", "", &["fast_float.txt"]),
+    of_v8("FP16", "MIT", "", &["fp16.txt"]),
+    of_v8("Highway", "Apache-2.0", "", &["highway.txt", "apache-2.0.txt"]),
+    of_v8("inspector_protocol", "BSD-3-Clause", "", &["inspector_protocol.txt"]),
+    of_v8("libc++ and libc++abi", "Apache-2.0 WITH LLVM-exception", "", &["libcxx.txt"]),
+    of_v8("simdutf", "MIT OR Apache-2.0", "", &["simdutf.txt"]),
+    of_v8("SipHash", "CC0-1.0", "", &["siphash.txt"]),
+    of_pyodide("Pyodide", "MPL-2.0", "", &["mpl-2.0.txt"]),
+    of_pyodide("CPython", "PSF-2.0", "", &["cpython.txt", "cpython-incorporated.txt"]),
+    of_pyodide("bzip2", "bzip2-1.0.6", "", &["bzip2.txt"]),
+    of_pyodide("Emscripten", "MIT", "", &["emscripten.txt"]),
+    of_pyodide("expat", "MIT", "", &["expat.txt"]),
+    of_pyodide("libffi", "MIT", "", &["libffi.txt"]),
+    of_pyodide("musl", "MIT", "", &["musl.txt"]),
+    of_pyodide("SQLite", "public domain", "", &["sqlite.txt"]),
+    of_pyodide("xz", "public domain", "", &["xz.txt"]),
+    of_pyodide("zlib", "Zlib", "", &["zlib.txt"]),
+    of_pyodide("zstd", "BSD-3-Clause", "", &["zstd.txt"]),
+];
+
+impl Part {
+    pub(super) fn component(&self) -> Result<Component> {
+        let version = match self.version {
+            Version::OfV8 => {
+                let lock = std::fs::read_to_string(process::root().join("Cargo.lock"));
+                let lock = lock.context("cannot read `Cargo.lock`")?;
+                let v8 = crate::vendored_v8::locked_version(&lock, "v8");
+                format!("as in v8 {}", v8.context("`Cargo.lock` has no `v8`")?)
+            }
+            Version::OfPyodide => {
+                format!("as in Pyodide {}", isolet_pyodide_assets::lock()?.version())
+            }
+        };
+        Ok(Component {
+            name: self.name.to_owned(),
+            version,
+            license: self.license.to_owned(),
+            note: self.note.to_owned(),
+            texts: self.texts.iter().map(|name| text(name)).collect::<Result<_>>()?,
+        })
+    }
+}
