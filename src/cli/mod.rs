@@ -66,6 +66,8 @@ enum Command {
     Completions(generate::CompletionsArgs),
     /// Print a page of the manual, or write all of them
     Man(generate::ManArgs),
+    /// Print the licences of V8, Pyodide, CPython and all else that isolet is made of
+    Licenses,
     /// Be the worker of another isolet, which calls this
     #[command(hide = true)]
     Worker {
@@ -119,6 +121,9 @@ impl PolicyArgs {
     }
 }
 
+/// Written by `cargo xtask licenses`.
+const NOTICES: &str = include_str!("../../third_party/licenses/THIRD-PARTY.txt");
+
 /// Runs the command line and returns the exit status.
 pub(crate) fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -135,6 +140,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
         Command::Completions(args) => generate::completions(&args),
+        Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
         Command::Worker { parent } => Ok(isolet::worker_main(parent)),
         Command::Dspy(args) => dspy::dspy(args, assets),

@@ -9,7 +9,7 @@ use isolet::blocking::Session;
 use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
-use super::notebook::Player;
+use super::notebook::Runner;
 use super::program::{Program, Wanted};
 use super::terminal::Printer;
 use super::{PolicyArgs, exit, output, report};
@@ -59,8 +59,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     if let Some(notebook) = notebook {
         let (json, raw, max_output) = (args.json, args.raw, args.policy.max_output);
         let session = &mut session;
-        let mut player = Player { session, interrupts: &interrupts, json, raw, max_output };
-        let played = notebook.play(cell, &mut player)?;
+        let mut runner = Runner { session, interrupts: &interrupts, json, raw, max_output };
+        let played = notebook.play(cell, &mut runner)?;
         files.write_back(session)?;
         files.export(session)?;
         return played.end(&neighbours, json, raw);

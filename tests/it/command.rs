@@ -302,3 +302,25 @@ fn the_manual_has_a_page_for_each_subcommand() {
         ("error: `isolet` has no subcommand `nosuch`\n", Some(2))
     );
 }
+
+#[test]
+fn the_notices_of_all_parts_travel_with_the_command() {
+    let ran = isolet(["licenses"]);
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(0)));
+    for said in [
+        // A component and words of its text.
+        "V8 as in v8 ",
+        "Redistributions in binary form must reproduce the above",
+        "ICU as in v8 ",
+        "UNICODE LICENSE V3",
+        "Pyodide as in Pyodide 314.",
+        "Mozilla Public License Version 2.0",
+        "CPython as in Pyodide 314.",
+        "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2",
+        "Copyright the Deno authors",
+        "tokio 1.",
+        "rustls 0.",
+    ] {
+        assert!(ran.stdout.contains(said), "{said}");
+    }
+}

@@ -7,6 +7,7 @@
 mod assets;
 mod bench;
 mod ci;
+mod dist;
 mod fuzz;
 mod licenses;
 mod process;
@@ -36,6 +37,7 @@ Usage: cargo xtask COMMAND
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
+  dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   ci                    everything that has to pass: fmt, tidy, clippy, test, fuzz, doc
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
 fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words[..] {
-        ["setup"] => setup::run().map(|()| ExitCode::SUCCESS),
+        ["setup"] => setup::with_commit().map(|()| ExitCode::SUCCESS),
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
         ["test", ..] => test::run(&args[1..]),
@@ -72,6 +74,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
+        ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["ci"] => ci::run(),

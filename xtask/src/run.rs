@@ -14,7 +14,7 @@ pub(crate) fn script(args: &[OsString]) -> Result<ExitCode> {
 
 /// Runs `isolet ARGS` in the caller's directory, with the caller's streams and exit code.
 pub(crate) fn command(args: &[OsString]) -> Result<ExitCode> {
-    setup::run()?;
+    setup::with_commit()?;
     let mut isolet = Command::new(process::built("isolet")?);
     process::replace_by(process::with_assets(isolet.args(args)))
 }

@@ -102,7 +102,7 @@ impl NotebookCell {
         !self.source.trim_end().ends_with(';')
     }
 
-    /// Says what is wrong if the cell failed since it has a line that only IPython understands.
+    /// Says what is wrong if the cell failed since it has a line that only `IPython` understands.
     pub(super) fn magic(&self, exception: &PyException) -> Option<String> {
         if exception.type_name != "SyntaxError" {
             return None;

@@ -25,7 +25,7 @@ pub(super) struct Notebook {
 }
 
 /// How cells are run and shown.
-pub(super) struct Player<'a> {
+pub(super) struct Runner<'a> {
     pub(super) session: &'a mut Session,
     pub(super) interrupts: &'a Interrupts,
     /// There is a report at the end instead of output.
@@ -40,7 +40,7 @@ pub(super) struct Player<'a> {
 pub(super) struct Played {
     /// Of each cell that was run, in order.
     executions: Vec<Execution>,
-    /// What is wrong with the last one, if a line of it is IPython's.
+    /// What is wrong with the last one, if a line of it is not Python.
     magic: Option<String>,
     /// Nobody reads the output any more.
     is_reader_gone: bool,
@@ -57,19 +57,19 @@ impl Notebook {
 
     /// Runs `first`, which sets the session up, and each cell until one fails; last the functions
     /// registered with `atexit`.
-    pub(super) fn play(&self, first: Cell, player: &mut Player<'_>) -> Result<Played> {
+    pub(super) fn play(&self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
-        let mut is_alive = player.run(first, &mut played)?.session_alive();
+        let mut is_alive = runner.run(first, &mut played)?.session_alive();
         for cell in &self.cells {
             let name = format!("{}, cell {}", self.name, cell.number);
             let code = Cell::new(cell.source.as_str()).name(name);
-            let execution = player.run(code, &mut played)?;
+            let execution = runner.run(code, &mut played)?;
             if played.is_reader_gone {
                 return Ok(played);
             }
             let is_complete = matches!(execution.outcome(), Outcome::Completed(_));
             if is_complete && cell.shows_value() {
-                player.show(&execution)?;
+                runner.show(&execution)?;
             }
             played.magic = execution.exception().and_then(|exception| cell.magic(exception));
             is_alive = execution.session_alive();
@@ -79,13 +79,13 @@ impl Notebook {
             }
         }
         if is_alive {
-            player.run(Cell::new("").program(), &mut played)?;
+            runner.run(Cell::new("").program(), &mut played)?;
         }
         Ok(played)
     }
 }
 
-impl Player<'_> {
+impl Runner<'_> {
     fn run(&mut self, cell: Cell, played: &mut Played) -> Result<Execution> {
         if self.json {
             return Ok(self.interrupts.during(|| self.session.run(cell))?);

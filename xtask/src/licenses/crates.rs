@@ -95,10 +95,10 @@ fn texts(directory: &Path, license: &str) -> Result<Vec<String>> {
     for entry in fs::read_dir(directory).with_context(unreadable)? {
         let entry = entry.with_context(unreadable)?;
         let name = entry.file_name().to_string_lossy().to_uppercase();
-        let is_source = name.ends_with(".RS") || name.ends_with(".TOML");
-        if NAMES.iter().any(|start| name.starts_with(start)) && !is_source && entry.path().is_file()
-        {
-            paths.push(entry.path());
+        let path = entry.path();
+        let is_source = path.extension().is_some_and(|end| end == "rs" || end == "toml");
+        if NAMES.iter().any(|start| name.starts_with(start)) && !is_source && path.is_file() {
+            paths.push(path);
         }
     }
     paths.sort();
