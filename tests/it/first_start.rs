@@ -23,7 +23,12 @@ impl Newcomer {
     fn new(source: String) -> Self {
         // Not beneath the checkout, in which the command would find the checkout's assets.
         let home = tempfile::tempdir().unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_isolet"), home.path().join("isolet")).unwrap();
+        // Copied by another process: a program that a thread of this one has open for writing while
+        // another thread forks cannot be run.
+        let mut copy = Command::new("cp");
+        let copied =
+            copy.arg(env!("CARGO_BIN_EXE_isolet")).arg(home.path().join("isolet")).status();
+        assert!(copied.unwrap().success());
         Self { home, source }
     }
 
