@@ -110,6 +110,9 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
+      // What makes exceptions of error numbers uses Linux's from the time that Python does: js/py/errnos.py.
+      booted.errnos = instance.exports["isolet:errnos"];
+      booted.errnos.value = makeImage ? 0 : 1;
       booted.memory = memory;
       op_isolet_memory_begin(memory);
       op_isolet_memory_adopt(memory);
@@ -167,7 +170,7 @@ export async function boot(createModule, makeImage) {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
-  const booted = { __proto__: null, Module: null, memory: null, suspensions, exitStatus: null };
+  const booted = { __proto__: null, Module: null, memory: null, errnos: null, suspensions, exitStatus: null };
   const image = makeImage
     ? { places: null, libraries: null }
     : JSON.parse(op_isolet_image_config());
@@ -191,6 +194,8 @@ export async function boot(createModule, makeImage) {
     API.finalizeBootstrap(undefined, undefined);
     API.sys.path.insert(0, "");
     const glue = loadGlue(API);
+    glue.adopt_errnos();
+    booted.errnos.value = 1;
     glue.prepare();
     API.sys.modules.set("_isolet", glue);
     connectStreams(Module);

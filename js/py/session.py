@@ -21,6 +21,7 @@ import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_clients as clients
+import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_files as files
 import _isolet_locks as locks
@@ -76,6 +77,9 @@ class Room:
 
 
 ROOM = Room()
+
+
+adopt_errnos = _isolet_errnos.adopt
 
 
 def prepare():

@@ -88,7 +88,8 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 16] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 17] = [
+    ("errnos", include_str!("../../js/py/errnos.py")),
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
@@ -177,10 +178,11 @@ pub(crate) fn op_names() -> Vec<&'static str> {
 
 /// Everything of ours that shapes the memory image.
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
-    let ours = PYTHON_SOURCES
-        .iter()
-        .map(|(_, source)| *source)
-        .chain([capture::WARM_UP, adapt::RECURSION]);
+    let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([
+        capture::WARM_UP,
+        adapt::RECURSION,
+        adapt::ERRNOS,
+    ]);
     let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
     ours.map(Cow::Borrowed).chain(javascript())
 }

@@ -15,6 +15,7 @@ mod corpus;
 mod deadline;
 mod defaults;
 mod dspy;
+mod errnos;
 mod exceptions;
 mod exits;
 mod files;

@@ -3,20 +3,23 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic libraries.
 //! Emscripten makes objects of each at every start; Pyodide itself uses a hundred of them ([`used_exports`]). The
 //! others are where they are not looked at before a package needs them ([`side_table`]), and are linked as
-//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]). And CPython is
-//! made to notice that V8's stack ends ([`recursion`]).
+//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]). CPython is
+//! made to notice that V8's stack ends ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]).
 
 mod data_segments;
+mod errnos;
 mod recursion;
 mod side_table;
 mod used_exports;
 
 use std::borrow::Cow;
 
-use wasmparser::{ConstExpr, Operator};
+use wasm_encoder::Encode;
+use wasmparser::{BinaryReader, BinaryReaderError, ConstExpr, Operator};
 
 /// Shapes CPython as much as what `CHANGES` replaces, so an image belongs to one text of it.
 pub(crate) const RECURSION: &str = include_str!("recursion.rs");
+pub(crate) const ERRNOS: &str = include_str!("errnos.rs");
 
 /// CPython and Pyodide's JavaScript as isolates have them.
 pub(crate) struct Adapted {
@@ -118,7 +121,10 @@ pub(crate) fn adapted<'a>(
     let (text, used) = used_exports::split(&text, &glue)
         .ok_or("`pyodide.asm.mjs` does not take CPython's exports as it used to")?;
     let unreadable = |error| format!("`pyodide.asm.wasm` cannot be read: {error}");
-    let wasm = recursion::charge(wasm)
+    let wasm = errnos::adopt(wasm)
+        .map_err(unreadable)?
+        .ok_or("`pyodide.asm.wasm` does not make exceptions of error numbers as it used to")?;
+    let wasm = recursion::charge(&wasm)
         .map_err(unreadable)?
         .ok_or("`pyodide.asm.wasm` does not look at its stack as it used to")?;
     let side_table::Moved { wasm, exports } =
@@ -127,6 +133,17 @@ pub(crate) fn adapted<'a>(
         .map_err(unreadable)?
         .ok_or("`pyodide.asm.wasm` has data that is in no place of its own")?;
     Ok(Adapted { asm_wasm: wasm, data: memory, asm_mjs: text.into_bytes(), exports })
+}
+
+/// A section, which is a number of items, with one more at its end.
+fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderError> {
+    let mut items = BinaryReader::new(section, 0);
+    let count = items.read_var_u32()?;
+    let mut longer = Vec::new();
+    (count + 1).encode(&mut longer);
+    longer.extend_from_slice(items.read_bytes(items.bytes_remaining())?);
+    item.encode(&mut longer);
+    Ok(longer)
 }
 
 /// The value of an expression that is one constant.

@@ -8,9 +8,9 @@ use wasm_encoder::{
     Encode, ExportKind, ExportSection, Function, HeapType, Instruction, Module, RawSection,
     RefType, SectionId, TableType,
 };
-use wasmparser::{BinaryReader, BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef};
 
-use super::constant;
+use super::{appended, constant};
 
 /// The function that fills the table, and the table, as exports. Emscripten has no such names.
 const FILL: &str = "isolet:fill";
@@ -199,15 +199,4 @@ impl Encode for PassiveSegment<'_> {
         sink.extend(PASSIVE_FUNCTIONS);
         self.0.encode(sink);
     }
-}
-
-/// A section, which is a number of items, with one more at its end.
-fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderError> {
-    let mut items = BinaryReader::new(section, 0);
-    let count = items.read_var_u32()?;
-    let mut longer = Vec::new();
-    (count + 1).encode(&mut longer);
-    longer.extend_from_slice(items.read_bytes(items.bytes_remaining())?);
-    item.encode(&mut longer);
-    Ok(longer)
 }
