@@ -1,8 +1,9 @@
 //! Scripts with neighbours, modules, and directories and zip files with a `__main__.py`.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use isolet::{Cell, Limits, Outcome, Termination, Value};
@@ -74,6 +75,22 @@ fn here_shows_the_directory_of_the_script_and_keeps_it_as_it_is() {
     let ran = isolet_in(project.path(), &["run", "--here", "-c", code]);
     assert_eq!(ran.stdout, "found WORD = 'found'\n\npkg\n", "{}", ran.stderr);
     assert_eq!(names_in(project.path()), before);
+}
+
+#[test]
+fn here_at_a_prompt_is_the_current_directory() {
+    let project = project("here-prompt");
+    let mut repl = command(["repl", "--here"])
+        .current_dir(project.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = "import helper, os\nprint(helper.WORD, os.getcwd())\n";
+    repl.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let ran = Ran::from(repl.wait_with_output().unwrap());
+    assert!(ran.stdout.contains("found /here\n"), "{ran:?}");
 }
 
 #[test]
