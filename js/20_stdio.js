@@ -17,6 +17,19 @@ function writer(stream) {
   };
 }
 
+/** Has the guest see a terminal behind these of its output streams. */
+export function becomeTerminal({ API }, stdout, stderr, columns, rows) {
+  const { public_api: api } = API;
+  const terminal = (stream) => ({
+    __proto__: null,
+    ...writer(stream),
+    isatty: true,
+    getTerminalSize: () => ({ __proto__: null, columns, rows }),
+  });
+  if (stdout) api.setStdout(terminal(1));
+  if (stderr) api.setStderr(terminal(2));
+}
+
 /** Whether the descriptors of standard output and standard error are open. */
 export function hasOutput({ FS }) {
   return FS.getStream(1) != null && FS.getStream(2) != null;

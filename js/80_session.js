@@ -3,7 +3,7 @@
 
 import { core, primordials } from "ext:core/mod.js";
 import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/10_globals.js";
-import { hasOutput } from "ext:isolet/20_stdio.js";
+import { becomeTerminal, hasOutput } from "ext:isolet/20_stdio.js";
 import { mountAll, rehearseMount } from "ext:isolet/30_mounts.js";
 import "ext:isolet/40_fetch.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
@@ -76,6 +76,9 @@ function bridge(Module, memory, suspensions, parking) {
     take: (address, length) => op_isolet_frame_take(at(address, length)),
     /** Hands `length` bytes at `address` to the host as the reply. */
     give: (address, length) => op_isolet_reply(at(address, length)),
+    /** Says which output streams are for a terminal, and how large that is. */
+    terminal: (stdout, stderr, columns, rows) =>
+      becomeTerminal(Module, stdout, stderr, columns, rows),
     /** Whether standard output and standard error are open. */
     has_output: () => hasOutput(Module),
     /**

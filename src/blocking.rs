@@ -145,6 +145,15 @@ impl Session {
         wait(self.0.variables())
     }
 
+    /// Completes a name, as [`Session::complete`](crate::Session::complete) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::complete`](crate::Session::complete).
+    pub fn complete(&mut self, text: impl Into<String>) -> Result<Vec<String>, Error> {
+        wait(self.0.complete(text))
+    }
+
     /// Unbinds a variable, as [`Session::delete`](crate::Session::delete) does.
     ///
     /// # Errors

@@ -107,17 +107,24 @@ impl fmt::Display for Termination {
         match self {
             Self::Deadline { limit, observed } => write!(
                 f,
-                "the run was terminated after {:.3} s, the limit is {} s",
+                "the run was terminated after {:.3} s, the limit is {} s (`Limits::max_run_time`)",
                 observed.as_secs_f64(),
                 limit.as_secs_f64()
             ),
             Self::Limit { kind, limit, observed } => {
-                write!(f, "the run was terminated at {observed} {kind}, the limit is {limit}")
+                let call = match kind {
+                    LimitKind::ToolCalls => "max_tool_calls",
+                    LimitKind::Refusals => "max_refusals",
+                };
+                write!(
+                    f,
+                    "the run was terminated at {observed} {kind}, the limit is {limit} (`Limits::{call}`)"
+                )
             }
             Self::Memory { limit, observed } => write!(
                 f,
                 "the run was terminated with {observed} bytes of JavaScript's heap in use, the limit is \
-                 {limit} bytes; the session is closed"
+                 {limit} bytes, a part of `Limits::max_memory_bytes`; the session is closed"
             ),
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Died { reason } => write!(f, "the interpreter died: {reason}"),

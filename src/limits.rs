@@ -34,6 +34,8 @@ pub struct Limits {
 impl Limits {
     /// Default of [`max_run_time`](Self::max_run_time).
     pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30);
+    /// The longest [`max_run_time`](Self::max_run_time) that there can be, a century: as good as none.
+    pub const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
     /// Default of [`max_grace`](Self::max_grace).
     pub const DEFAULT_GRACE: Duration = Duration::from_millis(500);
     /// Default of [`max_stdout_bytes`](Self::max_stdout_bytes): 1 MiB.
@@ -287,9 +289,6 @@ impl Limits {
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
-
-    /// The longest budget the watchdog's clock can add to now without overflow: a century.
-    const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
         if self.run_time.is_zero() {

@@ -15,6 +15,7 @@ use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
 use crate::pool::fresh::Kind;
 use crate::session::Session;
+use crate::terminal::Terminal;
 use crate::tool::{Param, Tool, ToolSpec};
 
 /// Policy for sessions: their limits, what they may see of the host and what they may call.
@@ -37,6 +38,7 @@ struct Policy {
     permissions: Permissions,
     packages: Arc<LazyStore>,
     env: Vec<(String, String)>,
+    terminal: Option<Terminal>,
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Arc<ToolSpec>>,
@@ -50,6 +52,7 @@ pub struct SandboxBuilder {
     engine: Engine,
     limits: Limits,
     permissions: Permissions,
+    terminal: Option<Terminal>,
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
     submit: Option<Vec<Param>>,
@@ -68,6 +71,14 @@ impl SandboxBuilder {
     /// By default that is nothing.
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.permissions = permissions;
+        self
+    }
+
+    /// Tells the guest that its output is for a terminal.
+    ///
+    /// By default it is for none.
+    pub fn terminal(mut self, terminal: Terminal) -> Self {
+        self.terminal = Some(terminal);
         self
     }
 
@@ -153,6 +164,7 @@ impl SandboxBuilder {
                 Arc::clone(self.engine.lock_json()),
             )),
             permissions: self.permissions,
+            terminal: self.terminal,
             audit: self.audit,
             tools: self.tools,
             submit,
@@ -169,6 +181,7 @@ impl Sandbox {
             engine: engine.clone(),
             limits: Limits::default(),
             permissions: Permissions::none(),
+            terminal: None,
             audit: None,
             tools: Vec::new(),
             submit: None,
@@ -249,6 +262,10 @@ impl Sandbox {
 
     pub(crate) fn env(&self) -> &[(String, String)] {
         &self.policy.env
+    }
+
+    pub(crate) fn terminal(&self) -> Option<Terminal> {
+        self.policy.terminal
     }
 
     /// The host functions, and what `SUBMIT` looks like.

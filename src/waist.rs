@@ -19,6 +19,7 @@ use crate::execution::{PyException, Variable};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::net;
 use crate::output::Stream;
+use crate::terminal::Terminal;
 use crate::tool::ToolSpec;
 use crate::value::Value;
 
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Start {
         /// The guest's environment variables.
         env: Vec<(String, String)>,
+        /// The terminal that its output is for.
+        terminal: Option<Terminal>,
         /// Whether an import that fails is worth asking the host about.
         has_packages: bool,
     },
@@ -73,6 +76,8 @@ pub(crate) enum Command {
         /// The code.
         code: String,
     },
+    /// Report what this dotted name may become.
+    Complete(String),
     /// Bind these names in the guest's namespace.
     Set(Vec<(String, Value)>),
     /// Report the value of a name.

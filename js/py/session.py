@@ -21,6 +21,7 @@ import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_clients as clients
+import _isolet_completion as completion
 import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_files as files
@@ -48,7 +49,7 @@ KEPT_SOURCE = 4096  # characters of the longest that is kept
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
     *("spawn", "park", "unpark"),
-    "has_output",
+    *("has_output", "terminal"),
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
@@ -190,6 +191,9 @@ def start(command):
     os.environ.update(command["env"])
     if "PYTHONPATH" in command["env"]:
         programs.search_environment(command["env"])
+    terminal = command.get("terminal")
+    if terminal is not None:
+        bridge.terminal(*terminal)
     for fd in OUTPUT:
         if fd not in spare:
             spare[fd] = os.dup(fd)
@@ -422,7 +426,7 @@ def main_namespace():
     return sys.modules["__main__"].__dict__
 
 
-READERS = frozenset(["check", "get", "variables"])
+READERS = frozenset(["check", "complete", "get", "variables"])
 
 COMMANDS = {
     "rehearse": rehearse,
@@ -430,6 +434,7 @@ COMMANDS = {
     "run": run,
     "check": check,
     "set": lambda command: variables.set_variables(command, main_namespace()),
+    "complete": lambda command: completion.complete(command, main_namespace()),
     "get": lambda command: variables.get_variable(command, main_namespace()),
     "delete": lambda command: variables.delete_variable(command, main_namespace()),
     "put_file": files.put,

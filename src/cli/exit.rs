@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use super::options::in_options;
 use isolet::{Error, ErrorKind, Execution, Outcome, Termination};
 
 /// The guest raised an exception.
@@ -25,10 +26,10 @@ pub(super) fn report(error: &anyhow::Error) -> ExitCode {
     }
     let mut stderr = io::stderr().lock();
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(stderr, "error: {error:#}");
+    let _ = writeln!(stderr, "error: {}", in_options(&format!("{error:#}")));
     let ours = error.downcast_ref::<Error>();
     if let Some(hint) = ours.and_then(Error::hint) {
-        let _ = writeln!(stderr, "\nhint: {hint}");
+        let _ = writeln!(stderr, "\nhint: {}", in_options(hint));
     }
     ExitCode::from(match ours.map(Error::kind) {
         Some(ErrorKind::WorkerDied) => DIED,

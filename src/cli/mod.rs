@@ -7,15 +7,18 @@ mod deno_shim;
 mod doctor;
 mod dspy;
 mod exit;
+mod filter;
 mod generate;
 mod host_files;
 mod interrupts;
 mod isolation;
 mod json;
 mod notebook;
+mod options;
 mod output;
 mod permissions;
 mod program;
+mod progress;
 mod repl;
 mod report;
 mod run;
@@ -32,6 +35,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet::{Engine, Limits, Sandbox};
+use progress::Progress;
 
 /// Run Python that nobody has read yet: CPython on WebAssembly in a V8 isolate, everything denied
 /// until allowed.
@@ -89,7 +93,7 @@ const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
 /// What a sandbox is made of.
 #[derive(Args)]
 struct PolicyArgs {
-    /// Longest wall-clock time of a run, such as 500ms, 10s or 2m; a bare number is seconds
+    /// Longest wall-clock time of a run, such as 500ms, 10s, 2m or none; a bare number is seconds
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
     /// Bytes of each output stream that are passed on, such as 64KiB; by default all are. The rest is left
@@ -99,6 +103,9 @@ struct PolicyArgs {
     /// Memory of a session, such as 256MiB: past it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
+    /// Do not show what takes long, such as making an image or fetching packages
+    #[arg(short, long)]
+    quiet: bool,
     #[command(flatten)]
     isolation: isolation::IsolationArgs,
     #[command(flatten)]
@@ -109,15 +116,27 @@ impl PolicyArgs {
     /// Makes the sandbox of a run, which keeps its output or only passes it on.
     fn sandbox(&self, assets: Option<&std::path::Path>, keeps_output: bool) -> Result<Sandbox> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
-        let engine = assets::open_engine(assets, |assets| self.permissions.engine(assets))?;
+        let progress = self.progress(keeps_output);
+        let engine = assets::open_engine(assets, |assets| {
+            progress.during("making the memory image, once", || self.permissions.engine(assets))
+        })?;
         let engine = self.isolation.confine(engine)?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(kept)
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
-        let builder = Sandbox::builder(&engine).limits(limits);
-        Ok(self.permissions.grant(builder)?.build()?)
+        let mut builder = Sandbox::builder(&engine).limits(limits);
+        let terminal = terminal::terminal().filter(|_| !keeps_output);
+        if let Some(terminal) = terminal {
+            builder = builder.terminal(terminal);
+        }
+        let variables = terminal.map(terminal::variables).unwrap_or_default();
+        Ok(self.permissions.grant(builder, variables)?.build()?)
+    }
+
+    fn progress(&self, is_json: bool) -> Progress {
+        Progress::new(self.quiet || is_json)
     }
 }
 

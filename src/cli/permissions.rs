@@ -141,8 +141,30 @@ impl PermissionArgs {
     }
 
     /// Gives a sandbox these permissions.
-    pub(super) fn grant(&self, builder: SandboxBuilder) -> Result<SandboxBuilder> {
-        let builder = builder.permissions(self.permissions()?);
+    ///
+    /// `variables` are for the guest as well, unless the user has named them.
+    pub(super) fn grant(
+        &self,
+        builder: SandboxBuilder,
+        variables: Vec<(&'static str, String)>,
+    ) -> Result<SandboxBuilder> {
+        let mut permissions = self.permissions()?;
+        for (name, value) in variables {
+            let mut named = self.env.iter().map(|(name, _)| name).chain(&self.allow_env);
+            if !named.any(|other| other == name) {
+                permissions = permissions.env(name, value);
+            }
+        }
+        for name in &self.allow_env {
+            #[expect(clippy::disallowed_methods, reason = "the user named this one variable")]
+            if std::env::var_os(name).is_none() {
+                writeln!(
+                    std::io::stderr(),
+                    "warning: there is no variable `{name}` in this environment for `--allow-env`"
+                )?;
+            }
+        }
+        let builder = builder.permissions(permissions);
         let Some(path) = &self.audit else { return Ok(builder) };
         let file = File::options().create(true).append(true).open(path);
         let file = file.with_context(|| format!("cannot open `{}`", path.display()))?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::json::Json;
+use super::options::in_options;
 
 /// Everything about a run. The field names are a contract.
 #[derive(Serialize)]
@@ -133,11 +134,13 @@ impl<'a> Diagnostics<'a> {
             }
             Outcome::Terminated(termination) => match termination {
                 Termination::Deadline { limit, .. } => {
-                    ("TIMEOUT", termination.to_string(), Some(limit.as_secs_f64()))
+                    ("TIMEOUT", in_options(&termination.to_string()), Some(limit.as_secs_f64()))
                 }
-                Termination::Memory { .. } => ("MEMORY", termination.to_string(), None),
+                Termination::Memory { .. } => {
+                    ("MEMORY", in_options(&termination.to_string()), None)
+                }
                 Termination::Died { .. } => ("WORKER_DIED", termination.to_string(), None),
-                _ => ("INTERRUPTED", termination.to_string(), None),
+                _ => ("INTERRUPTED", in_options(&termination.to_string()), None),
             },
             _ => ("VALUE", execution.value_error()?.to_owned(), None),
         };

@@ -10,9 +10,10 @@ use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
 use super::notebook::Runner;
+use super::options::in_options;
 use super::program::{Program, Wanted};
 use super::terminal::Printer;
-use super::{PolicyArgs, exit, output, report};
+use super::{PolicyArgs, exit, output, progress, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
@@ -54,7 +55,10 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let sandbox = args.policy.sandbox(assets, args.json)?;
     let mut session = Session::new(&sandbox)?;
     let interrupts = Interrupts::of(&session)?;
-    let mut files = permissions.prepare(&mut session, &packages)?;
+    let progress = args.policy.progress(args.json);
+    let mut files = progress.during(&progress::of_packages(&packages), || {
+        permissions.prepare(&mut session, &packages)
+    })?;
     let (cell, neighbours) = program.prepare(&mut session)?;
     if let Some(notebook) = notebook {
         let (json, raw, max_output) = (args.json, args.raw, args.policy.max_output);
@@ -97,10 +101,15 @@ pub(super) fn show_outcome(execution: &Execution, raw: bool) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     match execution.outcome() {
         Outcome::Raised(exception) => {
-            stderr.write_all(printer.for_stderr(&exception.traceback).as_bytes())
+            stderr.write_all(printer.for_stderr(&exception.traceback).as_bytes())?;
+            if exception.type_name == "MemoryError" {
+                writeln!(stderr, "\nhint: `--memory` says how much memory a session may have")?;
+            }
+            Ok(())
         }
         Outcome::Terminated(termination) => {
-            writeln!(stderr, "error: {}", printer.for_stderr(&termination.to_string()))
+            let message = in_options(&termination.to_string());
+            writeln!(stderr, "error: {}", printer.for_stderr(&message))
         }
         _ => Ok(()),
     }

@@ -1,25 +1,31 @@
-//! Guest output on a terminal: characters that would command it are shown instead.
+//! The terminal that the command prints to: what a guest is told of it, and what it gets of a guest.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::env;
 use std::io::{self, IsTerminal, Write};
 
-use isolet::Stream;
+use isolet::{Stream, Terminal};
+use rustix::termios::tcgetwinsize;
+
+use super::filter::{self, Filter};
+
+/// The size of a terminal that does not say which it has.
+const USUAL_SIZE: (u16, u16) = (80, 24);
 
 /// Passes what a guest writes on to standard output and standard error.
 #[derive(Debug)]
 pub(super) struct Printer {
-    stdout: Option<Inert>,
-    stderr: Option<Inert>,
+    stdout: Option<Filter>,
+    stderr: Option<Filter>,
 }
 
 impl Printer {
-    /// Text for a terminal is made inert, unless it is to be `raw`.
+    /// Text for a terminal is made harmless, unless it is to be `raw`.
     pub(super) fn new(raw: bool) -> Self {
-        let inert = |is_terminal: bool| (is_terminal && !raw).then(Inert::default);
+        let filter = |is_terminal: bool| (is_terminal && !raw).then(Filter::default);
         Self {
-            stdout: inert(io::stdout().is_terminal()),
-            stderr: inert(io::stderr().is_terminal()),
+            stdout: filter(io::stdout().is_terminal()),
+            stderr: filter(io::stderr().is_terminal()),
         }
     }
 
@@ -33,29 +39,29 @@ impl Printer {
 
     /// Passes on what has waited for its continuation: a run has ended.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        if let Some(inert) = &mut self.stdout {
-            write_all(io::stdout().lock(), inert.finish().as_bytes())?;
+        if let Some(filter) = &mut self.stdout {
+            write_all(io::stdout().lock(), filter.finish().as_bytes())?;
         }
-        if let Some(inert) = &mut self.stderr {
-            write_all(io::stderr().lock(), inert.finish().as_bytes())?;
+        if let Some(filter) = &mut self.stderr {
+            write_all(io::stderr().lock(), filter.finish().as_bytes())?;
         }
         Ok(())
     }
 
     /// A guest's text as it can be shown on standard output.
     pub(super) fn for_stdout<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.stdout.is_some() { inert(text).into() } else { text.into() }
+        if self.stdout.is_some() { filter::strictly(text).into() } else { text.into() }
     }
 
     /// A guest's text as it can be shown on standard error.
     pub(super) fn for_stderr<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.stderr.is_some() { inert(text).into() } else { text.into() }
+        if self.stderr.is_some() { filter::strictly(text).into() } else { text.into() }
     }
 }
 
-fn pass(to: impl Write, inert: Option<&mut Inert>, bytes: &[u8]) -> io::Result<()> {
-    match inert {
-        Some(inert) => write_all(to, inert.push(bytes).as_bytes()),
+fn pass(to: impl Write, filter: Option<&mut Filter>, bytes: &[u8]) -> io::Result<()> {
+    match filter {
+        Some(filter) => write_all(to, filter.push(bytes).as_bytes()),
         None => write_all(to, bytes),
     }
 }
@@ -65,118 +71,58 @@ fn write_all(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
     to.flush()
 }
 
-/// Makes text inert for a terminal, as it comes in pieces.
-///
-/// Control characters but newline and tab, and those that change the direction of text, become
-/// visible: `^[` for escape, `\u{202e}` for a right-to-left override. A carriage return before a
-/// newline is left out; what is not UTF-8 becomes U+FFFD.
-#[derive(Debug, Default)]
-struct Inert {
-    /// The beginning of a character, or a carriage return, whose continuation is still to come.
-    pending: Vec<u8>,
+/// The terminal that standard output or standard error is, if one is.
+pub(super) fn terminal() -> Option<Terminal> {
+    let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+    let size = match (stdout, stderr) {
+        (true, _) => tcgetwinsize(io::stdout()),
+        (false, true) => tcgetwinsize(io::stderr()),
+        (false, false) => return None,
+    };
+    let or = |count: u16, usual| if count == 0 { usual } else { count };
+    let (columns, rows) = size
+        .map_or(USUAL_SIZE, |size| (or(size.ws_col, USUAL_SIZE.0), or(size.ws_row, USUAL_SIZE.1)));
+    Some(Terminal { stdout, stderr, columns, rows })
 }
 
-impl Inert {
-    /// The inert form of the next piece.
-    fn push(&mut self, bytes: &[u8]) -> String {
-        self.pending.extend_from_slice(bytes);
-        let mut text = String::with_capacity(self.pending.len());
-        let mut rest = &self.pending[..];
-        loop {
-            match std::str::from_utf8(rest) {
-                Ok(valid) => {
-                    let held = usize::from(valid.ends_with('\r'));
-                    show(&valid[..valid.len() - held], &mut text);
-                    rest = &rest[rest.len() - held..];
-                    break;
-                }
-                Err(error) => {
-                    let (valid, after) = rest.split_at(error.valid_up_to());
-                    show(&String::from_utf8_lossy(valid), &mut text);
-                    let Some(length) = error.error_len() else {
-                        rest = after;
-                        break;
-                    };
-                    text.push(char::REPLACEMENT_CHARACTER);
-                    rest = &after[length..];
-                }
-            }
-        }
-        self.pending = rest.to_vec();
-        text
+/// The variables by which programs know a terminal. Their values are of ours, so that nothing of this
+/// environment is shown but what kind of terminal there is.
+pub(super) fn variables(terminal: Terminal) -> Vec<(&'static str, String)> {
+    let term = variable("TERM");
+    let kind = match term.as_str() {
+        "" | "dumb" => "dumb",
+        term if term.contains("256color") || has_all_colors() => "xterm-256color",
+        _ => "xterm",
+    };
+    let mut variables = vec![
+        ("TERM", kind.to_owned()),
+        ("COLUMNS", terminal.columns.to_string()),
+        ("LINES", terminal.rows.to_string()),
+    ];
+    if has_all_colors() {
+        variables.push(("COLORTERM", "truecolor".to_owned()));
     }
-
-    /// What is left at the end of the output.
-    fn finish(&mut self) -> String {
-        let mut text = String::new();
-        show(&String::from_utf8_lossy(&std::mem::take(&mut self.pending)), &mut text);
-        text
+    if is_without_color() {
+        variables.push(("NO_COLOR", "1".to_owned()));
     }
+    variables
 }
 
-/// The inert form of a whole text.
-fn inert(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    show(text, &mut shown);
-    shown
+/// Whether `NO_COLOR` asks for no colours.
+pub(super) fn is_without_color() -> bool {
+    !variable("NO_COLOR").is_empty()
 }
 
-fn show(text: &str, to: &mut String) {
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\n' | '\t' => to.push(character),
-            '\r' if characters.peek() == Some(&'\n') => {}
-            '\0'..='\x1f' | '\x7f' => {
-                to.push('^');
-                to.push(char::from((character as u8) ^ 0x40));
-            }
-            '\u{80}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}' => {
-                // Writing to a string does not fail.
-                let _ = write!(to, "\\u{{{:x}}}", u32::from(character));
-            }
-            _ => to.push(character),
-        }
-    }
+/// Whether what we print to standard error ourselves may have colours.
+pub(super) fn has_color(is_terminal: bool) -> bool {
+    is_terminal && !is_without_color() && !matches!(variable("TERM").as_str(), "" | "dumb")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn has_all_colors() -> bool {
+    matches!(variable("COLORTERM").as_str(), "truecolor" | "24bit")
+}
 
-    #[test]
-    fn commands_to_a_terminal_are_shown() {
-        assert_eq!(inert("a\x1b[2Jb\x07\x7f\u{9b}31m"), "a^[[2Jb^G^?\\u{9b}31m");
-        assert_eq!(inert("x\u{202e}y\u{2066}z"), "x\\u{202e}y\\u{2066}z");
-        assert_eq!(
-            inert("progress\rdone\r\nnext\tcolumn é 漢 😀\n"),
-            "progress^Mdone\nnext\tcolumn é 漢 😀\n"
-        );
-    }
-
-    #[test]
-    fn pieces_may_end_anywhere() {
-        let whole = "é\x1b[0m漢\r\nend\r".as_bytes();
-        for cut in 0..=whole.len() {
-            let mut inert = Inert::default();
-            let mut shown = inert.push(&whole[..cut]);
-            shown += &inert.push(&whole[cut..]);
-            shown += &inert.finish();
-            assert_eq!(shown, "é^[[0m漢\nend^M", "cut at {cut}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_text_is_replaced() {
-        let mut inert = Inert::default();
-        assert_eq!(inert.push(b"a\xff\x1bb\xe6"), "a\u{fffd}^[b");
-        assert_eq!(inert.finish(), "\u{fffd}");
-    }
+fn variable(name: &str) -> String {
+    #[expect(clippy::disallowed_methods, reason = "settings of the terminal")]
+    env::var(name).unwrap_or_default()
 }

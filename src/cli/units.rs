@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use isolet::{Mount, MountMode};
+use isolet::{Limits, Mount, MountMode};
 
 /// A directory to mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +48,11 @@ pub(super) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
     Ok((name, address))
 }
 
-/// Reads a duration: `500ms`, `10s`, `2m 30s`, or a number of seconds.
+/// Reads how long a run may take: `500ms`, `10s`, `2m 30s`, a number of seconds, or `none`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    if text.trim() == "none" {
+        return Ok(Limits::LONGEST_RUN_TIME);
+    }
     if let Ok(seconds) = text.trim().parse::<f64>() {
         return Duration::try_from_secs_f64(seconds)
             .map_err(|_| format!("`{text}` is no number of seconds that a run can last"));
@@ -108,6 +111,7 @@ mod tests {
         assert_eq!(duration("1s"), Ok(Duration::from_secs(1)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("2m 1s"), Ok(Duration::from_secs(121)));
+        assert_eq!(duration("none"), Ok(Limits::LONGEST_RUN_TIME));
         assert!(duration("-1").is_err() && duration("soon").is_err() && duration("nan").is_err());
         assert_eq!(bytes("64KiB"), Ok(65_536));
         assert_eq!(bytes("3 MB"), Ok(3_000_000));

@@ -98,7 +98,7 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
         let parts = parts(files.clone(), Arc::clone(&modules));
         let control = Arc::new(IsolateControl::default());
         let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
-        let start = Command::Start { env: Vec::new(), has_packages: false };
+        let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
         // What a session does before the guest's first cell is optimized, however rarely it does it.
         for command in [Command::Rehearse(1), start, run(FIRST)] {
             carry_out(&mut isolate, command).await?;

@@ -88,7 +88,7 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 17] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 18] = [
     ("errnos", include_str!("../../js/py/errnos.py")),
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
@@ -98,6 +98,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 17] = [
     ("thread_data", include_str!("../../js/py/thread_data.py")),
     ("threads", include_str!("../../js/py/threads.py")),
     ("variables", include_str!("../../js/py/variables.py")),
+    ("completion", include_str!("../../js/py/completion.py")),
     ("exchange", include_str!("../../js/py/exchange.py")),
     ("framing", include_str!("../../js/py/framing.py")),
     ("sockets", include_str!("../../js/py/sockets.py")),

@@ -17,10 +17,16 @@ const REQUEST_BYTES: u64 = 4 << 20;
 /// Encodes a command for the guest.
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let (name, fields) = match command {
-        Command::Start { env, has_packages } => {
+        Command::Start { env, terminal, has_packages } => {
             let env = env.into_iter().map(|(name, value)| (name.into(), value.into()));
             let env = Value::Dict(env.collect());
-            ("start", vec![("env", env), ("packages", has_packages.into())])
+            let mut fields = vec![("env", env), ("packages", has_packages.into())];
+            if let Some(terminal) = terminal {
+                let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
+                let streams = [terminal.stdout, terminal.stderr].map(Value::from);
+                fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
+            }
+            ("start", fields)
         }
         Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
         Command::PackagesLoaded => ("packages_loaded", vec![]),
@@ -33,6 +39,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         Command::ListFiles(path) => ("list_files", vec![("path", path.into())]),
         Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
         Command::Check { code } => ("check", vec![("code", code.into())]),
+        Command::Complete(text) => ("complete", vec![("text", text.into())]),
         Command::Set(items) => {
             let items = items.into_iter().map(|(name, value)| (name.into(), value));
             ("set", vec![("items", Value::Dict(items.collect()))])

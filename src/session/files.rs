@@ -59,7 +59,9 @@ impl<'a> Files<'a> {
         let limit = self.shared.limits.value_bytes();
         if contents.len() as u64 > limit {
             let size = contents.len();
-            let message = format!("the file `{path}` has {size} bytes, the limit is {limit} bytes");
+            let message = format!(
+                "the file `{path}` has {size} bytes, the limit is {limit} bytes (`Limits::max_value_bytes`)"
+            );
             return Err(unusable(message));
         }
         let command = Command::PutFile { path: path.to_owned(), contents };

@@ -80,7 +80,7 @@ impl Session {
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, calls, sandbox.limits().clone()));
         let session = Self { shared, sandbox: sandbox.clone(), isolation, slot: None };
-        session.shared.start(sandbox.env().to_vec()).await;
+        session.shared.start(sandbox.env().to_vec(), sandbox.terminal()).await;
         if !has_rehearsed {
             session.shared.started().await?;
         }
@@ -173,6 +173,18 @@ impl Session {
     /// As [`get`](Self::get).
     pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
         self.shared.variables().await
+    }
+
+    /// Returns the names that the last one of a dotted path may become, such as `join` for
+    /// `os.path.jo`. At most 1,000, sorted.
+    ///
+    /// Nothing of the guest is called for it: attributes that are computed are not followed.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), with a deadline of one second.
+    pub async fn complete(&mut self, text: impl Into<String>) -> Result<Vec<String>, Error> {
+        self.shared.complete(text.into()).await
     }
 
     /// Unbinds a variable. Returns whether there was one.

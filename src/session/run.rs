@@ -45,7 +45,9 @@ impl Shared {
         if needed <= limit {
             return Ok(());
         }
-        let message = format!("the code has {needed} bytes, the limit is {limit} bytes");
+        let message = format!(
+            "the code has {needed} bytes, the limit is {limit} bytes (`Limits::max_source_bytes`)"
+        );
         let error = Error::new(ErrorKind::Limit, message);
         Err(if self.state() == SessionState::Ready { error.with_session_alive() } else { error })
     }

@@ -19,6 +19,7 @@ use crate::limits::Limits;
 use crate::offload;
 use crate::pipe::PipeWriter;
 use crate::stdin::Stdin;
+use crate::terminal::Terminal;
 use crate::tool::{CallEvent, Calls, ToolError};
 use crate::value::Value;
 use crate::waist::{Attend, Command, Link, Message, Outbox, Reply, Report};
@@ -114,10 +115,10 @@ impl Shared {
 
     /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
     /// by the next command.
-    pub(super) async fn start(&self, env: Vec<(String, String)>) {
+    pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
         let has_packages = self.host.packages().any_allowed();
         self.driver.lock().await.is_starting = true;
-        self.send_command(Command::Start { env, has_packages });
+        self.send_command(Command::Start { env, terminal, has_packages });
     }
 
     /// Waits until the interpreter is this session's own.

@@ -13,6 +13,12 @@ use crate::waist::{Command, Report, Status};
 /// How long making functions known to the guest may take at least.
 const DEFINE_TIME: Duration = Duration::from_secs(10);
 
+/// How long completing a name may take.
+const COMPLETE_TIME: Duration = Duration::from_secs(1);
+
+/// The most names that a completion gives.
+const COMPLETED_NAMES: usize = 1000;
+
 impl Shared {
     pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
         let mut left = self.limits.value_bytes();
@@ -45,6 +51,19 @@ impl Shared {
         let report = self.look(|| Command::Variables).await?;
         completed(&report, "the guest could not list its variables")?;
         Ok(report.locals)
+    }
+
+    pub(super) async fn complete(self: &Arc<Self>, text: String) -> Result<Vec<String>, Error> {
+        self.check_source(&text)?;
+        let time = self.limits.run_time().min(COMPLETE_TIME);
+        let report = self.quick_within(Command::Complete(text), time).await?;
+        completed(&report, "the guest could not complete the name")?;
+        let Some(Value::List(names)) = report.value else { return Ok(Vec::new()) };
+        let names = names.into_iter().filter_map(|name| match name {
+            Value::Str(name) if name.chars().all(unicode_ident::is_xid_continue) => Some(name),
+            _ => None,
+        });
+        Ok(names.take(COMPLETED_NAMES).collect())
     }
 
     pub(super) async fn delete(self: &Arc<Self>, variable: &str) -> Result<bool, Error> {

@@ -27,7 +27,7 @@ async fn tool_calls_of_a_run_are_capped_and_the_session_lives_on() {
     assert_eq!(*termination, expected);
     assert_eq!(
         termination.to_string(),
-        "the run was terminated at 6 calls of host functions, the limit is 5"
+        "the run was terminated at 6 calls of host functions, the limit is 5 (`Limits::max_tool_calls`)"
     );
     assert_eq!(execution.usage().tool_calls, 5);
     // The next run has its own count.
@@ -71,7 +71,10 @@ async fn code_that_is_too_long_is_not_run() {
     let error = session.run(" ".repeat(101)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.session_survives());
-    assert_eq!(error.to_string(), "the code has 101 bytes, the limit is 100 bytes");
+    assert_eq!(
+        error.to_string(),
+        "the code has 101 bytes, the limit is 100 bytes (`Limits::max_source_bytes`)"
+    );
     let error = session.is_incomplete(" ".repeat(101)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert_eq!(eval(&mut session, format!("42{}", " ".repeat(98))).await, Value::Int(42));

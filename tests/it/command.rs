@@ -45,7 +45,7 @@ fn a_run_past_its_time_says_so_and_exits_with_3() {
     let ran = isolet(["run", "--timeout", "1s", "-c", code]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("kept\n", Some(3)));
     assert!(
-        is_one_sentence(&ran.stderr) && ran.stderr.contains("the limit is 1 s"),
+        is_one_sentence(&ran.stderr) && ran.stderr.contains("the limit is 1 s (`--timeout`)"),
         "{}",
         ran.stderr
     );
@@ -212,6 +212,23 @@ fn variables_and_limits_of_the_command_line_are_in_force() {
     let code = "print('abcdefghijklmnopqrstuvwxyz')";
     let ran = isolet(["run", "--json", "--max-output", "10", "-c", code]);
     assert!(ran.stdout.contains(r"abcde\n[... 17 bytes dropped ...]\nwxyz\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_run_can_be_without_a_deadline() {
+    let ran = isolet(["run", "--timeout", "none", "-c", "print('ran')"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("ran\n", Some(0)), "{}", ran.stderr);
+}
+
+#[test]
+fn a_variable_that_there_is_none_of_is_said() {
+    let code = "import os; print('NOSUCH' in os.environ)";
+    let ran = isolet(["run", "--allow-env", "NOSUCH", "--allow-env", "PATH", "-c", code]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("False\n", Some(0)));
+    assert_eq!(
+        ran.stderr,
+        "warning: there is no variable `NOSUCH` in this environment for `--allow-env`\n"
+    );
 }
 
 #[test]

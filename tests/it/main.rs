@@ -9,6 +9,7 @@ mod assets;
 mod async_code;
 mod caps;
 mod command;
+mod completion;
 mod copies;
 #[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
 mod corpus;
@@ -40,6 +41,10 @@ mod profile_python_executor;
 mod profile_python_helpers;
 mod profile_sandboxed_executor;
 mod programs;
+#[cfg(unix)]
+mod prompt;
+#[cfg(unix)]
+mod pty;
 mod race;
 mod recursion;
 mod repl;
@@ -48,6 +53,8 @@ mod server;
 mod session;
 mod stdin;
 mod submit;
+#[cfg(unix)]
+mod terminal;
 mod threads;
 mod tool_calls;
 mod tools;

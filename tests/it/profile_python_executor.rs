@@ -246,7 +246,7 @@ async fn a_deadline_is_told_and_reset_starts_over() {
     let result = execute(&mut executor, "x = 1\nprint('so far')\nwhile True: pass").await;
     assert_eq!((result.success, result.stdout.as_str()), (false, "so far\n"));
     let sentence = result.exception.as_deref().unwrap();
-    assert!(sentence.ends_with("the limit is 0.5 s"), "{sentence}");
+    assert!(sentence.contains("the limit is 0.5 s"), "{sentence}");
     assert_eq!(result.stderr, sentence);
     assert_eq!(executor.final_answer(&result).await.unwrap(), None);
     assert_eq!(stdout(&mut executor, "x").await, "1");

@@ -61,3 +61,9 @@ fn an_unfinished_block_at_the_end_of_the_input_is_run() {
     let ran = repl("if True:\n    print('last')");
     assert_eq!((ran.stdout.as_str(), ran.code), ("last\n", Some(0)), "{}", ran.stderr);
 }
+
+#[test]
+fn a_run_reads_the_line_that_it_asks_for_and_no_other() {
+    let ran = repl("name = input()\nAda\nimport sys\nsys.stdin.readline()\nx\nprint('hi', name)\n");
+    assert_eq!((ran.stdout.as_str(), ran.code), ("'x\\n'\nhi Ada\n", Some(0)), "{}", ran.stderr);
+}

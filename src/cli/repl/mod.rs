@@ -1,0 +1,114 @@
+//! `isolet repl`: a prompt on one session.
+
+mod highlight;
+mod indent;
+mod input;
+mod prompt;
+
+use std::cell::RefCell;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+use isolet::blocking::Session;
+use isolet::{Cell, Execution, Outcome, Sandbox, SessionState, Stdin, Termination};
+
+use self::input::Lines;
+use self::prompt::Prompt;
+use super::interrupts::Interrupts;
+use super::terminal::{self, Printer};
+use super::{PolicyArgs, exit, output, progress, run};
+
+#[derive(clap::Args)]
+pub(super) struct ReplArgs {
+    /// Pass output to a terminal as it is, with what may command it
+    #[arg(long)]
+    raw: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let sandbox = args.policy.sandbox(assets, false)?;
+    let permissions = &args.policy.permissions;
+    let mut session = Session::new(&sandbox)?;
+    let packages = permissions.packages("")?;
+    let progress = args.policy.progress(false);
+    let mut files = progress.during(&progress::of_packages(&packages), || {
+        permissions.prepare(&mut session, &packages)
+    })?;
+    let interrupt = Arc::new(Mutex::new(session.interrupt_handle()));
+    let current = Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if let Ok(handle) = current.lock() {
+            handle.interrupt();
+        }
+    })
+    .context("cannot handle Ctrl-C")?;
+    let version = session.run("import sys; sys.version.split()[0]")?;
+    let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
+    let session = Rc::new(RefCell::new(session));
+    let lines = Lines::default();
+    let mut prompt = Prompt::new(&session, lines.clone())?;
+    let status = loop {
+        let Some(code) = prompt.read_cell(&session)? else {
+            break ExitCode::SUCCESS;
+        };
+        let mut session = session.borrow_mut();
+        let (input, stop) = lines.for_run().context("cannot read standard input")?;
+        let cell = Cell::new(code).name("<stdin>").interactive().stdin(Stdin::from_reader(input));
+        let (printer, max_bytes) = (Printer::new(args.raw), args.policy.max_output);
+        let interrupts = Interrupts::default();
+        let streamed = output::stream(&mut session, cell, printer, max_bytes, &interrupts)?;
+        drop(stop);
+        if streamed.is_reader_gone {
+            break streamed.status();
+        }
+        files.write_back(&mut session)?;
+        if let Outcome::Exited(_) = streamed.execution.outcome() {
+            break exit::status(&streamed.execution);
+        }
+        show(&streamed.execution, args.raw)?;
+        streamed.show_missing()?;
+        if session.state() != SessionState::Ready {
+            *session = replace(&sandbox)?;
+            permissions.prepare_with(&mut session, &mut files, &packages)?;
+            if let Ok(mut handle) = interrupt.lock() {
+                *handle = session.interrupt_handle();
+            }
+        }
+    };
+    files.export(&mut session.borrow_mut())?;
+    prompt.end();
+    Ok(status)
+}
+
+/// Shows what became of a cell.
+fn show(execution: &Execution, raw: bool) -> io::Result<()> {
+    let printer = Printer::new(raw);
+    match execution.outcome() {
+        Outcome::Completed(_) => match execution.repr() {
+            Some(repr) if repr != "None" => {
+                writeln!(io::stdout(), "{}", printer.for_stdout(repr))
+            }
+            _ => Ok(()),
+        },
+        Outcome::Terminated(Termination::Interrupted) => {
+            writeln!(io::stderr(), "KeyboardInterrupt")
+        }
+        Outcome::Raised(exception) if terminal::has_color(io::stderr().is_terminal()) => {
+            let text = printer.for_stderr(&exception.traceback);
+            write!(io::stderr(), "{}", highlight::traceback(&text))
+        }
+        _ => run::show_outcome(execution, raw),
+    }
+}
+
+fn replace(sandbox: &Sandbox) -> Result<Session> {
+    writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
+    Ok(Session::new(sandbox)?)
+}
