@@ -25,6 +25,7 @@ pub struct Limits {
     output_lines: u64,
     value_bytes: u64,
     concurrent_tools: usize,
+    call_bytes: u64,
     tool_calls: u64,
     refusals: u64,
     source_bytes: u64,
@@ -48,6 +49,8 @@ impl Limits {
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
     /// Default of [`max_concurrent_tools`](Self::max_concurrent_tools).
     pub const DEFAULT_CONCURRENT_TOOLS: usize = 16;
+    /// Default of [`max_call_bytes`](Self::max_call_bytes): 256 MiB.
+    pub const DEFAULT_CALL_BYTES: u64 = 256 << 20;
     /// Default of [`max_tool_calls`](Self::max_tool_calls).
     pub const DEFAULT_TOOL_CALLS: u64 = 10_000;
     /// Default of [`max_refusals`](Self::max_refusals).
@@ -157,12 +160,26 @@ impl Limits {
         self
     }
 
-    /// Sets how many calls of host functions a run may have under way. Further ones wait.
+    /// Sets how many calls of host functions a session may have under way. Further ones wait.
+    ///
+    /// A call of a [function that blocks](crate::Tool::from_blocking_fn) is under way until the function
+    /// has returned, even if the call is cancelled or its run has ended before.
     ///
     /// By default this is 16. [`SandboxBuilder::build`](crate::SandboxBuilder::build) refuses zero.
     #[must_use]
     pub fn max_concurrent_tools(mut self, calls: usize) -> Self {
         self.concurrent_tools = calls;
+        self
+    }
+
+    /// Sets how much of the host's memory the arguments of a session's calls of host functions may take
+    /// together: encoded while a call waits, as [`max_value_bytes`](Self::max_value_bytes) counts them
+    /// once it is under way.
+    ///
+    /// A call past it raises `RuntimeError` in the guest, with both numbers. By default this is 256 MiB.
+    #[must_use]
+    pub fn max_call_bytes(mut self, bytes: u64) -> Self {
+        self.call_bytes = bytes;
         self
     }
 
@@ -260,7 +277,13 @@ impl Limits {
         self.value_bytes
     }
 
-    /// Returns how many calls of host functions a run may have under way.
+    /// Returns how much memory the arguments of unfinished calls of host functions may take.
+    #[must_use]
+    pub fn call_bytes(&self) -> u64 {
+        self.call_bytes
+    }
+
+    /// Returns how many calls of host functions a session may have under way.
     #[must_use]
     pub fn concurrent_tools(&self) -> usize {
         self.concurrent_tools
@@ -339,6 +362,7 @@ impl Default for Limits {
             output_lines: Self::DEFAULT_OUTPUT_LINES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
             concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
+            call_bytes: Self::DEFAULT_CALL_BYTES,
             tool_calls: Self::DEFAULT_TOOL_CALLS,
             refusals: Self::DEFAULT_REFUSALS,
             source_bytes: Self::DEFAULT_SOURCE_BYTES,

@@ -26,7 +26,7 @@ use crate::pipe::PipeWriter;
 use crate::sandbox::Sandbox;
 use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
-use crate::tool::{CallEvent, ToolError, ToolHost};
+use crate::tool::{ToolError, ToolHost};
 use crate::value::Value;
 use crate::waist::{Host, HostReply, HostRequest, Outbox};
 
@@ -75,13 +75,8 @@ struct RunStreams {
 }
 
 impl SessionHost {
-    /// Makes the host of session number `session`, whose guest may call nothing yet; what it does
-    /// about calls goes to `events`.
-    pub(crate) fn new(
-        sandbox: &Sandbox,
-        session: u64,
-        events: mpsc::UnboundedSender<CallEvent>,
-    ) -> Self {
+    /// Makes the host of session number `session`, whose guest may call nothing yet.
+    pub(crate) fn new(sandbox: &Sandbox, session: u64) -> Self {
         let permissions = sandbox.permissions();
         let tally = Arc::new(Tally::new(sandbox.limits()));
         let audit = sandbox.audit(session, Arc::clone(&tally));
@@ -103,12 +98,7 @@ impl SessionHost {
             reports: Mutex::default(),
             max_report_bytes: frame::max_report_bytes(sandbox.limits().value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: ToolHost::new(
-                events,
-                sandbox.limits().value_bytes(),
-                audit.clone(),
-                Arc::clone(&tally),
-            ),
+            tools: ToolHost::new(sandbox.limits(), audit.clone(), Arc::clone(&tally)),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(&permissions.net, &audit, Arc::clone(&answers)),

@@ -57,6 +57,13 @@ impl Tally {
         false
     }
 
+    /// One that was counted was none.
+    pub(crate) fn remove(&self, kind: LimitKind) {
+        let one_less = |observed: u64| observed.checked_sub(1);
+        let observed = &self.count(kind).observed;
+        let _ = observed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    }
+
     /// How many there were.
     pub(crate) fn observed(&self, kind: LimitKind) -> u64 {
         self.count(kind).observed.load(Ordering::Relaxed).min(self.count(kind).limit)

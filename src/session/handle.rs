@@ -7,6 +7,7 @@ use super::shared::Shared;
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
+use crate::tool::ToolHost;
 use crate::value::Value;
 
 /// A session as seen by those that do not own it, such as the host functions that its guest calls.
@@ -53,6 +54,10 @@ impl SessionHandle {
     /// As [`Session::variables`](crate::Session::variables).
     pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
         self.0.variables().await
+    }
+
+    pub(crate) fn tools(&self) -> &ToolHost {
+        self.0.host.tools()
     }
 
     pub(crate) fn log(&self, line: &str) {

@@ -74,11 +74,10 @@ impl Session {
     async fn make(sandbox: &Sandbox, fresh: Fresh, has_rehearsed: bool) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let (events, calls) = mpsc::unbounded_channel();
-        let host = Arc::new(SessionHost::new(sandbox, id, events));
+        let host = Arc::new(SessionHost::new(sandbox, id));
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, calls, sandbox.limits().clone()));
+        let shared = Arc::new(Shared::new(id, link, host, sandbox.limits().clone()));
         let session = Self { shared, sandbox: sandbox.clone(), isolation, slot: None };
         session.shared.start(sandbox.env().to_vec(), sandbox.terminal()).await;
         if !has_rehearsed {

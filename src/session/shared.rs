@@ -20,7 +20,7 @@ use crate::offload;
 use crate::pipe::PipeWriter;
 use crate::stdin::Stdin;
 use crate::terminal::Terminal;
-use crate::tool::{CallEvent, Calls, ToolError};
+use crate::tool::{Calls, ToolError};
 use crate::value::Value;
 use crate::waist::{Attend, Command, Link, Message, Outbox, Reply, Report};
 use crate::wait::beside;
@@ -42,7 +42,6 @@ pub(crate) struct Shared {
 /// What only the one who has the guest do something may use.
 struct Driver {
     replies: mpsc::UnboundedReceiver<Reply>,
-    calls: mpsc::UnboundedReceiver<CallEvent>,
     /// The reply to the first command has not been read.
     is_starting: bool,
 }
@@ -56,13 +55,7 @@ struct Peeks {
 }
 
 impl Shared {
-    pub(super) fn new(
-        id: u64,
-        link: Link,
-        host: Arc<SessionHost>,
-        calls: mpsc::UnboundedReceiver<CallEvent>,
-        limits: Limits,
-    ) -> Self {
+    pub(super) fn new(id: u64, link: Link, host: Arc<SessionHost>, limits: Limits) -> Self {
         let Link { messages, replies, control, source } = link;
         let brake = Arc::new(Brake::new(control, Arc::clone(&host), limits.grace()));
         host.brake_with(&brake);
@@ -74,7 +67,7 @@ impl Shared {
             messages,
             source,
             state: Mutex::new(SessionState::Ready),
-            driver: tokio::sync::Mutex::new(Driver { replies, calls, is_starting: false }),
+            driver: tokio::sync::Mutex::new(Driver { replies, is_starting: false }),
             peeks: Mutex::default(),
         }
     }
@@ -194,7 +187,7 @@ impl Shared {
     async fn serve(self: &Arc<Self>, driver: &mut Driver) -> Option<Reply> {
         let _peeks = PeekWindow::open(&self.peeks);
         let session = SessionHandle(Arc::clone(self));
-        let mut calls = Calls::new(session, self.limits.concurrent_tools());
+        let mut calls = Calls::new(session);
         let reply = loop {
             tokio::select! {
                 biased;
@@ -202,22 +195,11 @@ impl Shared {
                     Some(Reply::Peeked(number)) => self.peeked(number),
                     last => break last,
                 },
-                Some(event) = driver.calls.recv() => {
-                    if let Some((call, outcome)) = calls.handle(event) {
-                        self.answer(call, outcome);
-                    }
-                }
                 (call, outcome) = calls.next() => self.answer(call, outcome),
             }
         };
         let over = "the run that made this call has ended";
-        let mut unanswered: Vec<u32> = calls.cancel_all().collect();
-        while let Ok(event) = driver.calls.try_recv() {
-            if let CallEvent::Start(call) = event {
-                unanswered.push(call.id);
-            }
-        }
-        for call in unanswered {
+        for call in calls.cancel_all() {
             self.answer(call, Err(ToolError::new("RuntimeError", over)));
         }
         reply

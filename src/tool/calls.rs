@@ -1,7 +1,6 @@
 //! The tool calls of one run while they are served.
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,97 +9,44 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
-use super::{Tool, ToolContext, ToolError, runtime};
-use crate::limits::Limits;
+use super::queue::{Call, CallQueue, Place};
+use super::{ToolContext, ToolError, runtime};
+use crate::offload;
 use crate::session::SessionHandle;
 use crate::value::Value;
-
-/// A call that the host has accepted.
-pub(crate) struct Call {
-    pub(crate) id: u32,
-    pub(crate) tool: Tool,
-    pub(crate) arguments: Value,
-}
-
-/// What the guest's side does about calls.
-pub(crate) enum CallEvent {
-    Start(Call),
-    Cancel(u32),
-}
 
 type Outcome = Result<Value, ToolError>;
 
 /// The calls of one run. Dropping it cancels those that are not done.
 pub(crate) struct Calls {
     session: SessionHandle,
-    max_concurrent: usize,
+    queue: Arc<CallQueue>,
     running: FuturesUnordered<BoxFuture<'static, (u32, Option<Outcome>)>>,
-    started: HashMap<u32, Started>,
-    waiting: VecDeque<Call>,
-}
-
-struct Started {
-    abort: AbortHandle,
-    /// Tells the function that its call is over, by being dropped.
-    _alive: watch::Sender<()>,
 }
 
 impl Calls {
-    pub(crate) fn new(session: SessionHandle, max_concurrent: usize) -> Self {
-        Self {
-            session,
-            max_concurrent,
-            running: FuturesUnordered::new(),
-            started: HashMap::new(),
-            waiting: VecDeque::new(),
-        }
+    pub(crate) fn new(session: SessionHandle) -> Self {
+        let queue = Arc::clone(session.tools().queue());
+        Self { session, queue, running: FuturesUnordered::new() }
     }
 
-    /// Starts or cancels a call. Returns the answer if it is known at once.
-    pub(crate) fn handle(&mut self, event: CallEvent) -> Option<(u32, Outcome)> {
-        match event {
-            CallEvent::Start(call) if self.started.len() < self.max_concurrent => {
-                self.start(call);
-            }
-            CallEvent::Start(call) if self.waiting.len() < Limits::WAITING_TOOL_CALLS => {
-                self.waiting.push_back(call);
-            }
-            CallEvent::Start(call) => {
-                let message = format!(
-                    "{} calls of host functions are waiting, the limit is {}",
-                    self.waiting.len() + 1,
-                    Limits::WAITING_TOOL_CALLS
-                );
-                return Some((call.id, Err(ToolError::new("RuntimeError", message))));
-            }
-            CallEvent::Cancel(id) => {
-                match self.started.remove(&id) {
-                    Some(started) => started.abort.abort(),
-                    None => self.waiting.retain(|call| call.id != id),
-                }
-                self.start_waiting();
-            }
-        }
-        None
-    }
-
-    /// Waits for the next call that ends; forever if there is none.
+    /// Starts calls as there is room for them, and waits for the next one that ends; forever if there is none.
     pub(crate) async fn next(&mut self) -> (u32, Outcome) {
-        if self.running.is_empty() {
-            return std::future::pending().await;
-        }
         std::future::poll_fn(|context| {
+            self.queue.wake(context.waker());
             runtime::entered(|| {
                 loop {
+                    while let Some((call, place)) = self.queue.next() {
+                        self.start(call, place);
+                    }
                     match self.running.poll_next_unpin(context) {
                         Poll::Ready(Some((id, outcome))) => {
-                            let known = self.started.remove(&id).is_some();
-                            self.start_waiting();
+                            let known = self.queue.end(id);
                             if let (true, Some(outcome)) = (known, outcome) {
                                 return Poll::Ready((id, outcome));
                             }
                         }
-                        // It is polled again when a call was started.
+                        // It is polled again when a call may be started.
                         Poll::Ready(None) | Poll::Pending => return Poll::Pending,
                     }
                 }
@@ -110,35 +56,55 @@ impl Calls {
     }
 
     /// Cancels everything and returns the calls that nobody has answered.
-    pub(crate) fn cancel_all(self) -> impl Iterator<Item = u32> {
-        self.started.into_keys().chain(self.waiting.into_iter().map(|call| call.id))
+    pub(crate) fn cancel_all(self) -> Vec<u32> {
+        self.queue.cancel_all()
     }
 
-    fn start_waiting(&mut self) {
-        while self.started.len() < self.max_concurrent
-            && let Some(call) = self.waiting.pop_front()
-        {
-            self.start(call);
-        }
-    }
-
-    fn start(&mut self, call: Call) {
-        let Call { id, tool, arguments } = call;
+    fn start(&mut self, call: Call, place: Arc<Place>) {
+        let id = call.id;
         let (alive, over) = watch::channel(());
         let (abort, registration) = AbortHandle::new_pair();
-        let context = ToolContext::new(self.session.clone(), Arc::clone(&tool.spec), id, over);
-        let served = Abortable::new(serve(tool, arguments, context), registration);
+        let spec = Arc::clone(&call.tool.spec);
+        let context = ToolContext::new(self.session.clone(), spec, id, over, &place);
+        let served = serve(self.session.clone(), call, context, place);
+        let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());
-        self.started.insert(id, Started { abort, _alive: alive });
+        self.queue.begin(id, abort, alive);
     }
 }
 
-/// Calls the function, within its time, and makes an error of a panic.
-async fn serve(tool: Tool, arguments: Value, context: ToolContext) -> Outcome {
-    let name = tool.spec.name.clone();
-    let function = AssertUnwindSafe(async move { (tool.handler)(arguments, context).await });
+impl Drop for Calls {
+    fn drop(&mut self) {
+        self.queue.cancel_all();
+    }
+}
+
+/// Decodes the arguments, calls the function within its time, and makes an error of a panic.
+async fn serve(
+    session: SessionHandle,
+    call: Call,
+    context: ToolContext,
+    place: Arc<Place>,
+) -> Outcome {
+    let Call { tool, arguments, charge, .. } = call;
+    let (name, bytes) = (tool.spec.name.clone(), arguments.len());
+    let charged = Arc::clone(&place);
+    let prepare = {
+        let spec = Arc::clone(&tool.spec);
+        move || {
+            let prepared = session.tools().prepare(&spec, &arguments, &charged);
+            drop((arguments, charge));
+            prepared
+        }
+    };
+    let timeout = tool.timeout;
+    let function = AssertUnwindSafe(async move {
+        let arguments = offload::by_size(bytes, prepare).await;
+        let arguments = arguments.map_err(|error| ToolError::new("RuntimeError", error))??;
+        (tool.handler)(arguments, context).await
+    });
     let function = function.catch_unwind();
-    let outcome = match tool.timeout {
+    let outcome = match timeout {
         None => function.await,
         Some(limit) => {
             let expired = async {
@@ -157,6 +123,7 @@ async fn serve(tool: Tool, arguments: Value, context: ToolContext) -> Outcome {
             }
         }
     };
+    drop(place);
     outcome.unwrap_or_else(|panic| {
         let message = format!("{name}() failed inside: {}", panic_text(&*panic));
         Err(ToolError::new("RuntimeError", message))

@@ -1,10 +1,11 @@
 //! What a host function knows of the call that it serves.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
+use super::queue::Place;
 use super::spec::ToolSpec;
 use crate::session::SessionHandle;
 
@@ -16,16 +17,24 @@ pub struct ToolContext {
     call: u32,
     /// Its sender is dropped when the call is over.
     over: watch::Receiver<()>,
+    /// Weak, since a function may keep its context for longer than the call.
+    place: Weak<Place>,
 }
 
 impl ToolContext {
-    pub(crate) fn new(
+    pub(super) fn new(
         session: SessionHandle,
         spec: Arc<ToolSpec>,
         call: u32,
         over: watch::Receiver<()>,
+        place: &Arc<Place>,
     ) -> Self {
-        Self { session, spec, call, over }
+        Self { session, spec, call, over, place: Arc::downgrade(place) }
+    }
+
+    /// The place that the call has taken among those that run at once.
+    pub(super) fn place(&self) -> Option<Arc<Place>> {
+        self.place.upgrade()
     }
 
     /// Returns the number of the session, unique in this process.

@@ -4,22 +4,22 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
-
-use super::calls::{Call, CallEvent};
+use super::queue::{Call, CallQueue, Place};
 use super::spec::{Check, Default, ToolSpec};
 use super::{Tool, ToolError};
 use crate::audit::{Access, AuditLog};
 use crate::execution::LimitKind;
 use crate::host::tally::Tally;
-use crate::value::{Value, marshal};
+use crate::limits::Limits;
+use crate::value::Value;
+use crate::value::marshal::{self, DecodeError, Reader};
 
 /// What a session's guest may call, and what it has called.
 pub(crate) struct ToolHost {
     tools: Mutex<HashMap<String, Entry>>,
     submit: Mutex<Option<Arc<ToolSpec>>>,
     submission: Mutex<Option<Value>>,
-    events: mpsc::UnboundedSender<CallEvent>,
+    queue: Arc<CallQueue>,
     /// Whether a run is under way.
     running: AtomicBool,
     max_value_bytes: u64,
@@ -33,19 +33,14 @@ struct Entry {
 }
 
 impl ToolHost {
-    pub(crate) fn new(
-        events: mpsc::UnboundedSender<CallEvent>,
-        max_value_bytes: u64,
-        audit: AuditLog,
-        tally: Arc<Tally>,
-    ) -> Self {
+    pub(crate) fn new(limits: &Limits, audit: AuditLog, tally: Arc<Tally>) -> Self {
         Self {
             tools: Mutex::default(),
             submit: Mutex::default(),
             submission: Mutex::default(),
-            events,
+            queue: Arc::new(CallQueue::new(limits)),
             running: AtomicBool::new(false),
-            max_value_bytes,
+            max_value_bytes: limits.value_bytes(),
             audit,
             tally,
         }
@@ -62,8 +57,14 @@ impl ToolHost {
         *lock(&self.submit) = Some(spec);
     }
 
+    /// The calls that have not ended.
+    pub(super) fn queue(&self) -> &Arc<CallQueue> {
+        &self.queue
+    }
+
     /// Starts a run: nothing was called or submitted in it.
     pub(crate) fn begin(&self) {
+        self.queue.cancel_all();
         self.running.store(true, Ordering::Release);
         lock(&self.submission).take();
     }
@@ -76,23 +77,27 @@ impl ToolHost {
     /// Ends a run: how many calls it made, and what it submitted.
     pub(crate) fn finish(&self) -> (u64, Option<Value>) {
         self.pause();
+        self.queue.cancel_all();
         (self.tally.observed(LimitKind::ToolCalls), lock(&self.submission).take())
     }
 
-    /// Has a call started whose arguments are acceptable.
+    /// Accepts a call, which waits with its arguments as they came until it is started.
     pub(crate) fn call(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
-        let started = self.start(id, name, arguments);
-        let reason =
-            started.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
-        self.audit.tell(started.is_ok(), reason, || Access::Tool { name: shown(name) });
-        started
+        let accepted = self.accept(id, name, arguments);
+        if let Err(error) = &accepted {
+            self.audit.tell(false, error.to_string(), || Access::Tool { name: shown(name) });
+        }
+        accepted
     }
 
-    fn start(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
+    fn accept(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
         let unknown = || ToolError::new("NameError", format!("there is no host function '{name}'"));
-        let spec = Arc::clone(&lock(&self.tools).get(name).ok_or_else(unknown)?.tool.spec);
-        let arguments = bind(&spec, self.decode(name, arguments)?)?;
+        if !lock(&self.tools).contains_key(name) {
+            return Err(unknown());
+        }
+        self.check_length(name, arguments)?;
+        let charge = self.queue.admit(id, arguments.len())?;
         let mut tools = lock(&self.tools);
         let entry = tools.get_mut(name).ok_or_else(unknown)?;
         if let Some(limit) = entry.tool.max_calls.filter(|limit| entry.calls >= *limit) {
@@ -105,15 +110,35 @@ impl ToolHost {
             return Err(ToolError::new("RuntimeError", "the run has made too many calls"));
         }
         entry.calls += 1;
-        let call = Call { id, tool: entry.tool.clone(), arguments };
-        // It fails only when the session is being dropped, and then nobody waits.
-        let _ = self.events.send(CallEvent::Start(call));
+        let tool = entry.tool.clone();
+        drop(tools);
+        self.queue.push(Call { id, tool, arguments: arguments.to_vec(), charge });
         Ok(())
+    }
+
+    /// Decodes the arguments of a call that is about to be started. One that they refuse was none.
+    pub(super) fn prepare(
+        &self,
+        spec: &ToolSpec,
+        arguments: &[u8],
+        place: &Place,
+    ) -> Result<Value, ToolError> {
+        let charge = |needed| place.charge(needed);
+        let bound = self.decode(&spec.name, arguments, charge).and_then(|value| bind(spec, value));
+        let reason = bound.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
+        self.audit.tell(bound.is_ok(), reason, || Access::Tool { name: shown(&spec.name) });
+        if bound.is_err() {
+            self.tally.remove(LimitKind::ToolCalls);
+            if let Some(entry) = lock(&self.tools).get_mut(&spec.name) {
+                entry.calls = entry.calls.saturating_sub(1);
+            }
+        }
+        bound
     }
 
     /// Has a call cancelled that nobody waits for.
     pub(crate) fn cancel(&self, id: u32) {
-        let _ = self.events.send(CallEvent::Cancel(id));
+        self.queue.cancel(id);
     }
 
     /// Takes a submission. The first one of a run counts.
@@ -121,7 +146,7 @@ impl ToolHost {
         self.check_running()?;
         let spec = lock(&self.submit).clone();
         let spec = spec.ok_or_else(|| ToolError::new("NameError", "there is nothing to submit"))?;
-        let fields = bind(&spec, self.decode(&spec.name, fields)?)?;
+        let fields = bind(&spec, self.decode(&spec.name, fields, |_| Ok(()))?)?;
         lock(&self.submission).get_or_insert(fields);
         Ok(())
     }
@@ -134,23 +159,38 @@ impl ToolHost {
         self.running.load(Ordering::Acquire).then_some(()).ok_or_else(refused)
     }
 
-    fn decode(&self, name: &str, arguments: &[u8]) -> Result<Value, ToolError> {
-        if arguments.len() as u64 > self.max_value_bytes {
-            return Err(ToolError::new(
+    fn check_length(&self, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
+        let (needed, limit) = (arguments.len() as u64, self.max_value_bytes);
+        if needed <= limit {
+            return Ok(());
+        }
+        let message =
+            format!("the arguments of {name}() have {needed} bytes, the limit is {limit} bytes");
+        Err(ToolError::new("ValueError", message))
+    }
+
+    /// Decodes arguments, for whose memory there is a charge first.
+    fn decode(
+        &self,
+        name: &str,
+        arguments: &[u8],
+        charge: impl FnOnce(u64) -> Result<(), ToolError>,
+    ) -> Result<Value, ToolError> {
+        self.check_length(name, arguments)?;
+        let refuse = |error: DecodeError| match error {
+            DecodeError::Memory { needed, limit } => ToolError::new(
                 "ValueError",
                 format!(
-                    "the arguments of {name}() have {} bytes, the limit is {} bytes",
-                    arguments.len(),
-                    self.max_value_bytes
+                    "the arguments of {name}() take {needed} bytes of the host's memory, the limit is {limit} bytes"
                 ),
-            ));
-        }
-        marshal::decode_within(arguments, self.max_value_bytes).map_err(|error| {
-            ToolError::new(
+            ),
+            error => ToolError::new(
                 "TypeError",
                 format!("the arguments of {name}() cannot be read: {error}"),
-            )
-        })
+            ),
+        };
+        charge(Reader::new(arguments).skip().map_err(refuse)?.min(self.max_value_bytes))?;
+        marshal::decode_within(arguments, self.max_value_bytes).map_err(refuse)
     }
 }
 

@@ -6,6 +6,7 @@ mod error;
 mod hint;
 mod host;
 pub(crate) mod name;
+mod queue;
 mod runtime;
 mod schema;
 pub(crate) mod spec;
@@ -19,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use calls::{CallEvent, Calls};
+pub(crate) use calls::Calls;
 pub use context::ToolContext;
 pub use error::ToolError;
 pub use hint::TypeHint;
@@ -100,7 +101,8 @@ impl Tool {
     /// Makes a tool of a function that blocks; otherwise as [`from_fn`](Self::from_fn).
     ///
     /// Each call runs on a thread of its own. A cancelled call is not waited for, but its thread
-    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then.
+    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then. Until then it
+    /// is one of the session's [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
     pub fn from_blocking_fn<A, R, F>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -112,7 +114,7 @@ impl Tool {
             name.into(),
             Arc::new(move |arguments, cx| {
                 let function = Arc::clone(&function);
-                Box::pin(runtime::blocking(move || {
+                Box::pin(runtime::blocking(cx.place(), move || {
                     let name = cx.tool_name().to_owned();
                     result_from(&name, &function(arguments_from(&name, arguments)?, cx)?)
                 }))
@@ -138,7 +140,7 @@ impl Tool {
         let handler = Arc::new(handler);
         let call: Handler = Arc::new(move |arguments, cx| {
             let handler = Arc::clone(&handler);
-            Box::pin(runtime::blocking(move || handler(arguments, cx)))
+            Box::pin(runtime::blocking(cx.place(), move || handler(arguments, cx)))
         });
         Self::new(spec, call, None)
     }

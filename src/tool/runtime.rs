@@ -2,11 +2,15 @@
 //!
 //! One for the process, never shut down: a function that never returns must not hold up anybody.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::{Builder, Handle};
 
 use super::ToolError;
+use super::queue::Place;
+
+/// Threads of the runtime. Sessions bound them, each for itself, so that none of them uses up what others need.
+const MAX_THREADS: usize = 1 << 20;
 
 /// Starts the runtime's thread at the first call. `None` if it cannot be.
 fn own() -> Option<&'static Handle> {
@@ -14,7 +18,8 @@ fn own() -> Option<&'static Handle> {
     OWN.get_or_init(|| {
         let (sender, receiver) = std::sync::mpsc::channel();
         let serve = move || {
-            if let Ok(runtime) = Builder::new_current_thread().enable_all().build() {
+            let mut builder = Builder::new_current_thread();
+            if let Ok(runtime) = builder.enable_all().max_blocking_threads(MAX_THREADS).build() {
                 // Whoever started this thread waits for it.
                 let _ = sender.send(runtime.handle().clone());
                 runtime.block_on(std::future::pending::<()>());
@@ -41,12 +46,18 @@ pub(crate) fn sleep(duration: std::time::Duration) -> Option<tokio::time::Sleep>
     Some(tokio::time::sleep(duration))
 }
 
-/// Runs `f` on a thread of its own. A dropped future leaves it running, to nobody's harm.
-pub(crate) async fn blocking<T: Send + 'static>(
+/// Runs `f` on a thread of its own. A dropped future leaves it running, and its place taken.
+pub(super) async fn blocking<T: Send + 'static>(
+    place: Option<Arc<Place>>,
     f: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let unavailable = || ToolError::new("RuntimeError", "the host has no thread for the call");
-    match own().ok_or_else(unavailable)?.spawn_blocking(f).await {
+    let main = move || {
+        let result = f();
+        drop(place);
+        result
+    };
+    match own().ok_or_else(unavailable)?.spawn_blocking(main).await {
         Ok(result) => result,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),

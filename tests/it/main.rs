@@ -56,6 +56,7 @@ mod submit;
 #[cfg(unix)]
 mod terminal;
 mod threads;
+mod tool_bounds;
 mod tool_calls;
 mod tools;
 mod util;

@@ -56,6 +56,7 @@ pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let limits = Limits::default()
         .max_run_time(args.timeout)
         .max_value_bytes(MAX_VALUE_BYTES)
+        .max_call_bytes(MAX_VALUE_BYTES)
         .max_source_bytes(MAX_VALUE_BYTES)
         .max_stdout_bytes(MAX_VALUE_BYTES)
         .max_memory_bytes(args.memory);

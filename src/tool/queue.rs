@@ -1,0 +1,283 @@
+//! The calls that a session's guest has made and that have not ended: how many of them wait and run at once, and how
+//! much their arguments take. A call is in one place only, so that nothing piles up however the guest calls.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use futures_util::future::AbortHandle;
+use futures_util::task::AtomicWaker;
+use tokio::sync::watch;
+
+use super::{Tool, ToolError};
+use crate::limits::Limits;
+
+/// The calls of one session.
+pub(crate) struct CallQueue {
+    max_running: usize,
+    max_bytes: u64,
+    state: Mutex<State>,
+    /// Who starts calls; woken when one may be started.
+    starter: AtomicWaker,
+}
+
+#[derive(Default)]
+struct State {
+    /// The number of the call that was made last.
+    last: u32,
+    waiting: VecDeque<Call>,
+    /// Calls that were started and have not ended.
+    running: HashMap<u32, Running>,
+    /// Calls that were started and whose function has not returned, cancelled ones included.
+    places: usize,
+    /// What the arguments of all calls take.
+    bytes: u64,
+}
+
+struct Running {
+    abort: AbortHandle,
+    /// Tells the function that its call is over, by being dropped.
+    _alive: watch::Sender<()>,
+}
+
+/// A call that the host has accepted and not started.
+pub(super) struct Call {
+    pub(super) id: u32,
+    pub(super) tool: Tool,
+    /// As the guest encoded them.
+    pub(super) arguments: Vec<u8>,
+    pub(super) charge: Charge,
+}
+
+/// Memory for arguments, until it is dropped.
+pub(super) struct Charge {
+    queue: Arc<CallQueue>,
+    bytes: u64,
+}
+
+/// One of the places for functions that run at once. It is free again when it is dropped: when the function has returned.
+pub(super) struct Place {
+    queue: Arc<CallQueue>,
+    /// For the decoded arguments.
+    charge: Mutex<Option<Charge>>,
+}
+
+impl CallQueue {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            max_running: limits.concurrent_tools(),
+            max_bytes: limits.call_bytes(),
+            state: Mutex::default(),
+            starter: AtomicWaker::new(),
+        }
+    }
+
+    /// Refuses a call that there is no room for, or whose number was used before.
+    pub(super) fn admit(self: &Arc<Self>, id: u32, bytes: usize) -> Result<Charge, ToolError> {
+        let refuse = |message| Err(ToolError::new("RuntimeError", message));
+        let mut state = self.lock();
+        if id <= state.last {
+            return refuse(format!(
+                "the call number {id} was used before, the last is {}",
+                state.last
+            ));
+        }
+        state.last = id;
+        let waiting = state.waiting.len();
+        if state.places >= self.max_running && waiting >= Limits::WAITING_TOOL_CALLS {
+            let (needed, limit) = (waiting + 1, Limits::WAITING_TOOL_CALLS);
+            return refuse(format!(
+                "{needed} calls of host functions are waiting, the limit is {limit}"
+            ));
+        }
+        drop(state);
+        self.charge(bytes as u64)
+    }
+
+    /// Takes memory for arguments.
+    pub(super) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, ToolError> {
+        let mut state = self.lock();
+        let needed = state.bytes.saturating_add(bytes);
+        if needed > self.max_bytes {
+            return Err(ToolError::new(
+                "RuntimeError",
+                format!(
+                    "with this call the arguments of unfinished calls of host functions take {needed} bytes, the \
+                     limit is {} bytes",
+                    self.max_bytes
+                ),
+            ));
+        }
+        state.bytes = needed;
+        Ok(Charge { queue: Arc::clone(self), bytes })
+    }
+
+    /// Has a call wait until it is started.
+    pub(super) fn push(&self, call: Call) {
+        self.lock().waiting.push_back(call);
+        self.starter.wake();
+    }
+
+    /// Ends a call that nobody waits for. One that has been started keeps its place until its function returns.
+    pub(crate) fn cancel(&self, id: u32) {
+        let mut state = self.lock();
+        let running = state.running.remove(&id);
+        let at = state.waiting.iter().position(|call| call.id == id);
+        let waiting = at.and_then(|at| state.waiting.remove(at));
+        drop(state);
+        if let Some(running) = running {
+            running.abort.abort();
+        }
+        // Its charge locks the state.
+        drop(waiting);
+    }
+
+    /// Ends all calls and returns the numbers of those that nobody has answered.
+    pub(crate) fn cancel_all(&self) -> Vec<u32> {
+        let mut state = self.lock();
+        let running = std::mem::take(&mut state.running);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        let numbers = running.keys().copied().chain(waiting.iter().map(|call| call.id)).collect();
+        for running in running.into_values() {
+            running.abort.abort();
+        }
+        numbers
+    }
+
+    /// Wakes this task when a call may be started.
+    pub(super) fn wake(&self, waker: &Waker) {
+        self.starter.register(waker);
+    }
+
+    /// Takes the next call that may be started, and a place for it.
+    pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<Place>)> {
+        let mut state = self.lock();
+        if state.places >= self.max_running {
+            return None;
+        }
+        let call = state.waiting.pop_front()?;
+        state.places += 1;
+        drop(state);
+        Some((call, Arc::new(Place { queue: Arc::clone(self), charge: Mutex::default() })))
+    }
+
+    /// A call is about to be started.
+    pub(super) fn begin(&self, id: u32, abort: AbortHandle, alive: watch::Sender<()>) {
+        self.lock().running.insert(id, Running { abort, _alive: alive });
+    }
+
+    /// A call has ended. Returns whether somebody waits for its answer.
+    pub(super) fn end(&self, id: u32) -> bool {
+        self.lock().running.remove(&id).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Takes memory for the decoded arguments.
+    pub(super) fn charge(&self, bytes: u64) -> Result<(), ToolError> {
+        let charge = self.queue.charge(bytes)?;
+        *self.charge.lock().unwrap_or_else(PoisonError::into_inner) = Some(charge);
+        Ok(())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.queue.lock().places -= 1;
+        self.queue.starter.wake();
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.bytes = state.bytes.saturating_sub(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ToolSpec;
+    use crate::value::Value;
+
+    fn queue(running: usize, bytes: u64) -> Arc<CallQueue> {
+        let limits = Limits::default().max_concurrent_tools(running).max_call_bytes(bytes);
+        Arc::new(CallQueue::new(&limits))
+    }
+
+    fn call(queue: &Arc<CallQueue>, id: u32, bytes: usize) -> Result<(), String> {
+        let charge = queue.admit(id, bytes).map_err(|error| error.message().to_owned())?;
+        let tool = Tool::from_handler(ToolSpec::new("t"), |_, _| async { Ok(Value::None) });
+        queue.push(Call { id, tool, arguments: vec![0; bytes], charge });
+        Ok(())
+    }
+
+    #[test]
+    fn a_number_is_used_once() {
+        let queue = queue(1, 100);
+        assert_eq!(call(&queue, 3, 1), Ok(()));
+        for used in [3, 2, 0] {
+            let message = format!("the call number {used} was used before, the last is 3");
+            assert_eq!(call(&queue, used, 1), Err(message));
+        }
+        queue.cancel(3);
+        assert!(call(&queue, 3, 1).is_err());
+        assert_eq!(call(&queue, 4, 1), Ok(()));
+    }
+
+    #[test]
+    fn floods_of_calls_and_cancellations_leave_nothing_behind() {
+        let queue = queue(1, 1000);
+        for id in 1..100_000 {
+            call(&queue, id, 10).unwrap();
+            queue.cancel(id);
+            queue.cancel(id);
+        }
+        let state = queue.lock();
+        assert_eq!(
+            (state.waiting.capacity() < 100, state.running.len(), state.bytes),
+            (true, 0, 0)
+        );
+    }
+
+    #[test]
+    fn arguments_are_charged_until_their_call_has_ended_and_both_numbers_are_named() {
+        let queue = queue(1, 100);
+        assert_eq!((call(&queue, 1, 60), call(&queue, 2, 40)), (Ok(()), Ok(())));
+        let refused = |needed: u32| {
+            Err(format!(
+                "with this call the arguments of unfinished calls of host functions take {needed} bytes, the limit \
+                 is 100 bytes"
+            ))
+        };
+        assert_eq!(call(&queue, 3, 1), refused(101));
+        let (first, place) = queue.next().unwrap();
+        assert_eq!(place.charge(50).unwrap_err().message(), refused(150).unwrap_err());
+        drop(first);
+        place.charge(50).unwrap();
+        assert_eq!(call(&queue, 4, 11), refused(101));
+        assert_eq!(queue.cancel_all(), [2]);
+        assert_eq!(call(&queue, 5, 50), Ok(()));
+        drop(place);
+        assert_eq!(call(&queue, 6, 50), Ok(()));
+    }
+
+    #[test]
+    fn a_place_is_free_when_it_is_dropped_and_not_before() {
+        let queue = queue(1, 100);
+        call(&queue, 1, 1).unwrap();
+        call(&queue, 2, 1).unwrap();
+        let (call, place) = queue.next().unwrap();
+        queue.begin(call.id, AbortHandle::new_pair().0, watch::channel(()).0);
+        queue.cancel(1);
+        assert!(!queue.end(1) && queue.next().is_none());
+        drop(place);
+        assert_eq!(queue.next().unwrap().0.id, 2);
+    }
+}
