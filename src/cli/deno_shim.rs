@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 
 use super::dspy::{self, DspyArgs};
+use super::json;
 
 /// A version that DSPy takes: at least 2.0.0 and below 3.0.0.
 const DENO_VERSION: &str = "2.9.0";
@@ -30,7 +31,10 @@ pub(super) fn deno_shim(
             super::print(&format!("deno {DENO_VERSION} (isolet {})\n", env!("CARGO_PKG_VERSION")))
         }
         // DSPy lets its runner read this directory; isolet's runner reads none.
-        "info" => super::print(&format!("{}\n", serde_json::json!({ "denoDir": deno_dir() }))),
+        "info" => {
+            json::print(&serde_json::json!({ "denoDir": deno_dir() }))?;
+            Ok(ExitCode::SUCCESS)
+        }
         // Everything the runner needs is there.
         "cache" => Ok(ExitCode::SUCCESS),
         "run" => dspy::dspy(runner_args(arguments)?, assets),

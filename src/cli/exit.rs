@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use super::options::in_options;
 use isolet::{Error, ErrorKind, Execution, Outcome, Termination};
+
+use super::options::in_options;
+use super::{json, report, terminal};
 
 /// The guest raised an exception.
 pub(super) const RAISED: u8 = 1;
@@ -24,18 +26,33 @@ pub(super) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let mut stderr = io::stderr().lock();
-    // A closed standard error leaves nobody to tell.
-    let _ = writeln!(stderr, "error: {}", in_options(&format!("{error:#}")));
     let ours = error.downcast_ref::<Error>();
+    let mut text = format!("error: {}\n", in_options(&format!("{error:#}")));
     if let Some(hint) = ours.and_then(Error::hint) {
-        let _ = writeln!(stderr, "\nhint: {}", in_options(hint));
+        text.extend(["\nhint: ", &*in_options(hint), "\n"]);
     }
-    ExitCode::from(match ours.map(Error::kind) {
+    // Much of it may be the guest's. A closed standard error leaves nobody to tell.
+    let _ = io::stderr().write_all(terminal::for_stderr(&text).as_bytes());
+    failure(error)
+}
+
+/// Returns the status that belongs to an error.
+pub(super) fn failure(error: &anyhow::Error) -> ExitCode {
+    ExitCode::from(match error.downcast_ref::<Error>().map(Error::kind) {
         Some(ErrorKind::WorkerDied) => DIED,
         Some(ErrorKind::Limit) => LIMIT,
         _ => FAILED,
     })
+}
+
+/// Shows an error as [`report`] does, or in an object on standard output if one is `asked` for.
+pub(super) fn report_as(error: &anyhow::Error, asked: bool) -> ExitCode {
+    if !asked || is_broken_pipe(error) {
+        return report(error);
+    }
+    // Where nothing can be written there is nobody to tell.
+    let _ = json::print(&report::failure(error, None));
+    failure(error)
 }
 
 /// Returns the status for a run. A guest's own `sys.exit(n)` is passed on as python would.

@@ -1,8 +1,80 @@
-//! Guest values as JSON, as Python's `json.dumps` would write them.
+//! The JSON that the command writes: guest values as Python's `json.dumps` would write them, on lines that nothing of
+//! the guest's can break or turn into something else.
+
+use std::io::{self, Write};
 
 use isolet::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
+
+/// Writes an object on a line of its own.
+pub(super) fn write_line(mut to: impl Write, object: &impl Serialize) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(&mut to, Inert);
+    object.serialize(&mut serializer)?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
+
+/// Prints an object on a line of its own. A reader that has gone away is no failure.
+pub(super) fn print(object: &impl Serialize) -> io::Result<()> {
+    match write_line(io::stdout().lock(), object) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes compact JSON in which every control character is escaped, and every one that breaks lines or changes the
+/// direction of text.
+struct Inert;
+
+impl Formatter for Inert {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        to: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        escape(to, text)
+    }
+
+    /// JSON that was written elsewhere. Between its parts control characters are nothing but space.
+    fn write_raw_fragment<W: ?Sized + Write>(&mut self, to: &mut W, json: &str) -> io::Result<()> {
+        for (at, line) in json.split(['\n', '\r', '\t']).enumerate() {
+            to.write_all(if at > 0 { b" " } else { b"" })?;
+            escape(to, line)?;
+        }
+        Ok(())
+    }
+}
+
+fn escape<W: ?Sized + Write>(to: &mut W, text: &str) -> io::Result<()> {
+    let mut rest = text;
+    while let Some(at) = rest.find(is_active) {
+        let (inert, after) = rest.split_at(at);
+        to.write_all(inert.as_bytes())?;
+        let mut characters = after.chars();
+        for unit in characters.next().unwrap_or_default().encode_utf16(&mut [0; 2]) {
+            write!(to, "\\u{unit:04x}")?;
+        }
+        rest = characters.as_str();
+    }
+    to.write_all(rest.as_bytes())
+}
+
+/// Whether a terminal, an editor or a reader of lines may do something at this character.
+fn is_active(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
 
 /// Shows a value as JSON; for serializers of `serde_json` only, which know numbers of any size.
 ///
@@ -59,6 +131,22 @@ fn key_text(key: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn active_characters_are_escaped_wherever_they_are() {
+        let active =
+            "\0\u{1b}\u{7f}\u{85}\u{9b}\u{200f}\u{202e}\u{2028}\u{2029}\u{2066}\u{feff}\u{e0041}";
+        let text = format!("\"a\"{active}é漢😀\n");
+        let raw = RawValue::from_string(format!("[\n\t1,\r\n\"{}\"]", &active[3..])).unwrap();
+        let value = Value::dict([(text.clone(), text.clone())]);
+        let mut line = Vec::new();
+        write_line(&mut line, &(Json(&value), raw)).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line.chars().filter(|one| is_active(*one)).collect::<String>(), "\n");
+        assert!(line.ends_with('\n') && line.contains("é漢😀"), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read, serde_json::json!([{ &text: &text }, [1, &active[3..]]]));
+    }
 
     #[test]
     fn keys_and_numbers_are_written_as_json_dumps_writes_them() {

@@ -150,8 +150,18 @@ pub(crate) fn main() -> ExitCode {
         let result = deno_shim::deno_shim(arguments, None);
         return result.unwrap_or_else(|error| exit::report(&error));
     }
-    let cli = parse(std::env::args_os().collect());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = match parse(words.clone()) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && words::ask_for_json(&words) => {
+            // Where nothing can be written there is nobody to tell.
+            let _ = json::print(&report::usage(&error));
+            return ExitCode::from(exit::FAILED);
+        }
+        Err(error) => error.exit(),
+    };
     let assets = cli.assets.as_deref();
+    let is_json = matches!(&cli.command, Command::Run(args) if args.json);
     let result = match cli.command {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
@@ -165,16 +175,15 @@ pub(crate) fn main() -> ExitCode {
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
-    result.unwrap_or_else(|error| exit::report(&error))
+    result.unwrap_or_else(|error| exit::report_as(&error, is_json))
 }
 
-/// Reads the command line; what is wrong with it ends the process, as does `--help`.
-fn parse(words: Vec<OsString>) -> Cli {
+/// Reads the command line. What is wrong with it is an error, as is `--help`.
+fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
     let words = words::end_options(words, &mut command);
-    let mut matches = command.get_matches_from(words);
-    Cli::from_arg_matches_mut(&mut matches)
-        .unwrap_or_else(|error| error.format(&mut Cli::command()).exit())
+    let mut matches = command.try_get_matches_from(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
 fn engine(

@@ -12,7 +12,7 @@ use isolet::profile::copied_files::SANDBOX;
 use isolet::{Cell, Engine, Mount, Permissions, SandboxBuilder};
 
 use super::host_files::HostFiles;
-use super::{audit, exit, units};
+use super::{audit, exit, json, units};
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
@@ -171,10 +171,8 @@ impl PermissionArgs {
         let file = Mutex::new(BufWriter::new(file));
         Ok(builder.on_audit(move |event| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let written = serde_json::to_writer(&mut *file, &audit::line(event))
-                .map_err(std::io::Error::from)
-                .and_then(|()| file.write_all(b"\n"))
-                .and_then(|()| file.flush());
+            let written =
+                json::write_line(&mut *file, &audit::line(event)).and_then(|()| file.flush());
             if let Err(error) = written {
                 // What cannot be told of is not to happen, nor anything after it.
                 let _ =

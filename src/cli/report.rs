@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolet::{Execution, Outcome, PyException, Termination};
+use isolet::{Error, ErrorKind, Execution, Outcome, PyException, Termination};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use super::json::Json;
 use super::options::in_options;
 
 /// Everything about a run. The field names are a contract.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct RunReport<'a> {
     status: &'static str,
     success: bool,
@@ -37,7 +37,7 @@ struct Exception<'a> {
     cause: Option<Box<Self>>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Usage {
     wall_time_ms: f64,
     peak_memory_bytes: u64,
@@ -47,10 +47,12 @@ struct Usage {
 }
 
 /// What went wrong, for programs.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Diagnostics<'a> {
     error_type: &'a str,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<f64>,
 }
@@ -70,6 +72,48 @@ impl<'a> NotebookReport<'a> {
             cells.last().map_or(("completed", true), |last| (last.status, last.success));
         Self { status, success, cells }
     }
+}
+
+/// Tells of a failure of usage, files, packages or the host in an object of the same shape. Of the run there is what
+/// became of it before.
+pub(super) fn failure<'a>(
+    error: &anyhow::Error,
+    execution: Option<&'a Execution>,
+) -> RunReport<'a> {
+    let ours = error.downcast_ref::<Error>();
+    let is_file = error.chain().any(<dyn std::error::Error>::is::<std::io::Error>);
+    let error_type = match ours.map(Error::kind) {
+        Some(ErrorKind::Config) => "CONFIG",
+        Some(ErrorKind::Assets) => "ASSETS",
+        Some(ErrorKind::Start) => "START",
+        Some(ErrorKind::Limit) => "LIMIT",
+        Some(ErrorKind::Value) => "VALUE",
+        Some(ErrorKind::Packages) => "PACKAGES",
+        Some(ErrorKind::WorkerDied) => "WORKER_DIED",
+        Some(_) => "SESSION",
+        None if is_file => "FILE",
+        None => "USAGE",
+    };
+    let hint = ours.and_then(Error::hint).map(in_options);
+    failed(error_type, in_options(&format!("{error:#}")), hint, execution)
+}
+
+/// Tells of a command line that cannot be read.
+pub(super) fn usage(error: &clap::Error) -> RunReport<'static> {
+    let message = error.to_string();
+    let message = message.trim_end().strip_prefix("error: ").unwrap_or(&message).to_owned();
+    failed("USAGE", message, None, None)
+}
+
+fn failed<'a>(
+    error_type: &'static str,
+    message: String,
+    hint: Option<String>,
+    execution: Option<&'a Execution>,
+) -> RunReport<'a> {
+    let report = execution.map(RunReport::new).unwrap_or_default();
+    let diagnostics = Diagnostics { error_type, message, hint, timeout_seconds: None };
+    RunReport { status: "failed", success: false, diagnostics: Some(diagnostics), ..report }
 }
 
 impl<'a> RunReport<'a> {
@@ -144,6 +188,6 @@ impl<'a> Diagnostics<'a> {
             },
             _ => ("VALUE", execution.value_error()?.to_owned(), None),
         };
-        Some(Self { error_type, message, timeout_seconds })
+        Some(Self { error_type, message, hint: None, timeout_seconds })
     }
 }

@@ -12,8 +12,8 @@ use super::interrupts::Interrupts;
 use super::notebook::Runner;
 use super::options::in_options;
 use super::program::{Program, Wanted};
-use super::terminal::Printer;
-use super::{PolicyArgs, exit, output, progress, report};
+use super::terminal::{self, Printer};
+use super::{PolicyArgs, exit, json, output, progress, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
@@ -30,9 +30,10 @@ pub(super) struct RunArgs {
     /// of the current directory if the guest sees that
     #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
     module: Option<String>,
-    /// Print one JSON object with everything about the run instead of its output
+    /// Print one JSON object on one line, with everything about the run or why there was none, instead of
+    /// its output
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// Pass output to a terminal as it is, with what may command it
     #[arg(long)]
     raw: bool,
@@ -72,13 +73,13 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let cell = cell.program();
     if args.json {
         let execution = interrupts.during(|| session.run(cell))?;
-        files.write_back(&mut session)?;
-        files.export(&mut session)?;
-        let mut stdout = io::stdout().lock();
-        serde_json::to_writer(&mut stdout, &report::RunReport::new(&execution))
-            .map_err(io::Error::from)?;
-        writeln!(stdout)?;
-        return Ok(exit::status(&execution));
+        let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
+        let (report, status) = match &written {
+            Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
+            Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
+        };
+        json::write_line(io::stdout().lock(), &report)?;
+        return Ok(status);
     }
     let printer = Printer::new(args.raw);
     let max_bytes = args.policy.max_output;
@@ -88,7 +89,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
         if let Some(hint) = neighbours.hint(&streamed.execution) {
-            writeln!(io::stderr(), "hint: {hint}")?;
+            writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
         }
         streamed.show_missing()?;
     }

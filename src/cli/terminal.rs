@@ -59,6 +59,11 @@ impl Printer {
     }
 }
 
+/// A text that may be the guest's as it can be shown on standard error, whatever that is.
+pub(super) fn for_stderr(text: &str) -> Cow<'_, str> {
+    if io::stderr().is_terminal() { filter::strictly(text).into() } else { text.into() }
+}
+
 fn pass(to: impl Write, filter: Option<&mut Filter>, bytes: &[u8]) -> io::Result<()> {
     match filter {
         Some(filter) => write_all(to, filter.push(bytes).as_bytes()),

@@ -3,7 +3,9 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, CommandFactory};
+
+use super::Cli;
 
 /// Options that say what to run: no option of ours follows their value.
 const LAST_OPTIONS: [char; 2] = ['c', 'm'];
@@ -15,6 +17,31 @@ pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Ve
         words.insert(place, "--".into());
     }
     words
+}
+
+/// Whether the options of an `isolet run` ask for JSON, on a command line that `clap` cannot read. What follows an
+/// option that is unknown is taken for more of them, up to the first word that is none.
+pub(super) fn ask_for_json(words: &[OsString]) -> bool {
+    let mut command = Cli::command();
+    command.build();
+    let Some(run) = end(words, 1, &command).filter(|at| words[*at] == "run") else { return false };
+    let Some(command) = command.find_subcommand("run") else { return false };
+    let mut at = run + 1;
+    while let Some(word) = words.get(at) {
+        if word == "--json" {
+            return true;
+        }
+        let bytes = word.as_encoded_bytes();
+        if bytes == b"--" || bytes == b"-" || !bytes.starts_with(b"-") {
+            return false;
+        }
+        let option = last_option(word, command);
+        if option.as_ref().is_some_and(|option| option.ends_options) {
+            return false;
+        }
+        at += 1 + usize::from(option.is_some_and(|option| option.has_value_apart));
+    }
+    false
 }
 
 fn end_of_run_options(words: &[OsString], command: &Command) -> Option<usize> {
@@ -97,11 +124,10 @@ fn takes_value(option: &Arg) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::ArgMatches;
     use clap::parser::ValueSource;
-    use clap::{ArgMatches, CommandFactory};
 
     use super::*;
-    use crate::cli::Cli;
 
     fn ended(words: &[&str]) -> Vec<String> {
         let words = words.iter().map(OsString::from).collect();
@@ -182,6 +208,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn json_is_asked_for_by_an_option_of_ours_and_by_no_word_of_the_script() {
+        let asks =
+            |words: &[&str]| ask_for_json(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(asks(&["isolet", "run", "--json", "--nosuch", "x.py"]));
+        assert!(asks(&["isolet", "run", "--nosuch", "--json", "x.py"]));
+        assert!(asks(&["isolet", "--assets", "a", "run", "--timeout", "x", "--json"]));
+        assert!(!asks(&["isolet", "run", "--nosuch", "x.py", "--json"]));
+        assert!(!asks(&["isolet", "run", "--timeout", "--json", "x.py"]));
+        assert!(!asks(&["isolet", "run", "-c", "--json", "--json"]));
+        assert!(!asks(&["isolet", "run", "--", "--json"]));
+        assert!(!asks(&["isolet", "repl", "--json"]));
+        assert!(!asks(&["isolet"]));
     }
 
     #[test]

@@ -13,8 +13,6 @@ mod variables;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::mpsc;
-
 pub use files::{FileEntry, Files};
 pub use handle::{InterruptHandle, SessionHandle};
 use shared::Shared;

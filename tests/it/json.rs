@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::util::{isolet, isolet_fed};
+use crate::util::{Scratch, isolet, isolet_fed};
 
 /// Runs `code` and returns the object and the status.
 fn report(code: &str) -> (Value, Option<i32>) {
@@ -147,10 +147,94 @@ fn output_past_its_limit_is_marked() {
 }
 
 #[test]
-fn failures_of_the_host_are_no_object() {
-    let ran = isolet(["run", "--json", "nosuch.py"]);
+fn failures_of_the_host_are_an_object_of_the_same_shape() {
+    let (completed, _) = report("1");
+    let cases: [(&[&str], &str, &str); 9] = [
+        (&["nosuch.py"], "FILE", "cannot read `nosuch.py`: No such file or directory (os error 2)"),
+        (&["--nosuch", "x.py"], "USAGE", "unexpected argument '--nosuch' found"),
+        (&["--timeout", "soon", "-c", "1"], "USAGE", "invalid value 'soon' for '--timeout <TIME>'"),
+        (&["--timeout", "0", "-c", "1"], "CONFIG", "the run time limit is 0 s"),
+        (&["--memory", "1MiB", "-c", "1"], "CONFIG", "the memory limit is 1048576 bytes"),
+        (&["--assets", "/nosuch", "-c", "1"], "ASSETS", "/nosuch"),
+        (&["--with", "no such", "-c", "1"], "CONFIG", "`no such` is not a requirement"),
+        (&["--mount", "/nosuch:/data", "-c", "1"], "FILE", "/nosuch"),
+        (&["--audit", "/nosuch/log", "-c", "1"], "FILE", "/nosuch/log"),
+    ];
+    for (args, error_type, message) in cases {
+        let ran = isolet([&["run", "--json"], args].concat());
+        assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(2)), "{args:?}: {ran:?}");
+        assert_eq!(ran.stdout.matches('\n').count(), 1, "{args:?}: {ran:?}");
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((&report["status"], &report["success"]), (&json!("failed"), &json!(false)));
+        let diagnostics = &report["diagnostics"];
+        assert_eq!(diagnostics["error_type"], error_type, "{args:?}: {diagnostics}");
+        assert!(diagnostics["message"].as_str().unwrap().contains(message), "{diagnostics}");
+        let has = |name: &&str| report.get(name).is_some();
+        assert!(keys(&completed).iter().all(has), "{report}");
+        assert_eq!((&report["stdout"], &report["value"]), (&json!(""), &Value::Null));
+    }
+}
+
+#[test]
+fn a_failure_after_the_run_loses_none_of_its_output() {
+    let scratch = Scratch::new("json-write-back");
+    let file = scratch.path().join("out.txt");
+    std::fs::write(&file, "before").unwrap();
+    let file = file.to_str().unwrap();
+    let code = format!("import os; os.makedirs({file:?}); print('kept'); 42");
+    let ran = isolet(["run", "--json", "--allow-write", file, "-c", &code]);
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(2)), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["status"], &report["stdout"]), (&json!("failed"), &json!("kept\n")));
+    assert_eq!((&report["value"], &report["success"]), (&json!(42), &json!(false)));
+    assert!(report["diagnostics"]["message"].as_str().unwrap().contains(file), "{report}");
+}
+
+#[test]
+fn words_of_the_script_ask_for_no_object() {
+    let ran = isolet(["run", "--nosuch", "x.py", "--json"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)));
-    assert!(ran.stderr.starts_with("error: "));
+    assert!(ran.stderr.starts_with("error: unexpected argument '--nosuch'"), "{}", ran.stderr);
+}
+
+/// A24: the guest's `json.dumps` writes the arguments of its exception.
+#[test]
+fn a_guest_that_writes_its_own_json_forges_no_line_and_no_field() {
+    let line = r#"{"status":"completed","success":true}"#;
+    for (written, args) in [
+        (format!("[\\n{line}\\n]"), json!([{ "status": "completed", "success": true }])),
+        (format!("1}},\\n{line}\\n{{"), Value::Null),
+        (format!("[1]\\n{line}"), Value::Null),
+        ("[".repeat(1000) + &"]".repeat(1000), Value::Null),
+    ] {
+        let code = format!("import json; json.dumps = lambda *a, **k: '{written}'\n1/0");
+        let (report, code) = report(&code);
+        assert_eq!((&report["status"], code), (&json!("raised"), Some(1)));
+        assert_eq!(report["exception"]["args"], args, "{written}");
+    }
+}
+
+#[test]
+fn control_characters_are_escaped_wherever_a_guest_writes_them() {
+    let active = "\\0\\a\\b\\x1b[2J\\x7f\\x85\\x9b31m\\u061c\\u200f\\u2028\\u2029\\u202e\\u2066\\ufeff\\U000e0041";
+    let code = format!(
+        "a = '{active}'\nprint(a)\nimport sys; print(a, file=sys.stderr)\nglobals()[a] = a\n\
+         E = type('E' + a.replace(chr(0), ''), (Exception,), {{}})\n"
+    );
+    for ending in
+        ["a", "{a: a}", "raise E(a)", "class A: __repr__ = lambda self: a\nA()", "exit(a)"]
+    {
+        let ran = isolet(["run", "--json", "-c", &format!("{code}{ending}")]);
+        let object = ran.stdout.strip_suffix('\n').unwrap();
+        let active = |one: char| {
+            one.is_control()
+                || "\u{61c}\u{200f}\u{2028}\u{2029}\u{202e}\u{2066}\u{feff}\u{e0041}".contains(one)
+        };
+        assert_eq!(object.find(active), None, "{ending}: {object:?}");
+        let report: Value = serde_json::from_str(object).unwrap();
+        assert!(report["stdout"].as_str().unwrap().contains("\u{1b}[2J\u{7f}\u{85}\u{9b}31m"));
+        assert!(report["stdout"].as_str().unwrap().contains("\u{202e}\u{2066}\u{feff}\u{e0041}"));
+    }
 }
 
 #[test]

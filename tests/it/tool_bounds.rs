@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_mins(2);
 
 /// Waits for something that has to come.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, future).await.expect("it never came")
+    tokio::time::timeout(LONG, future).await.unwrap_or_else(|_| panic!("it never came"))
 }
 
 /// Holds functions up until it is opened, or for a long time.

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
 use serde_json::json;
 
-use super::units;
+use super::{json as lines, units};
 use scan::{Entry, Kind};
 
 /// The most images with preloaded packages that are kept beside the assets of one version.
@@ -83,7 +83,8 @@ pub(super) fn cache(command: &CacheCommand) -> Result<ExitCode> {
     match command {
         CacheCommand::List { json: false } => super::print(&table(&root, &entries, now)),
         CacheCommand::List { json: true } => {
-            super::print(&format!("{}\n", object(&root, &entries)))
+            lines::print(&object(&root, &entries))?;
+            Ok(ExitCode::SUCCESS)
         }
         CacheCommand::Clean(args) => {
             let selected: Vec<Entry> =

@@ -118,7 +118,11 @@ impl Channel {
 /// Writes one line to the client.
 pub(super) fn write(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(line.as_bytes())?;
+    for (at, piece) in line.split('\u{7f}').enumerate() {
+        // The one control character that Python's `json.dumps` does not escape.
+        stdout.write_all(if at > 0 { b"\\u007f" } else { b"" })?;
+        stdout.write_all(piece.as_bytes())?;
+    }
     stdout.write_all(b"\n")?;
     stdout.flush()
 }

@@ -10,6 +10,7 @@ use super::bridge;
 use super::channel::{self, Channel, Request};
 use super::files::AllowedFiles;
 use super::messages::{self, Incoming, Params, ToolEntry};
+use crate::cli::terminal;
 
 const INJECT: &str = include_str!("inject.py");
 
@@ -129,6 +130,7 @@ impl Runner {
         };
         if let Err(reason) = written {
             // Without a standard error there is nobody to tell.
+            let reason = terminal::for_stderr(&reason);
             let _ = writeln!(io::stderr(), "isolet: a file was not written back: {reason}");
         }
     }

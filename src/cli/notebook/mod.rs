@@ -12,8 +12,8 @@ use isolet::{Cell, Execution, Outcome};
 use super::interrupts::Interrupts;
 use super::program::Neighbours;
 use super::run::show_outcome;
-use super::terminal::Printer;
-use super::{exit, output, report};
+use super::terminal::{self, Printer};
+use super::{exit, json as lines, output, report};
 pub(super) use file::is_notebook;
 use file::{NotebookCell, cells};
 
@@ -118,16 +118,14 @@ impl Played {
             return Ok(exit::NO_READER.into());
         }
         if json {
-            let mut stdout = io::stdout().lock();
-            serde_json::to_writer(&mut stdout, &report::NotebookReport::new(&self.executions))
-                .map_err(io::Error::from)?;
-            writeln!(stdout)?;
+            let report = report::NotebookReport::new(&self.executions);
+            lines::write_line(io::stdout().lock(), &report)?;
         }
         let Some(last) = self.executions.last() else { return Ok(ExitCode::SUCCESS) };
         if !json {
             show_outcome(last, raw)?;
             if let Some(hint) = neighbours.hint(last) {
-                writeln!(io::stderr(), "hint: {hint}")?;
+                writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
             }
         }
         if let Some(magic) = &self.magic {

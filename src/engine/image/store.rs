@@ -134,9 +134,15 @@ fn key(lock: &Lock) -> Digest {
     Digest::of(&inputs)
 }
 
-/// Opens a file that nobody else may have written, or may write: there is machine code in it.
+/// Opens a file that nobody else may have written, or may write or replace: there is machine code in it.
 pub(super) fn open_own(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
+    #[cfg(unix)]
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        check_directory(&fs::metadata(dir)?).map_err(|reason| {
+            io::Error::other(format!("in the directory `{}` {reason}", dir.display()))
+        })?;
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
@@ -153,4 +159,66 @@ pub(super) fn open_own(path: &Path) -> io::Result<File> {
         }
     }
     Ok(file)
+}
+
+/// Says who else may put files into a directory in place of what is there.
+#[cfg(unix)]
+fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+
+    const STICKY: u32 = 0o1000;
+    let user = rustix::process::geteuid().as_raw();
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    if ![0, user].contains(&owner) {
+        return Err(format!("user {owner} may replace it, who is neither user {user} nor root"));
+    }
+    // A group with the user's own number has nobody else in it, where each user has such a group.
+    let group = if metadata.gid() == user { 0 } else { 0o020 };
+    if mode & STICKY == 0 && mode & (group | 0o002) != 0 {
+        return Err(format!("others may replace it, the mode of the directory is {mode:o}"));
+    }
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn an_image_in_a_directory_that_others_may_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image-x.bin");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let opened = |mode| {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            open_own(&path).map(drop).map_err(|error| error.to_string())
+        };
+        for fine in [0o755, 0o700, 0o1777] {
+            assert_eq!(opened(fine), Ok(()), "{fine:o}");
+        }
+        let shown = dir.path().display();
+        assert_eq!(
+            opened(0o757),
+            Err(format!(
+                "in the directory `{shown}` others may replace it, the mode of the directory is 757"
+            ))
+        );
+    }
+
+    #[test]
+    fn an_image_in_a_directory_of_another_user_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            // Only root can give a directory away.
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image-x.bin");
+        fs::write(&path, "x").unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(12_345), None).unwrap();
+        let error = open_own(&path).unwrap_err().to_string();
+        assert!(error.contains("user 12345 may replace it"), "{error}");
+    }
 }
