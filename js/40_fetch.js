@@ -1,6 +1,7 @@
 // `fetch` and what belongs to it, for guest JavaScript and Pyodide's own HTTP clients. The host makes
 // the requests, and decides which; it also follows redirects and decodes bodies.
 
+import { primordials } from "ext:core/mod.js";
 import { define, encode } from "ext:isolet/10_globals.js";
 import {
   op_isolet_fetch,
@@ -10,6 +11,21 @@ import {
   op_isolet_net_read,
   op_isolet_tool_wait,
 } from "ext:core/ops";
+
+// The guest may put others in the place of the global ones; what goes to an op is made by these.
+const {
+  ArrayBufferIsView,
+  ArrayBufferPrototypeSlice,
+  DataViewPrototypeGetBuffer,
+  DataViewPrototypeGetByteLength,
+  DataViewPrototypeGetByteOffset,
+  TypedArrayPrototypeGetBuffer,
+  TypedArrayPrototypeGetByteLength,
+  TypedArrayPrototypeGetByteOffset,
+  TypedArrayPrototypeGetSymbolToStringTag,
+  TypedArrayPrototypeSet,
+  Uint8Array,
+} = primordials;
 
 const CHUNK = 256 * 1024; // bytes of a body that are read at a time
 const TEXT = "text/plain;charset=UTF-8";
@@ -71,14 +87,32 @@ class Headers {
   }
 }
 
+/** A copy of the bytes of a typed array or a DataView. */
+function copyOf(view) {
+  const isDataView = TypedArrayPrototypeGetSymbolToStringTag(view) === undefined;
+  const bytes = isDataView
+    ? new Uint8Array(
+        DataViewPrototypeGetBuffer(view),
+        DataViewPrototypeGetByteOffset(view),
+        DataViewPrototypeGetByteLength(view),
+      )
+    : new Uint8Array(
+        TypedArrayPrototypeGetBuffer(view),
+        TypedArrayPrototypeGetByteOffset(view),
+        TypedArrayPrototypeGetByteLength(view),
+      );
+  const copy = new Uint8Array(TypedArrayPrototypeGetByteLength(bytes));
+  TypedArrayPrototypeSet(copy, bytes);
+  return copy;
+}
+
 /** The bytes of a request's body and the type they have by themselves; null for no body. */
 function bodyOf(body) {
   if (body === undefined || body === null) return { bytes: null, type: null };
-  if (body instanceof ArrayBuffer) return { bytes: new Uint8Array(body.slice(0)), type: null };
-  if (ArrayBuffer.isView(body)) {
-    const bytes = new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
-    return { bytes: bytes.slice(), type: null };
+  if (body instanceof ArrayBuffer) {
+    return { bytes: new Uint8Array(ArrayBufferPrototypeSlice(body, 0)), type: null };
   }
+  if (ArrayBufferIsView(body)) return { bytes: copyOf(body), type: null };
   return { bytes: encode(`${body}`), type: TEXT };
 }
 

@@ -157,7 +157,7 @@ fn failures_of_the_host_are_an_object_of_the_same_shape() {
         (&["--memory", "1MiB", "-c", "1"], "CONFIG", "the memory limit is 1048576 bytes"),
         (&["--assets", "/nosuch", "-c", "1"], "ASSETS", "/nosuch"),
         (&["--with", "no such", "-c", "1"], "CONFIG", "`no such` is not a requirement"),
-        (&["--mount", "/nosuch:/data", "-c", "1"], "FILE", "/nosuch"),
+        (&["--mount", "/nosuch:/data", "-c", "1"], "CONFIG", "/nosuch"),
         (&["--audit", "/nosuch/log", "-c", "1"], "FILE", "/nosuch/log"),
     ];
     for (args, error_type, message) in cases {
@@ -181,13 +181,15 @@ fn a_failure_after_the_run_loses_none_of_its_output() {
     let file = scratch.path().join("out.txt");
     std::fs::write(&file, "before").unwrap();
     let file = file.to_str().unwrap();
-    let code = format!("import os; os.makedirs({file:?}); print('kept'); 42");
-    let ran = isolet(["run", "--json", "--allow-write", file, "-c", &code]);
+    let code =
+        "import os; os.remove('/sandbox/out.txt'); os.mkdir('/sandbox/out.txt'); print('kept'); 42";
+    let ran = isolet(["run", "--json", "--allow-write", file, "-c", code]);
     assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(2)), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&report["status"], &report["stdout"]), (&json!("failed"), &json!("kept\n")));
     assert_eq!((&report["value"], &report["success"]), (&json!(42), &json!(false)));
-    assert!(report["diagnostics"]["message"].as_str().unwrap().contains(file), "{report}");
+    let message = report["diagnostics"]["message"].as_str().unwrap();
+    assert!(message.contains("could not read `/sandbox/out.txt`"), "{message}");
 }
 
 #[test]

@@ -447,3 +447,31 @@ async fn failures_of_the_network_are_pythons_own_exceptions() {
     let exception = raised(&mut session, slow).await;
     assert!(exception.message.contains("timed out"), "{exception}");
 }
+
+/// A7: what the guest puts in the place of JavaScript's own classes has no part in what is sent.
+#[tokio::test]
+async fn replaced_classes_have_no_part_in_a_request() {
+    let server = Server::with_text("ok");
+    let mut session = with(allowing(&[&server.rule()])).await;
+    let code = format!(
+        "
+from pyodide.code import run_js
+await run_js('''(async () => {{
+  const bytes = new Uint8Array([112, 97, 121]);
+  const view = new DataView(bytes.buffer, 1);
+  const forged = new Uint8Array([114, 111, 98]);
+  const TypedArray = Object.getPrototypeOf(forged.constructor);
+  globalThis.Uint8Array = function () {{ return forged; }};
+  ArrayBuffer.isView = () => false;
+  TypedArray.prototype.slice = () => forged;
+  ArrayBuffer.prototype.slice = () => forged.buffer;
+  for (const body of [bytes, view, bytes.buffer])
+    await fetch({:?}, {{ method: 'POST', body }});
+}})()''')
+",
+        server.url("/")
+    );
+    exec(&mut session, code).await;
+    let sent: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(sent, [&b"pay"[..], b"ay", b"pay"]);
+}
