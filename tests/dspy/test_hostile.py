@@ -221,7 +221,7 @@ class Python(Hostile):
         "import sys\nsys.meta_path.clear(); sys.path.clear(); sys.modules.clear()",
         "import sys\nsys.setrecursionlimit(20)",
         "import sys\nsys.settrace(lambda *a: 1 / 0)",
-        "import gc\nfor d in gc.get_objects():\n    if type(d) is dict and 'dumps' in d: d['dumps'] = lambda *a: '666'",
+        "import gc\ngc.unfreeze()\nfor d in gc.get_objects():\n    if type(d) is dict and 'dumps' in d: d['dumps'] = lambda *a: '666'",
     ]
     BUILTINS = (
         "isinstance type len str dict list repr getattr callable compile exec eval __import__ BaseException"

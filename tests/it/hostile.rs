@@ -118,7 +118,7 @@ spoilers! {
     a_guest_without_a_loop_spoils_only_itself:
         "import asyncio; asyncio.get_event_loop_policy = asyncio._set_running_loop = None",
     a_guest_that_changes_our_module_spoils_only_itself:
-        "import gc\nfor d in gc.get_objects():\n    if type(d) is dict and 'COMMANDS' in d: d.clear()",
+        "import gc\ngc.unfreeze()\nfor d in gc.get_objects():\n    if type(d) is dict and 'COMMANDS' in d: d.clear()",
     a_guest_without_streams_spoils_only_itself:
         "import sys; sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None",
     a_guest_that_closes_its_streams_spoils_only_itself:

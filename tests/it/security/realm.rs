@@ -79,6 +79,7 @@ async fn constructors_of_our_objects_are_the_guests_own() {
 from pyodide.code import run_js
 import gc
 from pyodide.ffi import JsProxy
+gc.unfreeze()
 held = [o for h in gc.get_objects() for o in gc.get_referents(h) if isinstance(o, JsProxy)]
 foreign = run_js('''(value) => {
     for (let at = value; at !== null; at = Object.getPrototypeOf(at)) {
@@ -130,6 +131,7 @@ async fn odd_arguments_are_exceptions() {
 from pyodide.code import run_js
 import gc
 from pyodide.ffi import JsProxy
+gc.unfreeze()
 held = [o for h in gc.get_objects() for o in gc.get_referents(h) if isinstance(o, JsProxy)]
 bridge = [o for o in held if o.typeof == 'function' and o.constructor.name in ('Function', 'AsyncFunction')]
 await run_js(f'({fuzzer})')(*bridge)

@@ -138,6 +138,7 @@ async fn a_function_of_one_session_is_none_of_another() {
     let reach = "
 import gc
 from pyodide.ffi import JsProxy
+gc.unfreeze()
 held = [o for h in gc.get_objects() for o in gc.get_referents(h) if isinstance(o, JsProxy)]
 bridge = {o.name: o for o in held if getattr(o, 'name', None) in ('call', 'answered', 'answer')}
 import marshal
