@@ -6,6 +6,7 @@ import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/20_stdio.js";
 import { mountAll } from "ext:isolet/30_mounts.js";
 import { hookSpace } from "ext:isolet/35_space.js";
+import { LocalTime } from "ext:isolet/36_local_time.js";
 import "ext:isolet/45_buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
 import { hookCalls } from "ext:isolet/55_calls.js";
@@ -104,6 +105,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
         return 1;
       };
       hookSpace(env);
+      booted.localTime.hook(Module, env);
       suspensions.hook(Module, env);
       hookFrames(Module, env);
       hookCalls(Module, env);
@@ -136,6 +138,9 @@ function loadGlue(API) {
       "        module.__builtins__ = builtins\n" + // the guest may put others in their places
       "        code = compile(source, f'<isolet>/{name}.py', 'exec', dont_inherit=True)\n" +
       "        exec(code, module.__dict__)\n" +
+      "        for value in list(vars(module).values()):\n" + // what a guest sees of our classes
+      "            if isinstance(value, type) and value.__module__ == module.__name__:\n" +
+      "                value.__module__ = 'isolet'\n" +
       "    for name, _ in sources:\n" +
       "        del sys.modules['_isolet_' + name]\n" +
       "    return module\n" +
@@ -170,12 +175,21 @@ export async function boot(createModule, makeImage) {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
-  const booted = { __proto__: null, Module: null, memory: null, errnos: null, suspensions, exitStatus: null };
+  const booted = {
+    __proto__: null,
+    Module: null,
+    memory: null,
+    errnos: null,
+    suspensions,
+    exitStatus: null,
+    localTime: null,
+  };
   const image = makeImage
     ? { places: null, libraries: null }
     : JSON.parse(op_isolet_image_config());
   const linking = new Linking(image.places);
   const libraries = new Libraries(linking, image.libraries, makeImage);
+  booted.localTime = new LocalTime(image.localTime);
   const options = settings(makeImage, suspensions, linking, libraries, booted);
   // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
   // asking a shell for it.
@@ -203,7 +217,8 @@ export async function boot(createModule, makeImage) {
     glue.freeze();
     glue.destroy();
     const { places } = linking;
-    const kept = { places, libraries: libraries.noted(), hiwire: API.serializeHiwireState() };
+    const { places: localTime } = booted.localTime;
+    const kept = { places, localTime, libraries: libraries.noted(), hiwire: API.serializeHiwireState() };
     op_isolet_image_save(Module.HEAPU8, JSON.stringify(kept));
     return null;
   }

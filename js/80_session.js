@@ -56,7 +56,7 @@ function within(promise, timeout) {
 }
 
 /** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
-function bridge(Module, memory, suspensions, parking) {
+function bridge(Module, memory, suspensions, parking, localTime) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
@@ -67,6 +67,7 @@ function bridge(Module, memory, suspensions, parking) {
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
+    set_zone: (zone) => localTime.set(zone),
     spawn,
     park: (number, timeout, thread) => parking.park(number, timeout, thread),
     unpark: (number) => parking.unpark(number),
@@ -112,10 +113,10 @@ function bridge(Module, memory, suspensions, parking) {
 async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
-  const { Module, memory, suspensions, exitStatus } = booted;
+  const { Module, memory, suspensions, exitStatus, localTime } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
   const parking = new Parking();
-  glue.attach(bridge(Module, memory, suspensions, parking));
+  glue.attach(bridge(Module, memory, suspensions, parking, localTime));
   const entry = glue.handle.copy();
   const { callPromising } = entry;
   session = {

@@ -126,7 +126,11 @@ def patch_httpx(module):
     class Refused(ConnectError, PermissionError):
         """Either of the two, for whoever waits for one of them."""
 
+        __module__ = "isolet"
+
     class Body(AsyncByteStream):
+        __module__ = "isolet"
+
         def __init__(self, exchange):
             self.exchange = exchange
 

@@ -16,10 +16,12 @@ import linecache
 import os
 import random
 import sys
+import time
 import types
 import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
+import _isolet_additions as additions
 import _isolet_clients as clients
 import _isolet_completion as completion
 import _isolet_errnos
@@ -32,6 +34,7 @@ import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
 import _isolet_waits as waits
+import _isolet_zone as zone
 from _isolet_errors import describe_exception
 from _isolet_values import describe_value
 
@@ -48,7 +51,7 @@ KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
-    *("spawn", "park", "unpark"),
+    *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal"),
     *("call", "answered", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
@@ -93,6 +96,8 @@ def prepare():
 
     waits.install()
     clients.install()
+    zone.install()
+    additions.install()
     clients.PATCHES["multiprocessing.pool"] = threads.patch_pool
 
 
@@ -122,6 +127,7 @@ def attach(host_bridge):
     waits.attach(bridge)
     locks.attach(bridge)
     threads.attach(bridge)
+    zone.attach(bridge)
     tools.attach(bridge)
     exchange.attach(bridge)
     packages.attach(bridge)
@@ -189,6 +195,8 @@ def start(command):
     reseed()
     os.environ.clear()
     os.environ.update(command["env"])
+    if "TZ" in os.environ:
+        time.tzset()
     if "PYTHONPATH" in command["env"]:
         programs.search_environment(command["env"])
     terminal = command.get("terminal")

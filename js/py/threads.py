@@ -232,6 +232,7 @@ def patch_pool(module):
     """Thread pools of multiprocessing would be told of changes by a pipe between processes."""
 
     class Notifier(SimpleQueue):
+        __module__ = "isolet"
         _reader = None
 
     context = types.SimpleNamespace(SimpleQueue=Notifier)

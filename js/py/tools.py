@@ -187,10 +187,13 @@ def submit(fields):
 
 
 def dump(name, arguments):
+    crossing = {}
     try:
-        crossing = {key: plain(value) for key, value in arguments.items() if value is not UNKNOWN}
+        for key, value in arguments.items():
+            if value is not UNKNOWN:
+                crossing[key] = plain(value)
     except Unrepresentable as reason:
-        raise TypeError(f"{name}() cannot take {reason}") from None
+        raise TypeError(f"{name}() cannot be called with this '{key}': {reason}") from None
     return dumps(crossing, MARSHAL_VERSION)
 
 
@@ -216,4 +219,8 @@ def exception(name, message):
             return kind(message)
         except TypeError:  # one that wants more than a message, as UnicodeDecodeError does
             pass
-    return types.new_class(name, (RuntimeError,))(message)
+    return types.new_class(name, (RuntimeError,), {}, be_main)(message)
+
+
+def be_main(namespace):
+    namespace["__module__"] = "__main__"

@@ -88,11 +88,13 @@ deno_core::extension!(
 );
 
 /// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 18] = [
+pub(crate) const PYTHON_SOURCES: [(&str, &str); 20] = [
     ("errnos", include_str!("../../js/py/errnos.py")),
     ("values", include_str!("../../js/py/values.py")),
     ("errors", include_str!("../../js/py/errors.py")),
     ("waits", include_str!("../../js/py/waits.py")),
+    ("additions", include_str!("../../js/py/additions.py")),
+    ("zone", include_str!("../../js/py/zone.py")),
     ("locks", include_str!("../../js/py/locks.py")),
     ("tools", include_str!("../../js/py/tools.py")),
     ("thread_data", include_str!("../../js/py/thread_data.py")),
@@ -110,7 +112,7 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 18] = [
 ];
 
 /// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 16] = [
+static MODULES: [ExtensionFileSource; 17] = [
     ExtensionFileSource::new(
         "ext:isolet/10_globals.js",
         ascii_str_include!("../../js/10_globals.js"),
@@ -121,6 +123,10 @@ static MODULES: [ExtensionFileSource; 16] = [
         ascii_str_include!("../../js/30_mounts.js"),
     ),
     ExtensionFileSource::new("ext:isolet/35_space.js", ascii_str_include!("../../js/35_space.js")),
+    ExtensionFileSource::new(
+        "ext:isolet/36_local_time.js",
+        ascii_str_include!("../../js/36_local_time.js"),
+    ),
     ExtensionFileSource::new("ext:isolet/40_fetch.js", ascii_str_include!("../../js/40_fetch.js")),
     ExtensionFileSource::new(
         "ext:isolet/45_buffers.js",

@@ -25,6 +25,7 @@ mod relay;
 mod restore;
 mod signal;
 mod state;
+mod stdlib;
 mod thread;
 mod trampoline;
 
@@ -105,11 +106,15 @@ impl Files {
         let (wasm, module) = (assets.asm_wasm(), assets.asm_mjs());
         let adapted = adapt::adapted(wasm, module, extension::javascript())
             .map_err(|message| Error::new(ErrorKind::Assets, message))?;
+        let stdlib = stdlib::completed(assets.stdlib_zip()).map_err(|error| {
+            let message = format!("`python_stdlib.zip` cannot be added to: {error}");
+            Error::new(ErrorKind::Assets, message)
+        })?;
         Ok(Self {
             asm_wasm: adapted.asm_wasm.into(),
             data: adapted.data.into(),
             asm_mjs: adapted.asm_mjs.into(),
-            stdlib_zip: Bytes::from_owner(Arc::clone(assets.stdlib_zip())),
+            stdlib_zip: stdlib.into(),
             exports: adapted.exports.into(),
         })
     }

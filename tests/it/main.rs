@@ -52,6 +52,7 @@ mod security;
 mod server;
 mod session;
 mod stdin;
+mod stdlib;
 mod submit;
 #[cfg(unix)]
 mod terminal;

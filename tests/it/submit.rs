@@ -88,7 +88,7 @@ async fn wrong_fields_are_type_errors_and_submit_nothing() {
         ("SUBMIT('a', 'high')", "SUBMIT() argument 'score' must be float, not str"),
         (
             "SUBMIT(object())",
-            "SUBMIT() cannot take a value of type object cannot cross to the host",
+            "SUBMIT() cannot be called with this 'answer': a value of type object cannot cross to the host",
         ),
     ];
     for (code, message) in cases {

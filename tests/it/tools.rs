@@ -161,7 +161,10 @@ async fn wrong_calls_are_refused_in_pythons_words_before_the_host_runs() {
         ("t(1.0)", "t() argument 'a' must be int, not float"),
         ("t(1, 'x')", "t() argument 'b' must be list[str], not str"),
         ("t(1, ['x', 1])", "t() argument 'b' must be list[str], but item 1 is int"),
-        ("t(1, c=object())", "t() cannot take a value of type object cannot cross to the host"),
+        (
+            "t(1, c=object())",
+            "t() cannot be called with this 'c': a value of type object cannot cross to the host",
+        ),
     ];
     for (code, message) in cases {
         let exception = raised(&mut session, code).await;

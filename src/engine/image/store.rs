@@ -12,6 +12,7 @@ use isolet_pyodide_assets::{Digest, Lock};
 use super::file::push_number;
 use crate::engine::extension::glue_sources;
 use crate::engine::platform::{FLAGS, v8_version};
+use crate::engine::stdlib;
 use crate::packages::Preload;
 
 const PREFIX: &str = "image-";
@@ -127,7 +128,9 @@ fn key(lock: &Lock) -> Digest {
     let mut inputs = Vec::new();
     inputs.extend_from_slice(lock.digest().as_bytes());
     let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
-    for part in versions.into_iter().chain(glue_sources()) {
+    for part in
+        versions.into_iter().chain(stdlib::versions().map(Cow::Borrowed)).chain(glue_sources())
+    {
         push_number(&mut inputs, part.len());
         inputs.extend_from_slice(part.as_bytes());
     }

@@ -12,6 +12,8 @@ enum Version {
     OfV8,
     /// Pyodide's, which it is a part of.
     OfPyodide,
+    /// Here: its files are in `third_party/python`.
+    Is(&'static str),
 }
 
 /// A part that is no Rust crate.
@@ -65,6 +67,13 @@ pub(super) const PARTS: &[Part] = &[
     of_pyodide("xz", "public domain", "", &["xz.txt"]),
     of_pyodide("zlib", "Zlib", "", &["zlib.txt"]),
     of_pyodide("zstd", "BSD-3-Clause", "", &["zstd.txt"]),
+    Part {
+        name: "tzdata",
+        version: Version::Is("2026.6"),
+        license: "Apache-2.0",
+        note: "Copyright (c) 2020, Paul Ganssle (Google); Copyright (c) 2026, Stan Ulbrych; the data are in the public domain",
+        texts: &["apache-2.0.txt"],
+    },
 ];
 
 impl Part {
@@ -76,6 +85,7 @@ impl Part {
                 let v8 = crate::vendored_v8::locked_version(&lock, "v8");
                 format!("as in v8 {}", v8.context("`Cargo.lock` has no `v8`")?)
             }
+            Version::Is(version) => version.to_owned(),
             Version::OfPyodide => {
                 format!("as in Pyodide {}", isolet_pyodide_assets::lock()?.version())
             }
