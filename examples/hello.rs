@@ -6,6 +6,7 @@ use isolet::blocking::Session;
 use isolet::{Engine, Sandbox, Value};
 
 fn main() -> Result<(), isolet::Error> {
+    isolet::init();
     let engine = Engine::new()?;
     let sandbox = Sandbox::builder(&engine).build()?;
     let mut session = Session::new(&sandbox)?;

@@ -8,6 +8,7 @@ use isolet::blocking::{self, Session};
 use isolet::{Engine, ErrorKind, Limits, Outcome, Sandbox, SessionState, Termination, Value};
 
 fn main() -> Result<(), isolet::Error> {
+    isolet::init();
     let limits = Limits::default().max_run_time(Duration::from_millis(200)).max_stdout_bytes(10);
     let sandbox = Sandbox::builder(&Engine::new()?).limits(limits).build()?;
     let mut session = Session::new(&sandbox)?;

@@ -22,8 +22,13 @@ for forbidden in (
         print(type(error).__name__, error)
 "#;
 
+fn main() -> Result<(), isolet::Error> {
+    isolet::init();
+    run()
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), isolet::Error> {
+async fn run() -> Result<(), isolet::Error> {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
     let permissions = Permissions::none().mount("/docs", Mount::read_only(docs)?)?;
     let denied = Arc::new(Mutex::new(Vec::new()));

@@ -60,8 +60,13 @@ fn write_code(turn: usize, seen: &str) -> &'static str {
     }
 }
 
+fn main() -> Result<(), isolet::Error> {
+    isolet::init();
+    run()
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), isolet::Error> {
+async fn run() -> Result<(), isolet::Error> {
     let model = Arc::new(Model);
     let one = Arc::clone(&model);
     let llm_query = Tool::from_fn("llm_query", move |query: Query, _| {

@@ -12,8 +12,13 @@ name = input('name? ')
 print(f'hello, {name}')
 ";
 
+fn main() -> Result<(), Box<dyn Error>> {
+    isolet::init();
+    run()
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn run() -> Result<(), Box<dyn Error>> {
     let sandbox = Sandbox::builder(&Engine::new()?).build()?;
     let mut session = sandbox.session().await?;
 

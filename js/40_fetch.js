@@ -19,6 +19,7 @@ const {
   DataViewPrototypeGetBuffer,
   DataViewPrototypeGetByteLength,
   DataViewPrototypeGetByteOffset,
+  JSONStringify,
   TypedArrayPrototypeGetBuffer,
   TypedArrayPrototypeGetByteLength,
   TypedArrayPrototypeGetByteOffset,
@@ -275,7 +276,8 @@ async function fetch(resource, init = undefined) {
   const request = new Request(resource, init);
   const { signal } = request;
   signal?.throwIfAborted();
-  const headers = [...request.headers.entries()];
+  // As text: what the guest has made of iterators and accessors runs here, not within the op.
+  const headers = JSONStringify([...request.headers.entries()]);
   const { method, url, bytes, redirect } = request;
   const exchange = op_isolet_fetch(method, url, headers, bytes, redirect);
   const aborted = new Promise((_, reject) => {

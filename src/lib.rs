@@ -1,18 +1,21 @@
-//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in your process or
-//! in one of its own, with every permission denied until it is allowed.
+//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in a process of its own,
+//! with every permission denied until it is allowed.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), isolet::Error> {
+//! use isolet::blocking::Session;
 //! use isolet::{Engine, Sandbox, Value};
 //!
-//! let engine = Engine::new()?;
-//! let sandbox = Sandbox::builder(&engine).build()?;
-//! let mut session = sandbox.session().await?;
-//! session.run("x = 20").await?;
-//! let execution = session.run("print('hi'); x + 22").await?;
-//! assert_eq!(execution.value(), Some(&Value::Int(42)));
-//! assert_eq!(execution.stdout(), "hi\n");
-//! # Ok(()) }
+//! fn main() -> Result<(), isolet::Error> {
+//!     isolet::init(); // the first line: sessions run in processes made of this program
+//!     let engine = Engine::new()?;
+//!     let sandbox = Sandbox::builder(&engine).build()?;
+//!     let mut session = Session::new(&sandbox)?;
+//!     session.run("x = 20")?;
+//!     let execution = session.run("print('hi'); x + 22")?;
+//!     assert_eq!(execution.value(), Some(&Value::Int(42)));
+//!     assert_eq!(execution.stdout(), "hi\n");
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # Concepts
@@ -46,18 +49,22 @@
 //!
 //! # Isolation
 //!
-//! By default an isolate is a thread of your process: a bug in V8 that guest code can reach is a bug in
-//! your process. With [`Isolation::Process`] each session has a worker, a process that holds nothing
-//! else and that the kernel lets do next to nothing; what is in force is in [`Session::isolation`], and
-//! [`SandboxBuilder::require`] makes it a condition. Workers are made of the `isolet` command, or of any
-//! program that calls [`worker_main`]; Linux only. From the third session of a kind on, its worker is a copy of one
-//! that has booted and run nobody's code, unless [`Engine::with_fresh_workers`] says otherwise.
+//! By default each session has a worker ([`Isolation::Process`], on Linux): a process that holds nothing
+//! else and that the kernel lets do next to nothing. [`Session::isolation`] says what of that is in
+//! force, and [`SandboxBuilder::require`] makes it a condition. Workers are made of the program itself
+//! if its `main` begins with [`init`], else of the installed command `isolet` of the same version. From
+//! the third session of a kind on, its worker is a copy of one that has booted and run nobody's code,
+//! unless [`Engine::with_fresh_workers`] says otherwise.
+//!
+//! With [`Isolation::Thread`] an isolate is a thread of your process: a bug in V8 that guest code can
+//! reach is a bug in your process, and the thread may never end, since V8 has steps that nothing
+//! interrupts. `run` returns at the deadline all the same.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {
-//! use isolet::{Engine, Isolation, Layer, Sandbox};
+//! use isolet::{Engine, Layer, Sandbox};
 //!
-//! let engine = Engine::new()?.with_isolation(Isolation::Process);
+//! let engine = Engine::new()?;
 //! let sandbox = Sandbox::builder(&engine).require([Layer::Seccomp, Layer::Landlock]).build()?;
 //! let execution = sandbox.run("import os; os.abort()").await?;
 //! assert!(!execution.session_alive());
@@ -155,4 +162,4 @@ pub use stream::{OutputChunk, RunOutput, RunStream};
 pub use terminal::Terminal;
 pub use tool::{Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint};
 pub use value::{BigInt, Value, from_value, to_value};
-pub use worker::worker_main;
+pub use worker::init;

@@ -99,8 +99,8 @@ impl SandboxBuilder {
         self
     }
 
-    /// Names the program that workers are made of: the `isolet` command, or one that calls
-    /// [`worker_main`](crate::worker_main). It has to be of exactly this version.
+    /// Names the program that workers are made of: the `isolet` command, or one whose `main` begins
+    /// with [`init`](crate::init). It has to be of exactly this version.
     ///
     /// By default it is the [engine's](Engine::with_worker).
     pub fn worker(mut self, program: impl Into<PathBuf>) -> Self {

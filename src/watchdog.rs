@@ -1,6 +1,6 @@
 //! Calls actions at their deadlines, from one thread of its own for the whole process.
 //!
-//! An action may ask to be called again; that is how a kill is re-armed until the guest has stopped.
+//! An action may ask to be called again; that is how a kill is repeated until the guest has stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -51,22 +51,18 @@ fn start() -> Result<&'static Queue, std::io::Error> {
     Ok(queue)
 }
 
-/// Has `action` called at `deadline`.
+/// Has `action` called at `deadline`, unless the returned guard is dropped before.
 pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
     let queue = start()?;
     let action = Arc::new(Mutex::new(Some(action)));
-    let mut entries = queue.lock();
-    entries.last += 1;
-    let id = entries.last;
-    entries.waiting.insert((deadline, id), Arc::clone(&action));
-    // Later deadlines than the one it waits for it finds when it wakes up. To wake it for each run would cost
-    // more than many a run does.
-    let is_first = entries.wakes.is_none_or(|wakes| deadline < wakes);
-    drop(entries);
-    if is_first {
-        queue.changed.notify_one();
-    }
+    let id = queue.enter(deadline, Arc::clone(&action));
     Ok(Armed { queue, action, id })
+}
+
+/// Has `action` called at `deadline`, and then as often as it asks for. Nothing disarms it.
+pub(crate) fn repeat(deadline: Instant, action: Action) -> Result<(), std::io::Error> {
+    start()?.enter(deadline, Arc::new(Mutex::new(Some(action))));
+    Ok(())
 }
 
 impl Drop for Armed {
@@ -81,6 +77,22 @@ impl Drop for Armed {
 impl Queue {
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues an action and returns its number.
+    fn enter(&self, deadline: Instant, action: Arc<Mutex<Option<Action>>>) -> u64 {
+        let mut entries = self.lock();
+        entries.last += 1;
+        let id = entries.last;
+        entries.waiting.insert((deadline, id), action);
+        // The thread finds later deadlines than the one it waits for when it wakes up. To wake it
+        // for each run would cost more than many a run does.
+        let is_first = entries.wakes.is_none_or(|wakes| deadline < wakes);
+        drop(entries);
+        if is_first {
+            self.changed.notify_one();
+        }
+        id
     }
 
     fn serve(&self) {
@@ -142,6 +154,21 @@ mod tests {
         assert_eq!(calls.recv(), Ok(1));
         assert_eq!(calls.recv(), Ok(0));
         drop(armed);
+        assert!(calls.recv().is_err());
+    }
+
+    #[test]
+    fn a_repeated_action_is_dropped_when_it_has_enough() {
+        let (sender, calls) = mpsc::channel();
+        let mut left = 2;
+        let action = move || {
+            left -= 1;
+            sender.send(left).unwrap();
+            (left > 0).then(Instant::now)
+        };
+        repeat(Instant::now(), Box::new(action)).unwrap();
+        assert_eq!(calls.recv(), Ok(1));
+        assert_eq!(calls.recv(), Ok(0));
         assert!(calls.recv().is_err());
     }
 

@@ -1,6 +1,5 @@
 //! Where the command runs sessions.
 
-use anyhow::{Context, Result};
 use isolet::{Engine, Isolation, Layer};
 
 /// Whether the guest gets a process of its own.
@@ -23,16 +22,12 @@ enum Where {
 }
 
 impl IsolationArgs {
-    /// Gives an engine this isolation. Its workers are this very program.
-    pub(super) fn confine(&self, engine: Engine) -> Result<Engine> {
-        let program = std::env::current_exe().context("this program cannot be found")?;
+    /// Gives an engine this isolation.
+    pub(super) fn confine(&self, engine: Engine) -> Engine {
         let isolation = match self.isolation {
             Where::Process => Isolation::Process,
             Where::Thread => Isolation::Thread,
         };
-        Ok(engine
-            .with_isolation(isolation)
-            .with_worker(program)
-            .with_required(self.require.iter().copied()))
+        engine.with_isolation(isolation).with_required(self.require.iter().copied())
     }
 }

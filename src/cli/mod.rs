@@ -72,12 +72,6 @@ enum Command {
     Man(generate::ManArgs),
     /// Print the licences of V8, Pyodide, CPython and all else that isolet is made of
     Licenses,
-    /// Be the worker of another isolet, which calls this
-    #[command(hide = true)]
-    Worker {
-        /// The process that it works for
-        parent: u32,
-    },
     /// Stand in for `deno` where DSPy looks for it; the same as calling isolet by the name `deno`
     #[command(disable_help_flag = true)]
     DenoShim {
@@ -120,7 +114,7 @@ impl PolicyArgs {
         let engine = assets::open_engine(assets, |assets| {
             progress.during("making the memory image, once", || self.permissions.engine(assets))
         })?;
-        let engine = self.isolation.confine(engine)?;
+        let engine = self.isolation.confine(engine);
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(kept)
@@ -171,7 +165,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args),
         Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
-        Command::Worker { parent } => Ok(isolet::worker_main(parent)),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
@@ -190,7 +183,8 @@ fn engine(
     assets: Option<&std::path::Path>,
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
-    isolation.confine(assets::open_engine(assets, |assets| Ok(Engine::from_assets(assets)?))?)
+    let engine = assets::open_engine(assets, |assets| Ok(Engine::from_assets(assets)?))?;
+    Ok(isolation.confine(engine))
 }
 
 /// Prints to standard output. A reader that has gone away is no failure.

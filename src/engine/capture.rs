@@ -85,7 +85,7 @@ pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Err
         parts.preload = preload.modules().to_vec();
     }
     capture(async move || {
-        let isolate = Isolate::boot(parts, None, Arc::default()).await?;
+        let isolate = Isolate::boot(parts, None, IsolateControl::new()).await?;
         isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
     })
 }
@@ -96,7 +96,7 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
     capture(async move || {
         let files = image.files();
         let parts = parts(files.clone(), Arc::clone(&modules));
-        let control = Arc::new(IsolateControl::default());
+        let control = IsolateControl::new();
         let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
         let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
         // What a session does before the guest's first cell is optimized, however rarely it does it.

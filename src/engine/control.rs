@@ -1,20 +1,45 @@
-//! Stopping an isolate from other threads.
+//! Stopping an isolate from other threads, until its own thread has ended.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use deno_core::v8;
 use tokio::sync::Notify;
 
 use super::signal;
 use crate::waist::Control;
+use crate::watchdog;
+
+/// How often V8 is told to stop while the isolate's thread is expected to end.
+const REPEAT: Duration = Duration::from_millis(5);
+
+/// How often it is told so once the thread counts as lost.
+const REPEAT_LOST: Duration = Duration::from_millis(250);
+
+/// A thread that has not ended so long after its isolate was terminated counts as lost: V8 is in a
+/// step that it never interrupts. Sooner than the run returns, so that the next session sees it.
+const LOST_AFTER: Duration = Duration::from_millis(400);
+
+/// Threads of this process that count as lost and have not ended.
+static LOST: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns how many threads of terminated isolates have not ended.
+pub(crate) fn lost_threads() -> usize {
+    LOST.load(Ordering::Acquire)
+}
 
 /// Shared by the isolate's thread and whoever may stop it.
-#[derive(Default)]
 pub(crate) struct IsolateControl {
+    /// Itself, for the watchdog.
+    this: Weak<Self>,
     /// Set by the isolate's thread once there is an isolate.
     handle: OnceLock<v8::IsolateHandle>,
     stopped: AtomicBool,
+    /// The isolate's thread, as the system knows it.
+    #[cfg(target_os = "linux")]
+    thread: OnceLock<rustix::thread::Pid>,
+    life: Mutex<Life>,
     /// An interrupt waits to be served by the guest.
     pending: AtomicBool,
     /// An interrupt was asked for in this run.
@@ -24,13 +49,57 @@ pub(crate) struct IsolateControl {
     exhausted: OnceLock<(u64, u64)>,
 }
 
+/// The life of the isolate's thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    Running,
+    /// The watchdog repeats the termination until the thread ends.
+    Terminated,
+    Lost,
+    Ended,
+}
+
+/// Says that the isolate's thread has ended, when it is dropped.
+pub(super) struct Ending(Arc<IsolateControl>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let life = std::mem::replace(&mut *self.0.life(), Life::Ended);
+        if life == Life::Lost {
+            LOST.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
 impl IsolateControl {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            handle: OnceLock::new(),
+            stopped: AtomicBool::new(false),
+            #[cfg(target_os = "linux")]
+            thread: OnceLock::new(),
+            life: Mutex::new(Life::Running),
+            pending: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
+            woken: Notify::new(),
+            exhausted: OnceLock::new(),
+        })
+    }
+
     pub(crate) fn attach(&self, handle: v8::IsolateHandle) {
         // Set once, by the one thread that makes the isolate.
         let _ = self.handle.set(handle);
         if self.is_stopped() {
-            self.terminate();
+            self.terminate_once();
         }
+    }
+
+    /// The isolate's thread keeps this until its end.
+    pub(super) fn ending(self: &Arc<Self>) -> Ending {
+        #[cfg(target_os = "linux")]
+        let _ = self.thread.set(rustix::thread::gettid());
+        Ending(Arc::clone(self))
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -67,6 +136,45 @@ impl IsolateControl {
     pub(crate) async fn woken(&self) {
         self.woken.notified().await;
     }
+
+    fn life(&self) -> std::sync::MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn terminate_once(&self) {
+        if let Some(handle) = self.handle.get() {
+            handle.terminate_execution();
+        }
+        self.woken.notify_one();
+    }
+
+    /// Lets a lost thread run only when nobody else wants the processor. While `life` is locked it has
+    /// not ended, so that its number is not another's.
+    fn yield_processors(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(thread) = self.thread.get() {
+            // If the system refuses, the thread takes more of the processors; it is lost all the same.
+            let _ = rustix::process::setpriority_process(Some(*thread), 19);
+        }
+    }
+
+    /// Terminates again, `elapsed` after the first time. Returns when to do it next, if ever.
+    fn terminate_again(&self, elapsed: Duration) -> Option<Duration> {
+        {
+            let mut life = self.life();
+            match *life {
+                Life::Ended => return None,
+                Life::Terminated if elapsed >= LOST_AFTER => {
+                    *life = Life::Lost;
+                    LOST.fetch_add(1, Ordering::AcqRel);
+                    self.yield_processors();
+                }
+                _ => {}
+            }
+        }
+        self.terminate_once();
+        Some(if elapsed < LOST_AFTER { REPEAT } else { REPEAT_LOST })
+    }
 }
 
 impl Control for IsolateControl {
@@ -88,11 +196,25 @@ impl Control for IsolateControl {
         self.asked.load(Ordering::Acquire)
     }
 
+    /// Terminates V8's execution now, and again until the isolate's thread has ended: V8 forgets a
+    /// termination at the edges of calls, and a guest may find a way to swallow one.
     fn terminate(&self) {
         self.stopped.store(true, Ordering::Release);
-        if let Some(handle) = self.handle.get() {
-            handle.terminate_execution();
+        self.terminate_once();
+        {
+            let mut life = self.life();
+            if *life != Life::Running {
+                return;
+            }
+            *life = Life::Terminated;
         }
-        self.woken.notify_one();
+        let (this, first) = (Weak::clone(&self.this), Instant::now());
+        let again = move || {
+            let next = this.upgrade()?.terminate_again(first.elapsed())?;
+            Some(Instant::now() + next)
+        };
+        // Without the watchdog's thread no run begins. What is terminated before one has begun has
+        // run no guest code.
+        let _ = watchdog::repeat(first + REPEAT, Box::new(again));
     }
 }

@@ -177,6 +177,15 @@ pub(crate) fn extension(state: State) -> Extension {
     extension
 }
 
+/// Makes an extension of our ops alone.
+#[cfg(test)]
+pub(crate) fn only_ops(state: State) -> Extension {
+    let mut extension = isolet::init(state);
+    extension.esm_files = Cow::Borrowed(&[]);
+    extension.esm_entry_point = None;
+    extension
+}
+
 /// The names of our ops.
 #[cfg(test)]
 pub(crate) fn op_names() -> Vec<&'static str> {

@@ -4,15 +4,12 @@
 //! verdict is recorded and the guest is being stopped: enough to get out of whatever it was doing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use deno_core::{JsRuntime, v8};
 
 use super::allocator::{self, Attempts};
 use super::budget::MemoryBudget;
 use super::control::IsolateControl;
-use crate::waist::Control;
-use crate::watchdog;
 
 /// The part of a session's memory that its JavaScript may take in V8's heap, besides.
 const SHARE: u64 = 4;
@@ -25,9 +22,6 @@ const MOST_BYTES: u64 = 512 << 20;
 /// two steps of JavaScript, so that the largest single step has to fit: an array of the greatest length,
 /// of 1 GiB, copied to another. Past it V8 ends the process.
 const HEADROOM_BYTES: usize = 3 << 30;
-
-/// How often the guest is stopped until it has: one that is stopped in a callback goes on in the next.
-const REARM: Duration = Duration::from_millis(5);
 
 /// The memory of one isolate: the budget of its buffers, and the limit of its heap.
 pub(crate) struct Memory {
@@ -59,7 +53,6 @@ impl Memory {
     pub(crate) fn enforce(&self, runtime: &mut JsRuntime, control: Arc<IsolateControl>) {
         let limit = self.heap_limit();
         let attempts = Arc::clone(&self.attempts);
-        let mut stopping = None;
         allocator::on_near_heap_limit(runtime, move |heap| {
             // V8 says the same when it was refused a buffer, which is the guest's to deal with.
             let is_low = heap.committed < limit / 4 * 3;
@@ -67,15 +60,6 @@ impl Memory {
                 return heap.limit;
             }
             control.exhaust(limit, heap.committed.max(limit));
-            if stopping.is_none() {
-                let control = Arc::clone(&control);
-                let stop = move || {
-                    control.terminate();
-                    Some(Instant::now() + REARM)
-                };
-                // Without its thread the guest has been stopped once, which is enough for most.
-                stopping = watchdog::arm(Instant::now(), Box::new(stop)).ok();
-            }
             heap.initial_limit.saturating_add(HEADROOM_BYTES)
         });
     }

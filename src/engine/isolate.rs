@@ -20,6 +20,7 @@ use super::pending::PendingCalls;
 use super::platform;
 use super::relay::{Relay, Settled};
 use super::state::{EntryPoints, State};
+use super::stoppable::StoppableHost;
 use crate::look;
 use crate::waist::{Inbox, Message, Reply, ReplySink};
 
@@ -69,7 +70,7 @@ impl Isolate {
             Pending::start(Arc::clone(&parts.modules), parts.files.asm_wasm.clone(), stored);
         let memory = Memory::new(parts.max_memory_bytes);
         let state = State {
-            host: parts.host,
+            host: Arc::new(StoppableHost { host: parts.host, control: Arc::clone(&control) }),
             control: Arc::clone(&control),
             files: parts.files.clone(),
             module: Some(module),

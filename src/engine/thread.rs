@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::control::IsolateControl;
+use super::control::{IsolateControl, lost_threads};
 use super::image::Image;
 use super::isolate::{Isolate, Parts};
 use super::platform;
@@ -17,6 +17,9 @@ use crate::waist::{Command, Control, Message, Reply, ReplySink};
 
 /// After so many times V8 has compiled and optimized what a session begins with.
 const REHEARSALS: u32 = 150;
+
+/// So many threads may be lost before no further isolate gets one.
+const MAX_LOST_THREADS: usize = 4;
 
 /// An interpreter that has booted. It stays on its thread.
 pub(crate) struct Booted {
@@ -32,9 +35,18 @@ pub(crate) fn spawn(
     image: Image,
     replies: ReplySink,
 ) -> Result<Arc<dyn Control>, Error> {
-    let control = Arc::new(IsolateControl::default());
+    let lost = lost_threads();
+    if lost >= MAX_LOST_THREADS {
+        let message = format!(
+            "{lost} threads of killed sessions have not ended, the limit is {MAX_LOST_THREADS}"
+        );
+        let hint = "use `Isolation::Process`: a process can always be killed";
+        return Err(Error::new(ErrorKind::Limit, message).with_hint(hint));
+    }
+    let control = IsolateControl::new();
     let shared = Arc::clone(&control) as Arc<dyn Control>;
     on_isolate_thread(move || {
+        let _ending = control.ending();
         // It fails only when the session is gone, here and below.
         let failed = |reason: String| {
             let _ = replies(Reply::Failed(reason));

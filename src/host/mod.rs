@@ -3,6 +3,7 @@
 
 pub(crate) mod clock;
 mod exchanges;
+pub(crate) mod gate;
 pub(crate) mod guarded;
 mod packages;
 pub(crate) mod tally;
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use self::exchanges::{Answers, Exchanges};
+use self::gate::{Gate, Passage};
 pub(crate) use self::packages::SessionPackages;
 use self::tally::Tally;
 use crate::audit::{Access, AuditLog};
@@ -34,6 +36,7 @@ pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 /// Holds the policy of one session and the streams of its current run.
 pub(crate) struct SessionHost {
     started: Instant,
+    gate: Gate,
     run: Mutex<RunStreams>,
     reports: Mutex<Reports>,
     max_report_bytes: u64,
@@ -92,6 +95,7 @@ impl SessionHost {
         );
         Self {
             started: Instant::now(),
+            gate: Gate::new(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
             reports: Mutex::default(),
             max_report_bytes: frame::max_report_bytes(sandbox.limits().value_bytes()),
@@ -139,6 +143,17 @@ impl SessionHost {
         &self.tools
     }
 
+    /// Lets no more of the isolate's requests pass than this.
+    pub(crate) fn shut(&self, passage: Passage) {
+        self.gate.shut(passage);
+    }
+
+    /// Does nothing more for the isolate, whatever still runs in it.
+    pub(crate) fn close(&self) {
+        self.gate.shut(Passage::Closed);
+        self.exchanges.end_run();
+    }
+
     /// Opens the streams of a run; what was left of the last run's is gone.
     pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, pipe: Option<PipeWriter>) {
         *lock(&self.run) = RunStreams::new(limits, pipe);
@@ -147,6 +162,7 @@ impl SessionHost {
         self.tally.begin();
         self.tools.begin();
         self.exchanges.begin_run();
+        self.gate.open();
     }
 
     /// Closes the streams of a run and returns what the host has of it.
@@ -228,6 +244,9 @@ impl RunStreams {
 
 impl Host for SessionHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
+        if let Some(reason) = self.gate.refusal(&request) {
+            return HostReply::Failed(reason.to_owned());
+        }
         match request {
             HostRequest::Write(stream, bytes) => {
                 let pipe = {
@@ -301,6 +320,9 @@ impl Host for SessionHost {
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        if !self.gate.is_open() {
+            return Err(FileError::Io);
+        }
         self.files.read(file, offset, into)
     }
 }

@@ -13,18 +13,24 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 
 /// Where a session's V8 and its Python run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Isolation {
-    /// On a thread of the process that uses the library.
+    /// On a thread of the process that uses the library. The default where there is no other.
     ///
     /// The boundary is the language and the ops: the guest can do only what the host's functions
     /// offer it. A bug in V8 that guest code can reach is a bug in this process and reaches
     /// everything in its memory. When V8 itself runs out of memory, it ends the process.
-    #[default]
+    ///
+    /// **The thread may never end.** V8 has steps that nothing interrupts, such as
+    /// `Array.prototype.shift.call({length: 2**53 - 1})`. A run returns its verdict all the same, half
+    /// a second after the end of the grace at most, the session is closed, and the host does
+    /// nothing more for the guest. But the thread takes processor time until the process ends;
+    /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads, and past four of
+    /// them no further session gets one.
     Thread,
-    /// In a process of its own, which holds V8, one session and nothing else.
+    /// In a process of its own, which holds V8, one session and nothing else. The default on Linux.
     ///
     /// The boundary is the kernel's. A worker that crashes, runs out of memory or is killed ends
     /// its session and nothing more. Code that takes over V8 finds an empty environment, no files,
@@ -34,6 +40,12 @@ pub enum Isolation {
     /// It does not hide what processors leak about each other's work, and it does not keep a worker
     /// from using its share of processor time and memory.
     Process,
+}
+
+impl Default for Isolation {
+    fn default() -> Self {
+        if cfg!(target_os = "linux") { Self::Process } else { Self::Thread }
+    }
 }
 
 /// One of the layers that [`Isolation::Process`] is made of, in the order in which they are listed.

@@ -5,13 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use crate::execution::LimitKind;
 use crate::host::SessionHost;
+use crate::host::gate::Passage;
 use crate::waist::Control;
 use crate::watchdog::{self, Armed};
 
-/// How often a kill is repeated until the isolate has stopped.
-const REARM: Duration = Duration::from_millis(5);
+/// How long after a kill the isolate's last reply is waited for. V8 has steps that it never
+/// interrupts, and the host may be in the midst of a request that takes long.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Who ended a command. The guest has no say in it.
 #[derive(Clone, Debug)]
@@ -27,7 +31,11 @@ pub(crate) enum Cause {
 /// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt can
 /// come after the end and hit the next command.
 #[derive(Default)]
-struct Verdict(Mutex<Settled>);
+struct Verdict {
+    settled: Mutex<Settled>,
+    /// Told when the isolate's reply is not worth waiting for any more.
+    overdue: Notify,
+}
 
 #[derive(Default)]
 struct Settled {
@@ -102,19 +110,22 @@ impl Brake {
         self.host.interrupt_waits();
     }
 
-    /// Kills the guest.
+    /// Kills the guest, whose requests have no effect from here on; what it has written may still
+    /// be on its way.
     pub(super) fn kill(&self) {
+        self.host.shut(Passage::Output);
         self.control.terminate();
         self.host.interrupt_waits();
     }
 
     fn apply(self: &Arc<Self>, verdict: &Arc<Verdict>, cause: Cause) {
-        let mut settled = lock(&verdict.0);
+        let mut settled = lock(&verdict.settled);
         if settled.cause.is_some() {
             return;
         }
         settled.cause = Some(cause);
         let (brake, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
+        let overdue = Arc::clone(verdict);
         let last = Instant::now() + self.grace;
         let step = move || {
             if Instant::now() < last {
@@ -122,9 +133,12 @@ impl Brake {
                 brake.interrupt();
                 return Some(last);
             }
-            killed.store(true, Ordering::Release);
+            if killed.swap(true, Ordering::AcqRel) {
+                overdue.overdue.notify_one();
+                return None;
+            }
             brake.kill();
-            Some(Instant::now() + REARM)
+            Some(Instant::now() + PATIENCE)
         };
         let next = if self.grace.is_zero() {
             step()
@@ -138,6 +152,11 @@ impl Brake {
 }
 
 impl Braked<'_> {
+    /// Waits until the guest was killed and its isolate has had time enough to say so.
+    pub(super) async fn overdue(&self) {
+        self.verdict.overdue.notified().await;
+    }
+
     /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any more.
     pub(super) fn end(self) -> Decided {
         self.settle()
@@ -146,7 +165,7 @@ impl Braked<'_> {
     fn settle(&self) -> Decided {
         lock(&self.brake.current).take();
         let (cause, kill, killed) = {
-            let mut settled = lock(&self.verdict.0);
+            let mut settled = lock(&self.verdict.settled);
             let cause = settled.cause.get_or_insert(Cause::Finished).clone();
             (cause, settled.kill.take(), Arc::clone(&settled.killed))
         };

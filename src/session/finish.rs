@@ -7,6 +7,7 @@ use super::shared::Shared;
 use super::state::SessionState;
 use crate::execution::Termination;
 use crate::frame;
+use crate::host::gate::Passage;
 use crate::output::Captured;
 use crate::value::Value;
 use crate::waist::{Reply, Report};
@@ -84,6 +85,8 @@ impl Shared {
             }
         };
         self.set_state(state);
+        let is_over = state != SessionState::Ready;
+        self.host.shut(if is_over { Passage::Closed } else { Passage::Idle });
         Finished {
             ending,
             memory_bytes,

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::SessionHandle;
-use super::brake::{Brake, Cause, Decided};
+use super::brake::{Brake, Braked, Cause, Decided};
 use super::finish::{Ending, Finished, unreadable};
 use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Termination;
 use crate::frame;
 use crate::host::SessionHost;
+use crate::host::gate::Passage;
 use crate::limits::Limits;
 use crate::offload;
 use crate::pipe::PipeWriter;
@@ -100,6 +101,7 @@ impl Shared {
     pub(super) fn close(&self) {
         self.set_state(SessionState::Closed);
         self.brake.kill();
+        self.host.close();
     }
 
     pub(super) fn log(&self, line: &str) {
@@ -127,12 +129,16 @@ impl Shared {
         driver.is_starting = false;
         let reason = match reply {
             Some(Reply::Done { .. }) => match self.report(0).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.host.shut(Passage::Idle);
+                    return Ok(());
+                }
                 Err(reason) => unreadable(&reason),
             },
             Some(Reply::Failed(reason)) => reason,
             _ => "the interpreter ended while it started".to_owned(),
         };
+        self.host.shut(Passage::Closed);
         self.set_state(SessionState::Died);
         Err(Error::new(ErrorKind::Start, reason))
     }
@@ -164,8 +170,9 @@ impl Shared {
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
         self.send_command(command);
-        let reply = beside(self.source.as_ref(), self.serve(&mut driver)).await;
+        let reply = beside(self.source.as_ref(), self.serve(&mut driver, &braked)).await;
         let decided = braked.end();
+        self.host.shut(Passage::Output);
         let wall_time = started.elapsed();
         // Nothing waits for this but the caller: the verdict is settled.
         let report = match &decided {
@@ -183,8 +190,9 @@ impl Shared {
         read(self.host.take_report(None), max_value_bytes).await
     }
 
-    /// Serves the guest's tool calls until the command's reply is here.
-    async fn serve(self: &Arc<Self>, driver: &mut Driver) -> Option<Reply> {
+    /// Serves the guest's tool calls until the command's reply is here, or the guest was killed and
+    /// none comes.
+    async fn serve(self: &Arc<Self>, driver: &mut Driver, braked: &Braked<'_>) -> Option<Reply> {
         let _peeks = PeekWindow::open(&self.peeks);
         let session = SessionHandle(Arc::clone(self));
         let mut calls = Calls::new(session);
@@ -196,6 +204,7 @@ impl Shared {
                     last => break last,
                 },
                 (call, outcome) = calls.next() => self.answer(call, outcome),
+                () = braked.overdue() => break None,
             }
         };
         let over = "the run that made this call has ended";
@@ -319,6 +328,7 @@ struct KillOnDrop<'a>(&'a Shared);
 impl Drop for KillOnDrop<'_> {
     fn drop(&mut self) {
         self.0.brake.kill();
+        self.0.host.close();
     }
 }
 

@@ -2,14 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use super::init;
 use crate::error::{Error, ErrorKind};
 
 const NAME: &str = "isolet";
 
-/// Returns `explicit` if given, else `isolet` beside this executable, else the one in `PATH`.
+/// This very program, also when its file was replaced meanwhile.
+const ITSELF: &str = "/proc/self/exe";
+
+/// Returns `explicit` if given, else this program if it calls [`crate::init`], else `isolet` beside
+/// this executable, else the one in `PATH`.
 pub(crate) fn find_worker(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = explicit {
         return Ok(path.to_path_buf());
+    }
+    if init::is_called() {
+        return Ok(PathBuf::from(ITSELF));
     }
     let beside = std::env::current_exe().ok().map(|program| program.with_file_name(NAME));
     #[expect(clippy::disallowed_methods, reason = "where programs are installed")]
@@ -17,9 +25,14 @@ pub(crate) fn find_worker(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     let installed = std::env::split_paths(&path).map(|directory| directory.join(NAME));
     beside.into_iter().chain(installed).find(|program| program.is_file()).ok_or_else(|| {
         let message = format!(
-            "there is no program to make a worker of: no `{NAME}` beside this one, none in PATH"
+            "there is no program to make a worker of: `main` does not begin with `isolet::init()`, \
+             and there is no `{NAME}` beside this program or in PATH"
         );
-        Error::new(ErrorKind::Config, message)
-            .with_hint("install the command, or name it with `SandboxBuilder::worker`")
+        let hint = format!(
+            "call `isolet::init()` in the first line of `main`, or install the command `{NAME}` {}; \
+             `Isolation::Thread` needs neither, and isolates less",
+            env!("CARGO_PKG_VERSION")
+        );
+        Error::new(ErrorKind::Config, message).with_hint(hint)
     })
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::blob::Blob;
+use super::init::WORKER;
 use super::link::{self, Started};
 use super::process::Process;
 use super::spawner;
@@ -71,7 +72,7 @@ impl Fresh<'_> {
     fn spawn(program: &Path) -> io::Result<(UnixStream, Child)> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(program);
-        command.arg("worker").arg(std::process::id().to_string());
+        command.arg(WORKER).arg(std::process::id().to_string());
         command.env_clear().current_dir("/");
         command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
         command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -8,6 +8,7 @@
 mod blob;
 mod find;
 mod incoming;
+mod init;
 mod launch;
 mod link;
 mod lockdown;
@@ -28,6 +29,6 @@ mod writer;
 
 pub(crate) use self::blob::Blob;
 pub(crate) use self::find::find_worker;
+pub use self::init::init;
 pub(crate) use self::launch::{Launch, launch};
-pub use self::serve::worker_main;
 pub(crate) use self::templates::Templates;

@@ -5,7 +5,6 @@ use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
@@ -28,22 +27,9 @@ const SETUP_BYTES: usize = 256;
 /// limit while the guest is stopped for it, compiled code, and stacks.
 const OVERHEAD_BYTES: u64 = 4 << 30;
 
-/// Is a worker of process isolation, with standard input as the socket to its parent, whose number is
-/// `parent`.
-///
-/// What the `isolet` command does when it is called as `isolet worker`. A program of another name can be the
-/// worker of its own sandboxes ([`SandboxBuilder::worker`](crate::SandboxBuilder::worker)) if it calls this
-/// first of all, before it has made a thread or opened a file, when its arguments are `worker` and a number.
-/// It returns when the parent has no more use for it.
-#[must_use]
-pub fn worker_main(parent: u32) -> ExitCode {
-    match run(parent) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-fn run(parent: u32) -> io::Result<()> {
+/// Is a worker, with standard input as the socket to its parent, whose process number is `parent`. It
+/// returns only if it cannot start: the parent ends the process.
+pub(super) fn serve(parent: u32) -> io::Result<()> {
     let settings = Settings { parent, data_bytes: u64::MAX };
     let early = lockdown::before_threads(&settings);
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);

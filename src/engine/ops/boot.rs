@@ -82,10 +82,10 @@ pub(crate) fn op_isolet_preloaded(state: &OpState) -> Vec<String> {
 #[op2(fast)]
 pub(crate) fn op_isolet_library_keep(
     state: &mut OpState,
-    #[string] name: &str,
+    #[string] name: String,
     #[buffer] wasm: &[u8],
 ) -> Result<(), OpError> {
-    let library = Library { name: name.to_owned(), wasm: Bytes::copy_from_slice(wasm) };
+    let library = Library { name, wasm: Bytes::copy_from_slice(wasm) };
     booting(state)?.libraries.push(library);
     Ok(())
 }
@@ -95,12 +95,12 @@ pub(crate) fn op_isolet_library_keep(
 pub(crate) fn op_isolet_library<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     state: &mut OpState,
-    #[string] name: &str,
+    #[string] name: String,
 ) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
     let state = booting(state)?;
     let image = state.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     let unknown = || OpError::Host(format!("the library `{name}` is not in the image"));
-    let (library, code) = image.library(name).ok_or_else(unknown)?;
+    let (library, code) = image.library(&name).ok_or_else(unknown)?;
     let module = state.modules.library(scope, &library, code);
     module.ok_or_else(|| OpError::Host(format!("the library `{name}` does not compile")))
 }
@@ -171,11 +171,11 @@ pub(crate) fn op_isolet_watch_signals(
 pub(crate) fn op_isolet_image_save(
     state: &mut OpState,
     #[buffer] memory: &[u8],
-    #[string] config: &str,
+    #[string] config: String,
 ) -> Result<(), OpError> {
     let state = booting(state)?;
     let libraries = std::mem::take(&mut state.libraries);
-    state.saved = Some(SavedMemory::new(memory, config, libraries));
+    state.saved = Some(SavedMemory::new(memory, &config, libraries));
     Ok(())
 }
 

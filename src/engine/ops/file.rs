@@ -29,10 +29,10 @@ pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
 pub(crate) fn op_isolet_file_stat_at(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     #[buffer] target: &mut [u8],
 ) -> i32 {
-    described(ask(state, FileRequest::Stat { mount, path }), target)
+    described(ask(state, FileRequest::Stat { mount, path: &path }), target)
 }
 
 /// Describes an open file.
@@ -52,7 +52,7 @@ pub(crate) fn op_isolet_file_stat(
 pub(crate) fn op_isolet_file_open(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     #[smi] flags: u32,
 ) -> i32 {
     let access = flags & ACCESS;
@@ -64,7 +64,7 @@ pub(crate) fn op_isolet_file_open(
         truncate: false,
         append: flags & APPEND != 0,
     };
-    match ask(state, FileRequest::Open { mount, path, flags }) {
+    match ask(state, FileRequest::Open { mount, path: &path, flags }) {
         Ok(FileReply::File(file)) => i32::try_from(file).unwrap_or(i32::MAX),
         other => number(&other),
     }
@@ -114,10 +114,10 @@ pub(crate) fn op_isolet_file_resize(state: &OpState, #[smi] file: u32, #[number]
 pub(crate) fn op_isolet_file_resize_at(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     #[number] size: u64,
 ) -> i32 {
-    number(&ask(state, FileRequest::SetSize { mount, path, size }))
+    number(&ask(state, FileRequest::SetSize { mount, path: &path, size }))
 }
 
 #[op2(fast)]
@@ -132,9 +132,9 @@ pub(crate) fn op_isolet_file_sync(state: &OpState, #[smi] file: u32) -> i32 {
 pub(crate) fn op_isolet_file_list(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
 ) -> (i32, Vec<String>) {
-    match ask(state, FileRequest::List { mount, path }) {
+    match ask(state, FileRequest::List { mount, path: &path }) {
         Ok(FileReply::Names(names)) => (0, names),
         other => (number(&other), Vec::new()),
     }
@@ -145,10 +145,10 @@ pub(crate) fn op_isolet_file_list(
 pub(crate) fn op_isolet_file_make_directory(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     #[smi] mode: u32,
 ) -> i32 {
-    number(&ask(state, FileRequest::MakeDirectory { mount, path, mode }))
+    number(&ask(state, FileRequest::MakeDirectory { mount, path: &path, mode }))
 }
 
 #[op2(fast)]
@@ -156,9 +156,9 @@ pub(crate) fn op_isolet_file_make_directory(
 pub(crate) fn op_isolet_file_remove_directory(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
 ) -> i32 {
-    number(&ask(state, FileRequest::RemoveDirectory { mount, path }))
+    number(&ask(state, FileRequest::RemoveDirectory { mount, path: &path }))
 }
 
 #[op2(fast)]
@@ -166,9 +166,9 @@ pub(crate) fn op_isolet_file_remove_directory(
 pub(crate) fn op_isolet_file_remove(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
 ) -> i32 {
-    number(&ask(state, FileRequest::Remove { mount, path }))
+    number(&ask(state, FileRequest::Remove { mount, path: &path }))
 }
 
 #[op2(fast)]
@@ -176,10 +176,10 @@ pub(crate) fn op_isolet_file_remove(
 pub(crate) fn op_isolet_file_rename(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] from: &str,
-    #[string] to: &str,
+    #[string] from: String,
+    #[string] to: String,
 ) -> i32 {
-    number(&ask(state, FileRequest::Rename { mount, from, to }))
+    number(&ask(state, FileRequest::Rename { mount, from: &from, to: &to }))
 }
 
 /// Makes a symbolic link.
@@ -188,10 +188,10 @@ pub(crate) fn op_isolet_file_rename(
 pub(crate) fn op_isolet_file_link(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
-    #[string] target: &str,
+    #[string] path: String,
+    #[string] target: String,
 ) -> i32 {
-    number(&ask(state, FileRequest::MakeLink { mount, path, target }))
+    number(&ask(state, FileRequest::MakeLink { mount, path: &path, target: &target }))
 }
 
 /// Reads a symbolic link: an error number or 0, and the target.
@@ -200,9 +200,9 @@ pub(crate) fn op_isolet_file_link(
 pub(crate) fn op_isolet_file_read_link(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
 ) -> (i32, String) {
-    match ask(state, FileRequest::ReadLink { mount, path }) {
+    match ask(state, FileRequest::ReadLink { mount, path: &path }) {
         Ok(FileReply::Target(target)) => (0, target),
         other => (number(&other), String::new()),
     }
@@ -214,11 +214,11 @@ pub(crate) fn op_isolet_file_read_link(
 pub(crate) fn op_isolet_file_times(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     accessed_ms: f64,
     modified_ms: f64,
 ) -> i32 {
-    number(&ask(state, FileRequest::SetTimes { mount, path, accessed_ms, modified_ms }))
+    number(&ask(state, FileRequest::SetTimes { mount, path: &path, accessed_ms, modified_ms }))
 }
 
 /// Sets the permission bits of a file.
@@ -227,10 +227,10 @@ pub(crate) fn op_isolet_file_times(
 pub(crate) fn op_isolet_file_mode(
     state: &OpState,
     #[smi] mount: u32,
-    #[string] path: &str,
+    #[string] path: String,
     #[smi] mode: u32,
 ) -> i32 {
-    number(&ask(state, FileRequest::SetMode { mount, path, mode }))
+    number(&ask(state, FileRequest::SetMode { mount, path: &path, mode }))
 }
 
 fn ask(state: &OpState, request: FileRequest<'_>) -> Result<FileReply, FileError> {

@@ -7,6 +7,8 @@ pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod run;
 pub(crate) mod stdio;
+#[cfg(test)]
+mod tests;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod tool;

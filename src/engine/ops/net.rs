@@ -18,10 +18,10 @@ use crate::waist::{HostReply, HostRequest};
 #[string]
 pub(crate) fn op_isolet_net_check(
     state: &OpState,
-    #[string] host: &str,
+    #[string] host: String,
     #[smi] port: u32,
 ) -> String {
-    match state.borrow::<State>().host.call(HostRequest::NetCheck { host, port }) {
+    match state.borrow::<State>().host.call(HostRequest::NetCheck { host: &host, port }) {
         HostReply::Refused(_, message) => message,
         _ => String::new(),
     }
@@ -37,21 +37,23 @@ pub(crate) fn op_isolet_net_start(
     start(state.borrow_mut(), request)
 }
 
-/// Starts an exchange that `fetch` describes; returns its number.
+/// Starts an exchange that `fetch` describes, the headers as JSON; returns its number.
 #[op2]
 pub(crate) fn op_isolet_fetch(
     state: &mut OpState,
     #[string] method: String,
     #[string] url: String,
-    #[serde] headers: Vec<(String, String)>,
+    #[string] headers: String,
     #[buffer] body: Option<&[u8]>,
-    #[string] redirect: &str,
+    #[string] redirect: String,
 ) -> Result<u32, OpError> {
-    let redirect = match redirect {
+    let redirect = match redirect.as_str() {
         "manual" => Redirect::Manual,
         "error" => Redirect::Error,
         _ => Redirect::Follow,
     };
+    let headers: Vec<(String, String)> =
+        serde_json::from_str(&headers).map_err(|_| OpError::Argument("pairs of text as JSON"))?;
     let headers = headers.into_iter().map(|(name, value)| (name, latin1(&value))).collect();
     let body = body.map_or(Body::None, |bytes| Body::Bytes(bytes.to_vec()));
     let request = Request { method, url, headers, body, redirect, decode: true, timeout: None };

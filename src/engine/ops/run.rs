@@ -35,9 +35,9 @@ pub(crate) fn op_isolet_exited(state: &mut OpState, #[smi] status: i32) {
 
 /// Takes the reason why the interpreter can do no more.
 #[op2(fast)]
-pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: &str) {
+pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: String) {
     let state = state.borrow_mut::<State>();
-    state.died.get_or_insert_with(|| reason.to_owned());
+    state.died.get_or_insert(reason);
     state.control.wake();
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] byt
 
 /// Writes a line of `console` output.
 #[op2(fast)]
-pub(crate) fn op_isolet_console(state: &OpState, #[smi] stream: u32, #[string] line: &str) {
+pub(crate) fn op_isolet_console(state: &OpState, #[smi] stream: u32, #[string] line: String) {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     let line = format!("{line}\n");
     state.borrow::<State>().host.call(HostRequest::Write(stream, line.as_bytes()));

@@ -52,11 +52,13 @@ pub(crate) fn op_isolet_submit(
 #[op2(fast)]
 pub(crate) fn op_isolet_import(
     state: &mut OpState,
-    #[string] module: &str,
+    #[string] module: String,
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
     let call = state.open_call().ok_or(OpError::Phase("another call"))?;
-    answer_refusal(state, call, |state| state.host.call(HostRequest::Import { call, module }))?;
+    answer_refusal(state, call, |state| {
+        state.host.call(HostRequest::Import { call, module: &module })
+    })?;
     Ok(call)
 }
 

@@ -39,8 +39,10 @@ pub(crate) fn op_isolet_wasm_compile<'s>(
     if let Some(module) = v8::WasmModuleObject::compile(attempt, &bytes) {
         return Ok(module);
     }
-    let error = attempt.exception().map(|error| error.to_rust_string_lossy(attempt));
-    Err(OpError::Host(error.unwrap_or_else(|| "the module does not compile".to_owned())))
+    // The message, since to make text of the exception would run the guest's `toString`.
+    let message =
+        attempt.message().map(|message| message.get(attempt).to_rust_string_lossy(attempt));
+    Err(OpError::Host(message.unwrap_or_else(|| "the module does not compile".to_owned())))
 }
 
 /// Copies the bytes of an `ArrayBuffer`, or of the part of one that a view shows.

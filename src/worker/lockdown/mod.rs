@@ -58,7 +58,10 @@ pub(crate) enum LockdownError {
         source: io::Error,
     },
     /// There were threads already, which the first part would not have restricted.
-    #[error("a worker can lock itself down with 1 thread, it has {found}")]
+    #[error(
+        "a worker can lock itself down with 1 thread, it has {found}; `isolet::init()` has to come \
+         before what starts threads, such as `#[tokio::main]`"
+    )]
     Threads {
         /// How many there are.
         found: usize,

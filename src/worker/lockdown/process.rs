@@ -38,8 +38,8 @@ pub(super) fn close_descriptors(states: &mut States) -> Result<(), LockdownError
     const LAST: c_long = c_long::MAX & 0xffff_ffff;
     #[expect(unsafe_code, reason = "that nobody owns a descriptor is not known to the compiler")]
     // SAFETY: the call takes three numbers and touches no memory. It would break code that owns a
-    // descriptor above 2. This runs at the start of a process that has one thread and has opened
-    // nothing yet that it keeps: what is closed are descriptors that were inherited.
+    // descriptor above 2. This runs at the start of a process that has one thread, in a function
+    // that never returns to what ran before: nothing touches what that had opened.
     let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, LAST, 0) };
     if result != 0 {
         let source = io::Error::last_os_error();

@@ -6,6 +6,7 @@ mod command;
 mod environment;
 mod files;
 mod hooks;
+mod kills;
 mod network;
 mod packages;
 mod patches;

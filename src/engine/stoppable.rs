@@ -1,0 +1,40 @@
+//! The host as an isolate's ops have it: once the isolate is stopped, every request fails at once, so
+//! that no op does anything for a guest that outlives its termination.
+
+use std::sync::Arc;
+
+use super::control::IsolateControl;
+use super::extension::HostHandle;
+use crate::fs::FileError;
+use crate::waist::{Host, HostReply, HostRequest};
+
+const STOPPED: &str = "the session was stopped";
+
+/// Passes requests on while the isolate is not stopped.
+pub(super) struct StoppableHost {
+    pub(super) host: HostHandle,
+    pub(super) control: Arc<IsolateControl>,
+}
+
+impl Host for StoppableHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        if self.control.is_stopped() {
+            return HostReply::Failed(STOPPED.to_owned());
+        }
+        self.host.call(request)
+    }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        if self.control.is_stopped() {
+            return Err(FileError::Io);
+        }
+        self.host.read_file(file, offset, into)
+    }
+
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        if self.control.is_stopped() {
+            return Err(STOPPED.to_owned());
+        }
+        self.host.fill_entropy(into)
+    }
+}

@@ -1,0 +1,208 @@
+//! F1, F5: a guest that outlives its kill has no effect on the host, and holds no verdict up.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use isolet::{
+    Engine, ErrorKind, Isolation, Limits, Mount, Outcome, Permissions, Sandbox, Termination, Value,
+};
+
+use super::util::with_log;
+use crate::util::{Scratch, assets_dir, command, engine};
+
+/// Far more than any of these takes; past it the test has failed.
+const AT_MOST: Duration = Duration::from_mins(2);
+
+/// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever one of
+/// them is left by an exception.
+const ACCESSORS: &str = "
+from pyodide.code import run_js
+def effect():
+    open('/data/effect', 'a').write('x')
+    rob(1)
+run_js('''(effect) => {
+    const slow = { get 0() { for (;;); }, get 1() { for (;;); }, length: 2 };
+    slow[Symbol.iterator] = () => ({ next() { for (;;); } });
+    const text = { toString() { for (;;); }, toJSON() { for (;;); } };
+    Headers.prototype.entries = () => [slow];
+    const attempts = [
+        () => fetch('http://127.0.0.1:1/', {}),
+        () => fetch('http://127.0.0.1:1/', { method: 'GET', redirect: text }),
+        () => fetch(text),
+        () => console.log(text),
+    ];
+    for (;;) {
+        for (const attempt of attempts) {
+            try { attempt(); } catch {}
+            try { effect(); } catch {}
+        }
+    }
+}''')(effect)
+";
+
+/// F1: no guest code runs within an op, where a termination would become an exception that it catches.
+#[tokio::test]
+async fn a_kill_is_not_swallowed_by_accessors_of_the_guests() {
+    let scratch = Scratch::new("swallowed");
+    let mount = Mount::read_write(scratch.path()).unwrap();
+    let (builder, log) = with_log();
+    let limits = Limits::default()
+        .max_run_time(Duration::from_millis(500))
+        .max_grace(Duration::from_millis(100));
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = builder.permissions(permissions).limits(limits).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let run = tokio::time::timeout(AT_MOST, session.run(ACCESSORS));
+    let execution = run.await.expect("the run outlived its kill").unwrap();
+    let outcome = execution.outcome();
+    let is_deadline = matches!(outcome, Outcome::Terminated(Termination::Deadline { .. }));
+    assert!(is_deadline && !execution.session_alive(), "{execution:?}");
+    drop(session);
+    // Another session, from its start to its end, is time enough for what would go on.
+    sandbox.run("pay(1)").await.unwrap();
+    let robberies = log.take().iter().filter(|(name, _)| name == "rob").count();
+    assert_eq!(robberies, 0, "the guest called the host after it was killed");
+    assert!(!scratch.path().join("effect").exists(), "the guest wrote after it was killed");
+}
+
+/// Steps of V8 that it does not interrupt.
+const STEPS: [&str; 10] = [
+    "Array.prototype.shift.call({length: 2**53-1})",
+    "Array.prototype.unshift.call({length: 2**53-2}, 1)",
+    "Array.prototype.reverse.call({length: 2**53-1})",
+    "Array.prototype.indexOf.call({length: 2**53-1}, 1)",
+    "Array.prototype.lastIndexOf.call({length: 2**53-1}, 1)",
+    "Array.prototype.includes.call({length: 2**53-1}, 1)",
+    "Array.prototype.fill.call({length: 2**53-1}, 1)",
+    "Array.prototype.copyWithin.call({length: 2**53-1}, 1, 0)",
+    "Array.prototype.splice.call({length: 2**53-1}, 0, 1)",
+    "Array.prototype.findLastIndex.call({length: 2**53-1}, isFinite)",
+];
+
+fn run_js(step: &str) -> String {
+    format!("print('kept', flush=True)\nfrom pyodide.code import run_js\nrun_js('{step}; 0')")
+}
+
+/// F5: the verdict is there at deadline and grace and a little, and the output with it. Each is a process
+/// of its own, since a thread in such a step never ends.
+#[test]
+fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
+    for step in STEPS {
+        let mut child = command(["run", "--timeout", "1s", "-c", &run_js(step)])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        let ended = ended_in_time(&mut child);
+        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert!(ended, "{step}: it did not end");
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{step}: {stderr}");
+        assert_eq!(stdout, "kept\n", "{step}");
+        assert!(stderr.contains("the limit is 1 s"), "{stderr}");
+    }
+}
+
+/// Waits for a process, and kills it if that takes too long.
+fn ended_in_time(child: &mut std::process::Child) -> bool {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    let pid = child.id().to_string();
+    let watch = std::thread::spawn(move || {
+        if receiver.recv_timeout(AT_MOST).is_err() {
+            // It has not been waited for, so the number is still its own.
+            let _ = Command::new("kill").args(["-KILL", &pid]).status();
+            return false;
+        }
+        true
+    });
+    // It writes little, which the pipes hold.
+    let _ = child.wait();
+    let _ = sender.send(());
+    watch.join().unwrap()
+}
+
+/// Says that this process is the child of a test, which does what would spoil the others.
+const CHILD: &str = "ISOLET_TEST_LOST_THREADS";
+
+/// F5: threads that never end are counted, do nothing for their guests any more, and past a few there are no
+/// further ones; processes there are.
+#[test]
+fn threads_that_never_end_are_counted_and_past_a_few_refused() {
+    #[expect(clippy::disallowed_methods, reason = "how this test calls itself")]
+    if std::env::var_os(CHILD).is_some() {
+        lose_threads();
+        // The threads are still there, and take all processors they can get.
+        std::process::abort();
+    }
+    let name = "security::kills::threads_that_never_end_are_counted_and_past_a_few_refused";
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(ended_in_time(&mut child), "it did not end");
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("all as it should be"), "{output:?}");
+}
+
+#[expect(clippy::print_stdout, reason = "how the child tells the test")]
+fn lose_threads() {
+    let engine = Engine::from_assets(assets_dir()).unwrap();
+    let engine = engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(Isolation::Thread);
+    let limits =
+        Limits::default().max_run_time(Duration::from_secs(1)).max_grace(Duration::from_millis(50));
+    let sandbox = Sandbox::builder(&engine).limits(limits).build().unwrap();
+    let mut lost = 0;
+    let refusal = loop {
+        let mut session = match isolet::blocking::Session::new(&sandbox) {
+            Ok(session) => session,
+            Err(error) => break error,
+        };
+        assert!(lost < 10, "threads are lost without end");
+        let execution = session.run(run_js(STEPS[0])).unwrap();
+        let outcome = execution.outcome();
+        assert!(matches!(outcome, Outcome::Terminated(_)), "{execution:?}");
+        assert_eq!(execution.stdout(), "kept\n");
+        assert_eq!(session.run("1").unwrap_err().kind(), ErrorKind::Closed);
+        lost += 1;
+        assert_eq!(Engine::lost_threads(), lost);
+    };
+    assert_eq!(refusal.kind(), ErrorKind::Limit);
+    assert!(refusal.to_string().contains(&lost.to_string()), "{refusal}");
+    assert!(lost > 1);
+    let process = engine.with_isolation(Isolation::Process);
+    let sandbox = Sandbox::builder(&process).build().unwrap();
+    let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
+    assert_eq!(session.run("40 + 2").unwrap().value(), Some(&Value::Int(42)));
+    println!("all as it should be");
+}
+
+/// F3: a session that is dropped in the midst of a run calls nothing more, whatever its guest catches.
+#[tokio::test]
+async fn a_dropped_session_has_no_further_effect() {
+    let scratch = Scratch::new("dropped");
+    let mount = Mount::read_write(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = Sandbox::builder(engine()).permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let mut run = session.run_streaming(
+        "print('started')\nwhile True:\n    try: open('/data/effect', 'a').write('x')\n    \
+         except BaseException: pass",
+    );
+    run.next().await.unwrap();
+    drop(run);
+    drop(session);
+    let size = || fs::metadata(scratch.path().join("effect")).map_or(0, |file| file.len());
+    // One request may have been under way.
+    sandbox.run("1").await.unwrap();
+    let before = size();
+    sandbox.run("1").await.unwrap();
+    assert_eq!(size(), before, "the guest wrote after its session was dropped");
+}
