@@ -56,18 +56,31 @@ enum Life {
     /// The watchdog repeats the termination until the thread ends.
     Terminated,
     Lost,
+    /// It has left the guest for good, and gives back what it has.
+    Leaving,
     Ended,
 }
 
 /// Says that the isolate's thread has ended, when it is dropped.
 pub(super) struct Ending(Arc<IsolateControl>);
 
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let life = std::mem::replace(&mut *self.0.life(), Life::Ended);
-        if life == Life::Lost {
+impl Ending {
+    /// Says that the thread has left the guest for good.
+    pub(super) fn leave(&self) {
+        self.enter(Life::Leaving);
+    }
+
+    fn enter(&self, life: Life) {
+        let before = std::mem::replace(&mut *self.0.life(), life);
+        if before == Life::Lost {
             LOST.fetch_sub(1, Ordering::AcqRel);
         }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.enter(Life::Ended);
     }
 }
 

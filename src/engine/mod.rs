@@ -203,7 +203,7 @@ impl Engine {
     ///
     /// V8 has steps that nothing interrupts, so that a thread in one of them may never end. The run
     /// that it was killed in has returned, and the host does nothing for it any more; but it takes
-    /// processor time and the memory of its session. From four on no further session gets a thread.
+    /// processor time and the memory of its session. From eight on no further session gets a thread.
     /// With [`Isolation::Process`] there are none.
     #[must_use]
     pub fn lost_threads() -> usize {

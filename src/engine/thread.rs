@@ -19,7 +19,7 @@ use crate::waist::{Command, Control, Message, Reply, ReplySink};
 const REHEARSALS: u32 = 150;
 
 /// So many threads may be lost before no further isolate gets one.
-const MAX_LOST_THREADS: usize = 4;
+const MAX_LOST_THREADS: usize = 8;
 
 /// An interpreter that has booted. It stays on its thread.
 pub(crate) struct Booted {
@@ -46,7 +46,7 @@ pub(crate) fn spawn(
     let control = IsolateControl::new();
     let shared = Arc::clone(&control) as Arc<dyn Control>;
     on_isolate_thread(move || {
-        let _ending = control.ending();
+        let ending = control.ending();
         // It fails only when the session is gone, here and below.
         let failed = |reason: String| {
             let _ = replies(Reply::Failed(reason));
@@ -57,6 +57,8 @@ pub(crate) fn spawn(
                 if let Err(error) = booted.serve(&replies, || Ok(())) {
                     failed(format!("nothing can be sent to the isolate: {error}"));
                 }
+                // Before the isolate is dropped, which takes a while.
+                ending.leave();
             }
             Err(reason) => failed(reason),
         }

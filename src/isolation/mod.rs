@@ -27,8 +27,8 @@ pub enum Isolation {
     /// `Array.prototype.shift.call({length: 2**53 - 1})`. A run returns its verdict all the same, half
     /// a second after the end of the grace at most, the session is closed, and the host does
     /// nothing more for the guest. But the thread takes processor time until the process ends;
-    /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads, and past four of
-    /// them no further session gets one.
+    /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads, and while there
+    /// are eight of them no further session gets one.
     Thread,
     /// In a process of its own, which holds V8, one session and nothing else. The default on Linux.
     ///

@@ -43,7 +43,7 @@ static CALLED: AtomicBool = AtomicBool::new(false);
 /// Only Linux has process isolation; elsewhere `init` does nothing.
 pub fn init() {
     if let Some(parent) = worker_of(std::env::args_os()) {
-        let status = if serve(parent).is_ok() { 0 } else { 1 };
+        let status = i32::from(serve(parent).is_err());
         #[expect(clippy::exit, reason = "a worker is nothing but a worker")]
         std::process::exit(status);
     }

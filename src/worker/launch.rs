@@ -12,7 +12,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use super::blob::Blob;
 use super::init::WORKER;
-use super::link::{self, Started};
+use super::link::{self, Bounds, Started};
 use super::process::Process;
 use super::spawner;
 use super::template::Template;
@@ -107,6 +107,8 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
     let fresh = Fresh { image: launch.image, max_frame_bytes, memory_bytes: launch.memory_bytes };
+    let resident_bytes = wire::resident_bytes(launch.memory_bytes);
+    let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
     let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
@@ -123,11 +125,11 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     };
     let started = if let Some((socket, forked)) = forked {
         let process = Process::Forked(forked);
-        link::start(socket, interrupts, process, launch.host, max_frame_bytes, |_| Ok(()))
+        link::start(socket, interrupts, process, launch.host, bounds, |_| Ok(()))
     } else {
         let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
         let process = Process::Child(child);
-        link::start(socket, interrupts, process, launch.host, max_frame_bytes, |socket| {
+        link::start(socket, interrupts, process, launch.host, bounds, |socket| {
             fresh.set_up(socket, &their_interrupts, false)
         })
     };

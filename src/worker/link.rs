@@ -5,13 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use super::process::Process;
 use super::reader::{Answer, Reader, Shift};
+use super::watch::{Statm, Watched, watch};
 use super::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
 use super::writer::{Frame, Kind, Writer};
 use crate::frame;
@@ -35,8 +36,22 @@ pub(super) struct Started {
     pub(super) ready: oneshot::Receiver<Readiness>,
 }
 
+/// What a worker may have.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// The longest frame that is taken from it.
+    pub(super) frame_bytes: u64,
+    /// The memory that it may hold.
+    pub(super) resident_bytes: u64,
+}
+
 struct WorkerControl {
     process: Mutex<Process>,
+    /// `None` where the kernel does not say how much memory a process holds.
+    statm: Option<Statm>,
+    resident_bytes: u64,
+    /// What it held when it was killed for it.
+    overgrown: OnceLock<u64>,
     /// Takes the numbers of the runs to interrupt.
     interrupts: UnixStream,
     /// The number of the run that is under way, or the last one.
@@ -63,13 +78,17 @@ pub(super) fn start(
     interrupts: UnixStream,
     process: Process,
     host: Arc<dyn Host>,
-    max_frame_bytes: u64,
+    bounds: Bounds,
     first: impl FnOnce(&UnixStream) -> io::Result<()>,
 ) -> io::Result<Started> {
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
+    let statm = Statm::of(&process).ok();
     let control = Arc::new(WorkerControl {
         process: Mutex::new(process),
+        statm,
+        resident_bytes: bounds.resident_bytes,
+        overgrown: OnceLock::new(),
         interrupts,
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
@@ -90,7 +109,9 @@ pub(super) fn start(
             replies: sink,
             ready: Some(sender),
         };
-        let reader = Reader::new(socket, max_frame_bytes, Box::new(answers));
+        let reader = Reader::new(socket, bounds.frame_bytes, Box::new(answers));
+        let watched: Weak<WorkerControl> = Arc::downgrade(&control);
+        watch(watched)?;
         let shift = Arc::clone(&control.shift);
         thread("isolet-from-worker", move || reader.serve(&shift))?;
         Ok(writer)
@@ -191,8 +212,14 @@ impl Answer for Answers {
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Err(reason.clone()));
         }
+        let reply = match self.control.overgrown.get() {
+            Some(observed) => {
+                Reply::OutOfMemory { limit: self.control.resident_bytes, observed: *observed }
+            }
+            None => Reply::Failed(reason),
+        };
         // Who does not listen any more does not have to know.
-        let _ = self.replies.send(Reply::Failed(reason));
+        let _ = self.replies.send(reply);
     }
 }
 
@@ -237,6 +264,20 @@ impl WorkerControl {
         // It fails only if the worker is gone already.
         let _ = process.kill();
         process.wait()
+    }
+}
+
+impl Watched for WorkerControl {
+    fn is_busy(&self) -> bool {
+        self.owed.load(Ordering::Relaxed) > 0
+    }
+
+    fn check_memory(&self) {
+        let resident = self.statm.as_ref().and_then(Statm::resident);
+        if let Some(resident) = resident.filter(|resident| *resident > self.resident_bytes) {
+            let _ = self.overgrown.set(resident);
+            self.terminate();
+        }
     }
 }
 

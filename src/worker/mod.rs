@@ -24,6 +24,7 @@ mod template;
 mod templates;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod wire;
 mod writer;
 

@@ -23,10 +23,6 @@ use crate::watchdog;
 /// The longest setup frame.
 const SETUP_BYTES: usize = 256;
 
-/// The memory that the kernel lets a worker have beside its session's: V8's heap, which may grow beyond its
-/// limit while the guest is stopped for it, compiled code, and stacks.
-const OVERHEAD_BYTES: u64 = 4 << 30;
-
 /// Is a worker, with standard input as the socket to its parent, whose process number is `parent`. It
 /// returns only if it cannot start: the parent ends the process.
 pub(super) fn serve(parent: u32) -> io::Result<()> {
@@ -112,7 +108,7 @@ impl Start {
         let mailbox = Mailbox::new(socket, Arc::clone(&interrupted))?;
         // There was none before.
         let _ = connection.set(mailbox);
-        settings.data_bytes = setup.memory_bytes.saturating_add(OVERHEAD_BYTES);
+        settings.data_bytes = wire::data_bytes(setup.memory_bytes);
         let teller = Arc::clone(&host);
         let replies: ReplySink =
             Box::new(move |reply| host.tell(&FromWorker::Reply(reply)).is_ok());

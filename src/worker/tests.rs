@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::link::{self, Started};
+use super::link::{self, Bounds, Started};
 use super::process::Process;
 use super::wire::{self, FromWorker, MessageHead, ToWorker};
 use crate::frame::encode_answer;
@@ -18,6 +18,7 @@ use crate::tool::ToolError;
 use crate::waist::{Host, HostReply, HostRequest, Message, Reply};
 
 const LIMIT: u64 = 1 << 20;
+const BOUNDS: Bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 1 << 30 };
 
 /// A host that has one answer to everything.
 struct TestHost;
@@ -48,7 +49,7 @@ fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let host = Arc::new(TestHost);
-    let started = link::start(ours, interrupts, child, host, LIMIT, |_| Ok(())).unwrap();
+    let started = link::start(ours, interrupts, child, host, BOUNDS, |_| Ok(())).unwrap();
     (started, theirs, numbers)
 }
 
@@ -245,7 +246,7 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let _parent =
-        link::start(ours, interrupts, child, Arc::new(Refusing), LIMIT, |_| Ok(())).unwrap();
+        link::start(ours, interrupts, child, Arc::new(Refusing), BOUNDS, |_| Ok(())).unwrap();
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
     worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
     let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
@@ -370,4 +371,35 @@ fn a_parent_that_is_gone_closes_the_socket() {
     let mut rest = Vec::new();
     worker.read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty());
+}
+
+/// Memory that was made read-only after it was filled is in no limit of the kernel's.
+#[test]
+fn a_worker_that_holds_more_memory_than_it_may_is_killed() {
+    let code = "
+import ctypes, mmap, time
+libc = ctypes.CDLL(None, use_errno=True)
+kept = []
+for _ in range(40):
+    memory = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(b'x' * (4 << 20))
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4 << 20), 1) == 0
+    kept.append(memory)
+time.sleep(100)";
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (interrupts, _numbers) = UnixStream::pair().unwrap();
+    // It alone has that end of the socket, which is closed when it ends, as a worker's is.
+    let socket = Stdio::from(std::os::fd::OwnedFd::from(theirs));
+    let child = Command::new("python3").args(["-c", code]).stdin(socket).spawn().unwrap();
+    let bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 100 << 20 };
+    let process = Process::Child(child);
+    let mut parent =
+        link::start(ours, interrupts, process, Arc::new(TestHost), bounds, |_| Ok(())).unwrap();
+    match parent.link.replies.blocking_recv() {
+        Some(Reply::OutOfMemory { limit, observed }) => {
+            assert!(limit == 100 << 20 && observed > limit, "{limit} {observed}");
+        }
+        other => panic!("{other:?}"),
+    }
 }

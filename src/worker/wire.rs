@@ -114,6 +114,17 @@ pub(super) fn max_frame_bytes(max_report_bytes: u64) -> u64 {
     max_report_bytes.saturating_add(OVERHEAD_BYTES)
 }
 
+/// The memory that the kernel lets a worker write to, for a session of so many bytes: V8's heap, which
+/// may grow beyond its limit while the guest is stopped for it, compiled code, and stacks come besides.
+pub(super) fn data_bytes(memory_bytes: u64) -> u64 {
+    memory_bytes.saturating_add(4 << 30)
+}
+
+/// The memory that such a worker may hold in all: the image and the program's own code come besides.
+pub(super) fn resident_bytes(memory_bytes: u64) -> u64 {
+    data_bytes(memory_bytes).saturating_add(256 << 20)
+}
+
 /// What a frame is made of, which says whether it has a body.
 pub(super) trait Head {
     fn has_body(&self) -> bool;

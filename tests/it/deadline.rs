@@ -8,16 +8,17 @@ use isolet::{
 
 use crate::util::{eval, exec, sandbox, session};
 
-const LIMIT: Duration = Duration::from_millis(300);
+const LIMIT: Duration = Duration::from_millis(500);
 
 /// More than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
 /// Runs what never ends, and returns the session and what became of the run.
 async fn stopped(code: &str, grace: Duration) -> (Session, Execution) {
-    let sandbox = sandbox(Limits::default().max_run_time(LIMIT).max_grace(grace));
+    let sandbox = sandbox(Limits::default().max_run_time(LONG).max_grace(grace));
     let mut session = sandbox.session().await.unwrap();
-    let execution = session.run(format!("print('kept')\nx = 42\n{code}")).await.unwrap();
+    let cell = Cell::new(format!("print('kept')\nx = 42\n{code}")).max_run_time(LIMIT);
+    let execution = session.run(cell).await.unwrap();
     let Outcome::Terminated(Termination::Deadline { limit, observed }) = *execution.outcome()
     else {
         panic!("it was not the deadline: {execution:?}");

@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use isolet::{
-    ErrorKind, Isolation, IsolationReport, Layer, Outcome, Sandbox, Session, SessionState,
+    Engine, ErrorKind, Isolation, IsolationReport, Layer, Outcome, Sandbox, Session, SessionState,
     Termination, Value,
 };
 
-use crate::util::{Scratch, builder, command, eval, isolet, processes};
+use crate::child::in_child;
+use crate::util::{Scratch, assets_dir, builder, command, eval, isolet, processes};
 
 fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
@@ -201,4 +202,32 @@ fn stat(process: &str) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The test binary does not begin with `isolet::init()`, and no command is installed beside it.
+#[test]
+#[expect(clippy::print_stdout, reason = "how the child tells the test")]
+fn without_init_and_without_the_command_the_error_says_both_ways() {
+    let name = "isolation::without_init_and_without_the_command_the_error_says_both_ways";
+    if let Some(output) = in_child(name, |child| {
+        child.env("PATH", "");
+    }) {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("`isolet::init()` in the first line of `main`"), "{output:?}");
+        assert!(text.contains("install the command `isolet` 0."), "{text}");
+        assert!(text.contains("`Isolation::Thread`"), "{text}");
+        return;
+    }
+    let engine = Engine::from_assets(assets_dir()).unwrap();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let error = isolet::blocking::Session::new(&sandbox).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    println!("{error} {}", error.hint().unwrap_or_default());
+}
+
+/// Nobody who types a worker's arguments gets one, or waits for ever.
+#[test]
+fn a_workers_arguments_at_a_terminal_are_a_usage_error() {
+    let ran = isolet(["isolet-worker", "1"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
 }

@@ -8,6 +8,7 @@
 mod assets;
 mod async_code;
 mod caps;
+mod child;
 mod command;
 mod completion;
 mod copies;

@@ -30,6 +30,9 @@ const STATES: &[(&str, &str)] = &[
     ("in teardown", "import atexit\natexit.register(hit)"),
 ];
 
+/// How long a run may take that is to meet its deadline.
+const SHORT: Duration = Duration::from_millis(500);
+
 /// More than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
@@ -37,6 +40,8 @@ struct Hit {
     /// The body of `hit`.
     body: &'static str,
     limits: Limits,
+    /// How long the run may take that `hit` is called in; those before and after it may take longer.
+    run_time: Duration,
     expected: fn(&Execution, &Session) -> bool,
     /// States in which Python itself deals with what `hit` raises.
     not: &'static [&'static str],
@@ -59,7 +64,8 @@ async fn check(name: &str, hit: Hit) {
     for (state, code) in STATES.iter().filter(|(state, _)| !hit.not.contains(state)) {
         let mut session = sandbox.session().await.unwrap();
         let code = format!("print('kept')\ndef hit():\n{}\n{code}", hit.body);
-        let execution = session.run(Cell::new(code).program()).await.unwrap();
+        let cell = Cell::new(code).program().max_run_time(hit.run_time);
+        let execution = session.run(cell).await.unwrap();
         assert!((hit.expected)(&execution, &session), "{name} {state}: {execution:?}");
         assert!(execution.stdout().starts_with("kept\n"), "{name} {state}: {execution:?}");
         assert_eq!(execution.session_alive(), session.state() == SessionState::Ready);
@@ -73,7 +79,7 @@ async fn check(name: &str, hit: Hit) {
 }
 
 fn limits() -> Limits {
-    Limits::default().max_run_time(Duration::from_millis(200)).max_grace(LONG)
+    Limits::default().max_run_time(LONG).max_grace(LONG)
 }
 
 fn is_deadline(execution: &Execution) -> bool {
@@ -90,7 +96,7 @@ async fn a_deadline_interrupts_python() {
     let body = "    while True: pass";
     let expected =
         |execution: &Execution, _: &Session| is_deadline(execution) && execution.session_alive();
-    check("interrupt", Hit { body, limits: limits(), expected, not: &[] }).await;
+    check("interrupt", Hit { body, limits: limits(), run_time: SHORT, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -99,7 +105,11 @@ async fn a_deadline_ends_a_call_that_never_returns() {
     let expected =
         |execution: &Execution, _: &Session| is_deadline(execution) && execution.session_alive();
     // Python that JavaScript called plainly cannot wait, and gets an exception at once.
-    check("never", Hit { body, limits: limits(), expected, not: &["in JavaScript"] }).await;
+    check(
+        "never",
+        Hit { body, limits: limits(), run_time: SHORT, expected, not: &["in JavaScript"] },
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -109,7 +119,7 @@ async fn a_deadline_kills_c_code() {
     let expected = |execution: &Execution, session: &Session| {
         is_deadline(execution) && session.state() == SessionState::Terminated
     };
-    check("kill-c", Hit { body, limits, expected, not: &[] }).await;
+    check("kill-c", Hit { body, limits, run_time: SHORT, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -119,7 +129,7 @@ async fn a_deadline_kills_javascript() {
     let expected = |execution: &Execution, session: &Session| {
         is_deadline(execution) && session.state() == SessionState::Terminated
     };
-    check("kill-js", Hit { body, limits, expected, not: &[] }).await;
+    check("kill-js", Hit { body, limits, run_time: SHORT, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -128,7 +138,7 @@ async fn calls_of_host_functions_end_at_their_limit() {
     let limits = Limits::default().max_grace(LONG).max_tool_calls(7);
     let expected =
         |execution: &Execution, _: &Session| is_limit(execution, LimitKind::ToolCalls, 7);
-    check("calls", Hit { body, limits, expected, not: &[] }).await;
+    check("calls", Hit { body, limits, run_time: LONG, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -136,7 +146,7 @@ async fn refusals_end_at_their_limit() {
     let body = "    while True:\n        try: open('/ro/x', 'w')\n        except OSError: pass";
     let limits = Limits::default().max_grace(LONG).max_refusals(7);
     let expected = |execution: &Execution, _: &Session| is_limit(execution, LimitKind::Refusals, 7);
-    check("refusals", Hit { body, limits, expected, not: &[] }).await;
+    check("refusals", Hit { body, limits, run_time: LONG, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -147,7 +157,7 @@ async fn python_at_its_memory_limit_goes_on() {
         matches!(execution.outcome(), Outcome::Completed(_))
             && execution.stdout().contains("full\n")
     };
-    check("memory", Hit { body, limits, expected, not: &[] }).await;
+    check("memory", Hit { body, limits, run_time: LONG, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -159,7 +169,7 @@ async fn javascript_at_its_memory_limit_is_ended() {
         matches!(execution.outcome(), Outcome::Terminated(Termination::Memory { .. }))
             && session.state() == SessionState::Terminated
     };
-    check("heap", Hit { body, limits, expected, not: &[] }).await;
+    check("heap", Hit { body, limits, run_time: LONG, expected, not: &[] }).await;
 }
 
 #[tokio::test]
@@ -169,5 +179,6 @@ async fn a_dead_interpreter_is_told() {
         matches!(execution.outcome(), Outcome::Terminated(Termination::Died { .. }))
             && session.state() == SessionState::Died
     };
-    check("abort", Hit { body, limits: Limits::default(), expected, not: &[] }).await;
+    check("abort", Hit { body, limits: Limits::default(), run_time: LONG, expected, not: &[] })
+        .await;
 }

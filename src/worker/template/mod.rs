@@ -175,6 +175,11 @@ impl Forked {
         poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
+    /// The descriptor of its process.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.fd
+    }
+
     pub(super) fn kill(&self) -> io::Result<()> {
         Ok(pidfd_send_signal(&self.fd, Signal::KILL)?)
     }

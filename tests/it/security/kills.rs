@@ -1,8 +1,7 @@
 //! F1, F5: a guest that outlives its kill has no effect on the host, and holds no verdict up.
 
 use std::fs;
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use isolet::{
@@ -10,10 +9,8 @@ use isolet::{
 };
 
 use super::util::with_log;
-use crate::util::{Scratch, assets_dir, command, engine};
-
-/// Far more than any of these takes; past it the test has failed.
-const AT_MOST: Duration = Duration::from_mins(2);
+use crate::child::{AT_MOST, in_child, output_in_time};
+use crate::util::{Ran, Scratch, assets_dir, command, engine};
 
 /// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever one of
 /// them is left by an exception.
@@ -90,66 +87,31 @@ fn run_js(step: &str) -> String {
 #[test]
 fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
     for step in STEPS {
-        let mut child = command(["run", "--timeout", "1s", "-c", &run_js(step)])
+        let child = command(["run", "--timeout", "1s", "-c", &run_js(step)])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let (mut stdout, mut stderr) = (String::new(), String::new());
-        let ended = ended_in_time(&mut child);
-        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        assert!(ended, "{step}: it did not end");
-        assert_eq!(child.wait().unwrap().code(), Some(3), "{step}: {stderr}");
+        let Ran { code, stdout, stderr } = output_in_time(child).into();
+        assert_eq!(code, Some(3), "{step}: {stderr}");
         assert_eq!(stdout, "kept\n", "{step}");
         assert!(stderr.contains("the limit is 1 s"), "{stderr}");
     }
 }
 
-/// Waits for a process, and kills it if that takes too long.
-fn ended_in_time(child: &mut std::process::Child) -> bool {
-    let (sender, receiver) = std::sync::mpsc::channel::<()>();
-    let pid = child.id().to_string();
-    let watch = std::thread::spawn(move || {
-        if receiver.recv_timeout(AT_MOST).is_err() {
-            // It has not been waited for, so the number is still its own.
-            let _ = Command::new("kill").args(["-KILL", &pid]).status();
-            return false;
-        }
-        true
-    });
-    // It writes little, which the pipes hold.
-    let _ = child.wait();
-    let _ = sender.send(());
-    watch.join().unwrap()
-}
-
-/// Says that this process is the child of a test, which does what would spoil the others.
-const CHILD: &str = "ISOLET_TEST_LOST_THREADS";
-
 /// F5: threads that never end are counted, do nothing for their guests any more, and past a few there are no
 /// further ones; processes there are.
 #[test]
 fn threads_that_never_end_are_counted_and_past_a_few_refused() {
-    #[expect(clippy::disallowed_methods, reason = "how this test calls itself")]
-    if std::env::var_os(CHILD).is_some() {
-        lose_threads();
-        // The threads are still there, and take all processors they can get.
-        std::process::abort();
-    }
     let name = "security::kills::threads_that_never_end_are_counted_and_past_a_few_refused";
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    assert!(ended_in_time(&mut child), "it did not end");
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("all as it should be"), "{output:?}");
+    if let Some(output) = in_child(name, |_| {}) {
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("all as it should be"), "{output:?}");
+        return;
+    }
+    lose_threads();
+    // The threads are still there, and take all processors they can get.
+    std::process::abort();
 }
 
 #[expect(clippy::print_stdout, reason = "how the child tells the test")]
