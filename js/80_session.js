@@ -105,8 +105,8 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     net_close: (exchange) => op_isolet_net_close(exchange),
     /** Asks for the package that has a module; returns the number of the call. */
     import_package: (module) => op_isolet_import(module),
-    /** Hands the fields at `address` over as the submission; returns the number of the call. */
-    submit: (address, length) => op_isolet_submit(at(address, length)),
+    /** Hands the fields at `address` over as the submission of this form; returns the number of the call. */
+    submit: (form, address, length) => op_isolet_submit(form, at(address, length)),
   });
 }
 

@@ -14,6 +14,8 @@ pub struct Execution {
     pub(crate) system_exit: Option<PyException>,
     pub(crate) repr: Option<String>,
     pub(crate) value_error: Option<String>,
+    /// Whether the value has only types that Python's `json.dumps` takes, by the guest's word.
+    pub(crate) is_json: bool,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
     pub(crate) locals: Vec<Variable>,

@@ -95,8 +95,8 @@ pub(crate) enum Command {
     Define {
         /// The host functions.
         tools: Vec<Arc<ToolSpec>>,
-        /// `SUBMIT`, if it is to be made or changed.
-        submit: Option<Arc<ToolSpec>>,
+        /// `SUBMIT`, if it is to be made or changed, and the number of its form.
+        submit: Option<(u32, Arc<ToolSpec>)>,
     },
 }
 
@@ -270,7 +270,13 @@ pub(crate) enum HostRequest<'a> {
     /// Say whether this is WebAssembly that the guest may have compiled.
     VerifyModule(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Take this as the session's submission: the output fields by name, in the value format.
-    Submit(#[serde(with = "serde_bytes")] &'a [u8]),
+    Submit {
+        /// The number of the form that the fields are of.
+        form: u32,
+        /// The fields.
+        #[serde(with = "serde_bytes")]
+        fields: &'a [u8],
+    },
     // What is skipped comes last, since serde numbers the others differently in either direction.
     /// Take output. A worker sends it as a frame of its own kind, like the next one.
     #[serde(skip)]
@@ -301,7 +307,7 @@ impl HostRequest<'_> {
             | Self::File(_)
             | Self::NetCheck { .. }
             | Self::VerifyModule(_)
-            | Self::Submit(_) => false,
+            | Self::Submit { .. } => false,
         }
     }
 }

@@ -308,7 +308,7 @@ def run(command):
             if "program" in command:
                 has_value, value = start_program(command["program"], source, namespace)
             else:
-                has_value, value = execute(source, name, namespace)
+                has_value, value = execute(source, name, namespace, command["role"])
         finally:
             flush()
         reply["status"] = "completed"
@@ -335,18 +335,28 @@ def run(command):
     return reply
 
 
-def execute(source, name, namespace):
-    """Runs a cell: `(has_value, value)`, the value that of a last expression."""
+def execute(source, name, namespace, role):
+    """Runs a cell: `(has_value, value)`, the value that of a last expression; awaited, if it can be.
+
+    A script's last expression is awaited as little as python would, and what is typed at a prompt is shown as it is.
+    """
     global future_flags
     code, has_value = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT)
     future_flags |= code.co_flags & FUTURE_FLAGS
     remember_source(code, source, name)
     try:
         keep_reserve()
+        if role != "program":
+            waits.enter_cell()
         bridge.release()  # from here on an interrupt is the guest's
         result = eval(code, namespace)
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt)
+        if role == "cell" and has_value and waits.is_awaitable(namespace.get(VALUE)):
+            awaited = namespace[VALUE]
+            namespace[VALUE] = waits.wait_for(awaited, interrupt=waits.throw_interrupt)
+        if role != "program":
+            waits.leave_cell()
     finally:
         use_reserve()
         value = namespace.pop(VALUE, None)

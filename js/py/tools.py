@@ -47,7 +47,7 @@ def define(command, namespace):
         function.map = make_map(function)
         functions[name] = namespace[name] = function
     if command["submit"] is not None:
-        function = make_function(command["submit"], submit)
+        function = make_function(command["submit"], functools.partial(submit, command["form"]))
         functions["SUBMIT"] = namespace["SUBMIT"] = function
     return {}
 
@@ -179,9 +179,9 @@ def start(called, data, room):
     )
 
 
-def submit(fields):
+def submit(form, fields):
     data = dump("SUBMIT", fields)
-    number = bridge.submit(id(data) + BYTES_HEADER, len(data))
+    number = bridge.submit(form, id(data) + BYTES_HEADER, len(data))
     take(number, waits.block(bridge.answered(number)))
     raise Submission
 

@@ -9,6 +9,7 @@ import pathlib
 import reprlib
 import uuid
 
+JSON = (int, float, str, dict, list, tuple)  # and what is made of them
 SCALARS = (type(None), bool, int, float, str, bytes)
 CONTAINERS = (list, tuple, set, frozenset, dict)
 DEEP = 1000  # levels
@@ -17,6 +18,9 @@ MAX_DEPTH = 100  # levels; the host refuses deeper ones too
 ISO = (datetime.date, datetime.time)  # a datetime is a date
 AS_TEXT = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
 SEQUENCES = (collections.abc.Sequence, collections.abc.Set, collections.abc.ValuesView)
+
+
+converted = False  # whether the value has other types than `json.dumps` takes
 
 
 def encodable(text):
@@ -28,11 +32,18 @@ class Unrepresentable(Exception):
 
 
 def describe_value(value, max_repr, reply):
-    """Adds the value to the reply, or why it cannot cross; its repr unless `max_repr` is None."""
+    """Adds the value to the reply, or why it cannot cross; its repr unless `max_repr` is None.
+
+    `flag` says that it is not what it seems: a list that was a set, a dict that was a dataclass.
+    """
+    global converted
+    converted = False
     if max_repr is not None:
         reply["repr"] = encodable(capped_repr(value, max_repr))
     try:
         reply["value"] = plain(value)
+        if converted:
+            reply["flag"] = True
     except Unrepresentable as reason:
         reply["value_error"] = encodable(str(reason))
     except Exception as error:  # guest code that runs when a value is looked at
@@ -44,9 +55,12 @@ def describe_value(value, max_repr, reply):
 
 def plain(value, depth=0):
     """`value` as a tree of exactly the types that cross: scalars, lists and dicts."""
+    global converted
     kind = type(value)
     if kind in SCALARS:
-        if kind is str and not value.isascii():
+        if kind is bytes:
+            converted = True
+        elif kind is str and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError as error:
@@ -59,9 +73,13 @@ def plain(value, depth=0):
         raise Unrepresentable(f"a value nested deeper than {MAX_DEPTH} levels cannot cross to the host")
     depth += 1
     if kind in (list, tuple, set, frozenset):
+        if kind is set or kind is frozenset:
+            converted = True
         return [item if type(item) in (int, float) else plain(item, depth) for item in value]
     if kind is dict:
         return {key_of(key, depth): plain(item, depth) for key, item in value.items()}
+    if not isinstance(value, JSON):
+        converted = True
     return plain(simpler(value, kind), depth)
 
 

@@ -1,6 +1,7 @@
 """Waits: asyncio's blocking calls and `time.sleep`, by suspending the whole stack."""
 
 import asyncio
+import collections.abc
 import functools
 import math
 import time
@@ -13,6 +14,7 @@ LOST_AFTER = 0.1  # seconds after an interrupt
 MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
 bridge = None
+cells = None  # the loop that runs in every cell
 thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
@@ -123,6 +125,33 @@ def default_loop():
     return asyncio.get_event_loop_policy().get_event_loop()
 
 
+def enter_cell():
+    """Has the loop run that all cells share, so that a task of one is not another loop's in the next."""
+    global cells
+    if cells is None:
+        cells = default_loop()
+    asyncio._set_running_loop(cells)
+
+
+def leave_cell():
+    """Gives what waits to be run a turn of the event loop: tasks that this cell has begun, or one before it."""
+    if cells._in_progress > 0:
+        wait_for(asyncio.sleep(0), cells)
+
+
+def is_awaitable(value):
+    try:
+        return isinstance(value, collections.abc.Awaitable)
+    except Exception:  # guest code that runs when a value is looked at
+        return False
+
+
+class Task(webloop.PyodideTask):
+    """Pyodide's task, which may also be started at once: then it runs before it is whole."""
+
+    _num_done_callbacks = 0
+
+
 class Loop(webloop.WebLoop):
     """Pyodide's event loop, with the blocking calls that JSPI makes possible."""
 
@@ -135,14 +164,34 @@ class Loop(webloop.WebLoop):
         self._thread = thread
         self._default_executor = None
 
+    def create_task(self, coro, **options):
+        if self._task_factory is None:
+            task = Task(coro, loop=self, **options)
+        else:
+            task = self._task_factory(self, coro, **options)
+        self._in_progress += 1
+        task.add_done_callback(self._decrement_in_progress)
+        try:
+            return task
+        finally:
+            del task  # it is in the traceback of its own exception
+
+    def call_soon(self, callback, *args, context=None):
+        return self._schedule(asyncio.Handle(callback, args, self, context), 0)
+
     def call_later(self, delay, callback, *args, context=None):
+        handle = asyncio.TimerHandle(self.time() + delay, callback, args, self, context)
+        return self._schedule(handle, delay)
+
+    def call_at(self, when, callback, *args, context=None):
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        return self._schedule(handle, when - self.time())
+
+    def _schedule(self, handle, delay):
         """As Pyodide's, but no interrupt can fall between the event loop and the callback.
 
         One that did would lose the callback, and a task that it should have woken sleeps forever.
         """
-        if delay < 0:
-            raise ValueError("Can't schedule in the past")
-        handle = asyncio.Handle(callback, args, self, context=context)
 
         def run():  # interrupts are held back here, as in every entry from JavaScript
             global thread
@@ -167,7 +216,7 @@ class Loop(webloop.WebLoop):
                 )
 
         if delay != math.inf:
-            delay = min(delay * 1000, MAX_TIMEOUT)
+            delay = min(max(delay, 0) * 1000, MAX_TIMEOUT)
             bridge.schedule(create_once_callable(run, _may_syncify=True), delay)
         return handle
 
@@ -223,8 +272,12 @@ class LoopPolicy(webloop.WebLoopPolicy):
 
 @functools.wraps(webloop._orig_run)
 def asyncio_run(main, *, debug=None, loop_factory=None):
-    """`asyncio.run`; inside a running loop it waits there, where CPython would refuse."""
+    """`asyncio.run`; inside a task it waits there, where CPython would refuse."""
     running = asyncio._get_running_loop()
-    if running is not None:
+    if running is not None and asyncio.current_task(running) is not None:
         return wait_for(main, running)
-    return webloop._orig_run(main, debug=debug, loop_factory=loop_factory)
+    asyncio._set_running_loop(None)
+    try:
+        return webloop._orig_run(main, debug=debug, loop_factory=loop_factory)
+    finally:
+        asyncio._set_running_loop(running)

@@ -53,7 +53,8 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             "define",
             vec![
                 ("tools", Value::List(tools.iter().map(|spec| function(spec)).collect())),
-                ("submit", submit.map_or(Value::None, |spec| function(&spec))),
+                ("form", submit.as_ref().map_or(Value::None, |(form, _)| i64::from(*form).into())),
+                ("submit", submit.map_or(Value::None, |(_, spec)| function(&spec))),
             ],
         ),
         Command::Run(run) => ("run", run_fields(run)),

@@ -305,7 +305,9 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::VerifyModule(code) => done_or_refused(self.packages.verify(code)),
-            HostRequest::Submit(fields) => done_or_refused(self.tools.submit(fields)),
+            HostRequest::Submit { form, fields } => {
+                done_or_refused(self.tools.submit(form, fields))
+            }
         }
     }
 

@@ -81,6 +81,7 @@ impl Shared {
             system_exit,
             repr: report.repr,
             value_error: report.value_error,
+            is_json: !report.flag,
             stdout: finished.stdout,
             stderr: finished.stderr,
             locals: report.locals,

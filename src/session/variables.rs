@@ -79,16 +79,14 @@ impl Shared {
         submit: Option<Arc<ToolSpec>>,
     ) -> Result<(), Error> {
         let specs = tools.iter().map(Tool::shared_spec).collect();
-        let command = Command::Define { tools: specs, submit: submit.clone() };
+        let submit = submit.map(|spec| (self.host.tools().allow_submit(&spec), spec));
+        let command = Command::Define { tools: specs, submit };
         // The owner's doing, which a session needs to start at all: not what a short run time is about.
         let time = self.limits.run_time().max(DEFINE_TIME);
         let report = self.quick_within(command, time).await?;
         completed(&report, "the guest could not define the functions")?;
         for tool in tools {
             self.host.tools().register(tool);
-        }
-        if let Some(submit) = submit {
-            self.host.tools().set_submit(submit);
         }
         Ok(())
     }

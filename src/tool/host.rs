@@ -17,7 +17,8 @@ use crate::value::marshal::{self, DecodeError, Reader};
 /// What a session's guest may call, and what it has called.
 pub(crate) struct ToolHost {
     tools: Mutex<HashMap<String, Entry>>,
-    submit: Mutex<Option<Arc<ToolSpec>>>,
+    /// Every form of `SUBMIT` that the guest was given: it may have kept each.
+    submit: Mutex<Vec<Arc<ToolSpec>>>,
     submission: Mutex<Option<Value>>,
     queue: Arc<CallQueue>,
     /// Whether a run is under way.
@@ -52,9 +53,15 @@ impl ToolHost {
         lock(&self.tools).insert(name, Entry { tool, calls: 0 });
     }
 
-    /// Allows submissions with these fields.
-    pub(crate) fn set_submit(&self, spec: Arc<ToolSpec>) {
-        *lock(&self.submit) = Some(spec);
+    /// Allows submissions with these fields, beside those allowed before. Returns the number of the form.
+    pub(crate) fn allow_submit(&self, spec: &Arc<ToolSpec>) -> u32 {
+        let mut forms = lock(&self.submit);
+        let known = forms.iter().position(|form| form == spec);
+        let number = known.unwrap_or_else(|| {
+            forms.push(Arc::clone(spec));
+            forms.len() - 1
+        });
+        u32::try_from(number).unwrap_or(u32::MAX)
     }
 
     /// The calls that have not ended.
@@ -142,9 +149,10 @@ impl ToolHost {
     }
 
     /// Takes a submission. The first one of a run counts.
-    pub(crate) fn submit(&self, fields: &[u8]) -> Result<(), ToolError> {
+    pub(crate) fn submit(&self, form: u32, fields: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
-        let spec = lock(&self.submit).clone();
+        let form = usize::try_from(form).unwrap_or(usize::MAX);
+        let spec = lock(&self.submit).get(form).cloned();
         let spec = spec.ok_or_else(|| ToolError::new("NameError", "there is nothing to submit"))?;
         let fields = bind(&spec, self.decode(&spec.name, fields, |_| Ok(()))?)?;
         lock(&self.submission).get_or_insert(fields);

@@ -1,6 +1,6 @@
 //! Async guests: top-level await, `asyncio.run` and tasks that outlive their cell.
 
-use isolet::Value;
+use isolet::{Cell, Value};
 
 use crate::util::{eval, exec, raised, session};
 
@@ -72,10 +72,71 @@ async fn a_cell_that_awaits_only_at_its_end_has_a_running_loop_from_its_start() 
 }
 
 #[tokio::test]
-async fn a_cell_without_an_await_has_no_running_loop() {
-    let code = "import asyncio\nasyncio.get_running_loop()";
-    let exception = raised(&mut session().await, code).await;
-    assert_eq!(exception.message, "no running event loop");
+async fn a_loop_runs_in_a_cell_that_awaits_nothing_and_tasks_go_on() {
+    let mut session = session().await;
+    let code = "import asyncio\nsteps = []\n\
+                async def work():\n    for n in range(3):\n        steps.append(n)\n        \
+                await asyncio.sleep(0)\n    return 'done'\n\
+                task = asyncio.create_task(work())\nloop = asyncio.get_running_loop()\nsteps == []";
+    assert_eq!(eval(&mut session, code).await, Value::Bool(true));
+    assert_eq!(eval(&mut session, "len(steps) > 0").await, Value::Bool(true));
+    exec(&mut session, "asyncio.run(asyncio.sleep(0))").await;
+    let same = "loop is asyncio.get_running_loop() is asyncio.get_event_loop()";
+    assert_eq!(eval(&mut session, same).await, Value::Bool(true));
+    for _ in 0..3 {
+        exec(&mut session, "0").await;
+    }
+    assert_eq!(eval(&mut session, "task.done() and task.result()").await, Value::from("done"));
+    assert_eq!(eval(&mut session, "await task").await, Value::from("done"));
+}
+
+#[tokio::test]
+async fn a_cells_last_value_is_awaited() {
+    let mut session = session().await;
+    let code = "import asyncio\nasync def main():\n    await asyncio.sleep(0)\n    print('ran')\n    return 42\n\
+                main()";
+    let execution = exec(&mut session, code).await;
+    assert_eq!((execution.stdout(), execution.value()), ("ran\n", Some(&Value::Int(42))));
+    for code in [
+        "asyncio.create_task(main())",
+        "await asyncio.sleep(0)\nmain()",
+        "asyncio.gather(main())",
+        "class A:\n    def __await__(self): return main().__await__()\nA()",
+    ] {
+        let execution = exec(&mut session, code).await;
+        assert_eq!(execution.stdout(), "ran\n", "{code}");
+        assert!(execution.value().is_some(), "{code}: {execution:?}");
+    }
+    let code = "async def fails(): 1 / 0\nfails()";
+    assert_eq!(raised(&mut session, code).await.type_name, "ZeroDivisionError");
+    // As python and its prompt have it.
+    for cell in [Cell::new("main()").program(), Cell::new("main()").interactive()] {
+        let execution = session.run(cell).await.unwrap();
+        assert_eq!(execution.value(), None);
+        assert!(execution.repr().unwrap().starts_with("<coroutine object main"), "{execution:?}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_may_start_at_once_and_timers_tell_when() {
+    let mut session = session().await;
+    let code = "import asyncio\nsteps = []\nasync def work(n):\n    \
+                asyncio.current_task().add_done_callback(lambda _: steps.append('called'))\n    \
+                steps.append(n)\n    await asyncio.sleep(0)\n    return n\n\
+                async def main():\n    loop = asyncio.get_running_loop()\n    \
+                first = asyncio.Task(work(1), loop=loop, eager_start=True)\n    \
+                second = loop.create_task(work(2), eager_start=True, name='second')\n    \
+                loop.set_task_factory(asyncio.eager_task_factory)\n    \
+                third = asyncio.create_task(work(3))\n    loop.set_task_factory(None)\n    \
+                last = asyncio.create_task(work(4))\n    begun = list(steps)\n    \
+                timer, now = loop.call_later(10, print), loop.time()\n    \
+                at = loop.call_at(now - 5, steps.append, 'past')\n    \
+                results = await asyncio.gather(first, second, third, last)\n    \
+                told = 9 < timer.when() - now <= 11 and at.when() == now - 5\n    timer.cancel()\n    \
+                return begun, results, told, second.get_name(), timer.cancelled(), 'past' in steps\n\
+                str(await main())";
+    let expected = "([1, 2, 3], [1, 2, 3, 4], True, 'second', True, True)";
+    assert_eq!(eval(&mut session, code).await, Value::from(expected));
 }
 
 #[tokio::test]

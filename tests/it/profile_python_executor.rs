@@ -68,6 +68,9 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
         "import collections, dataclasses, datetime, decimal, enum\n\
          @dataclasses.dataclass\nclass Point:\n    x: int\n\
          class Color(enum.Enum):\n    RED = 1\n\
+         class Level(enum.IntEnum):\n    HIGH = 3\n\
+         class Word(enum.StrEnum):\n    NO = 'no'\n\
+         Pair = collections.namedtuple('Pair', 'a b')\n\
          class Named:\n    def __repr__(self): return 'Named()'",
     )
     .await;
@@ -86,6 +89,12 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
             r#"{"a": 1, "2": "b", "null": true, "1.5": false, "false": 0}"#,
         ),
         ("'x' in globals()", "false"),
+        ("collections.Counter('aab')", r#"{"a": 2, "b": 1}"#),
+        ("collections.OrderedDict(a=1)", r#"{"a": 1}"#),
+        ("collections.defaultdict(list, a=[1])", r#"{"a": [1]}"#),
+        ("[Pair(1, 'x')]", r#"[[1, "x"]]"#),
+        ("{Level.HIGH: Level.HIGH}", r#"{"3": 3}"#),
+        ("Word.NO", r#""no""#),
         // What it refuses.
         ("{1, 2}", "{1, 2}"),
         ("[1, {2}]", "[1, {2}]"),
@@ -97,6 +106,11 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
         ("[datetime.date(2024, 5, 1)]", "[datetime.date(2024, 5, 1)]"),
         ("Point(1)", "Point(x=1)"),
         ("Color.RED", "<Color.RED: 1>"),
+        ("{Color.RED: 1}", "{<Color.RED: 1>: 1}"),
+        ("collections.deque([1])", "deque([1])"),
+        ("bytearray(b'a')", "bytearray(b'a')"),
+        ("Pair({1}, 2)", "Pair(a={1}, b=2)"),
+        ("{b'a': 1}", "{b'a': 1}"),
         ("{(1, 2): 3}", "{(1, 2): 3}"),
         ("Named()", "Named()"),
         ("'\\ud800'", "'\\ud800'"),

@@ -114,6 +114,35 @@ async fn there_is_no_submit_until_it_is_asked_for_and_it_can_change() {
 }
 
 #[tokio::test]
+async fn submit_is_whatever_function_the_namespace_holds() {
+    let mut session = with_fields().await;
+    exec(&mut session, "saved = SUBMIT").await;
+    session.set_submit([Param::new("total").hint(TypeHint::Int)]).await.unwrap();
+    let total = Outcome::Submitted(Value::Dict(vec![("total".into(), 3.into())]));
+    let answer = Outcome::Submitted(fields("a", 1.0));
+    let steps = [
+        ("SUBMIT(3)", &total),
+        ("saved('a')", &answer),
+        ("SUBMIT, other = saved, SUBMIT\nSUBMIT('a')", &answer),
+        ("other(total=3)", &total),
+        ("del SUBMIT\nsaved('a')", &answer),
+        ("def SUBMIT(x): saved(str(x))\nSUBMIT('a')", &answer),
+    ];
+    for (code, outcome) in steps {
+        assert_eq!(session.run(code).await.unwrap().outcome(), outcome, "{code}");
+    }
+    let wrong = raised(&mut session, "other('three')").await;
+    assert_eq!(wrong.message, "SUBMIT() argument 'total' must be int, not str");
+    let wrong = raised(&mut session, "saved(3)").await;
+    assert_eq!(wrong.message, "SUBMIT() argument 'answer' must be str, not int");
+    assert_eq!(raised(&mut session, "del SUBMIT\nSUBMIT('a')").await.type_name, "NameError");
+    // The same fields again are the same function's.
+    session.set_submit([Param::new("total").hint(TypeHint::Int)]).await.unwrap();
+    assert_eq!(session.run("SUBMIT(3)").await.unwrap().outcome(), &total);
+    assert_eq!(session.run("other(3)").await.unwrap().outcome(), &total);
+}
+
+#[tokio::test]
 async fn help_shows_the_fields() {
     let mut session = with_fields().await;
     let help = exec(&mut session, "help(SUBMIT)").await;

@@ -39,11 +39,12 @@ pub(crate) fn op_isolet_tool_call(
 #[op2(fast)]
 pub(crate) fn op_isolet_submit(
     state: &mut OpState,
+    form: u32,
     #[buffer] fields: &[u8],
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
     let call = state.open_call().ok_or(OpError::Phase("another call"))?;
-    answer_refusal(state, call, |state| state.host.call(HostRequest::Submit(fields)))?;
+    answer_refusal(state, call, |state| state.host.call(HostRequest::Submit { form, fields }))?;
     state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX));
     Ok(call)
 }

@@ -32,7 +32,7 @@ fn a_panic_of_the_host_is_a_failed_request() {
     let mut bytes = [0; 4];
     assert!(host.fill_entropy(&mut bytes).is_err());
     assert_eq!(host.read_file(1, 0, &mut bytes), Err(FileError::Io));
-    for request in [HostRequest::WallClock, HostRequest::Submit(b"")] {
+    for request in [HostRequest::WallClock, HostRequest::Submit { form: 0, fields: b"" }] {
         assert!(matches!(host.call(request), HostReply::Failed(_)));
     }
     assert!(matches!(host.call(HostRequest::Now), HostReply::Time(_)));
