@@ -24,6 +24,8 @@ mod net;
 mod output;
 mod packages;
 mod permissions;
+#[path = "../../src/terminal.rs"]
+mod terminal;
 mod tool;
 #[path = "../../src/value/mod.rs"]
 mod value;
