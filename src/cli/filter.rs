@@ -206,7 +206,7 @@ fn show_strictly(text: &str, to: &mut String) {
 }
 
 /// Characters that are no controls, and change how others are shown.
-fn is_odd(character: char) -> bool {
+pub(super) fn is_odd(character: char) -> bool {
     matches!(
         character,
         '\u{61c}'

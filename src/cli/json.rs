@@ -63,17 +63,7 @@ fn escape<W: ?Sized + Write>(to: &mut W, text: &str) -> io::Result<()> {
 
 /// Whether a terminal, an editor or a reader of lines may do something at this character.
 fn is_active(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}'
-                | '\u{200e}'
-                | '\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    character.is_control() || super::filter::is_odd(character)
 }
 
 /// Shows a value as JSON; for serializers of `serde_json` only, which know numbers of any size.
