@@ -4,18 +4,25 @@
 //! left. What it sees is the stack in its memory, which holds only what needs an address; what ends first is V8's
 //! stack, which WebAssembly cannot see. So each function that looks takes from the stack in the memory at least what
 //! it and the functions up to the next such one take of V8's, and the limit is what V8's stacks have.
+//!
+//! CPython does not look everywhere: the hash of a tuple of tuples, or the next item of an iterator of iterators, ends a
+//! desktop's python. So functions of which every other circle of calls has one ([`circles`]) are made to look too,
+//! and fail with `RecursionError` where hardly any of the stack is left.
 
-use std::collections::HashMap;
+mod circles;
+
+use std::collections::{HashMap, HashSet};
 
 use wasm_encoder::{
-    BlockType, CodeSection, Encode, Function, Instruction, MemArg, MemArgTarget, Module,
-    RawSection, SectionId, ValType,
+    BlockType, CodeSection, Encode, Function, HeapType, Instruction, MemArg, MemArgTarget, Module,
+    RawSection, RefType, SectionId, ValType,
 };
 use wasmparser::{
-    BinaryReaderError, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef,
+    BinaryReaderError, DataKind, ExternalKind, FunctionBody, Operator, Parser, Payload, TypeRef,
 };
 
 use super::constant;
+use circles::{Calls, Cut};
 
 /// Who calls one of these looks at the stack, and takes so many bytes of it.
 const CHECKS: [(&str, i32); 3] = [
@@ -37,8 +44,38 @@ const COSTS: [(&str, i32); 4] = [
 /// The function that sets the limits of a thread. Pyodide makes a thread's state for each stack of V8's.
 const SET_LIMITS: &str = "_Py_InitializeRecursionLimits";
 
-/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have 4 MB.
+/// Raises `RecursionError` and answers with other than 0, unless one is being raised. It takes the state of the thread,
+/// and text that the message ends in.
+const RAISE: &str = "_Py_CheckRecursiveCall";
+const THREAD: &str = "PyThreadState_Get";
+
+/// Text that CPython itself has `RAISE` say.
+const WHERE: &[u8] = b" while calling a Python object\0";
+
+/// Functions that call an allocator by a table. None of these calls back, and their failure would be a `MemoryError`.
+const ALLOCATORS: [&str; 9] = [
+    "PyMem_Malloc",
+    "PyMem_Calloc",
+    "PyMem_Realloc",
+    "PyMem_RawMalloc",
+    "PyMem_RawCalloc",
+    "PyMem_RawRealloc",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+];
+
+/// A function that is made to look takes at least so much of the stack, and at most so much: eight bytes for
+/// each of its variables, as V8's first compiler has it, and the first of these for the functions between.
+const GUARD_COST: (i32, i32) = (192, 1024);
+
+/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have twice
+/// that, as the costs are estimates.
 const STACK_BYTES: i32 = 3_900_000;
+
+/// So many bytes below that end the functions fail that CPython does not have look: not before those that look by
+/// themselves, nor in what is called after these, such as the garbage collector.
+const GUARD_BYTES: i32 = 64 << 10;
 
 /// From so many bytes above that end on CPython raises `RecursionError`.
 const MARGIN_BYTES: i32 = 16 << 10;
@@ -58,12 +95,14 @@ const STACK_POINTER: &str = "__stack_pointer";
 #[derive(Default)]
 struct Functions<'a> {
     imported: u32,
-    /// Of each type of function: the block that has its results, unless they are several.
-    results: Vec<Option<BlockType>>,
+    /// Of each type of function: how many parameters it has, and the block that has its results, unless they are several.
+    signatures: Vec<(u32, Option<BlockType>)>,
     /// The types of those that are not imported.
     types: Vec<u32>,
     exports: HashMap<&'a str, u32>,
     stack_pointer: Option<u32>,
+    /// Where the text of [`WHERE`] is in the memory.
+    text: Option<i32>,
     /// The values of constant globals, by their index.
     globals: Vec<Option<i32>>,
 }
@@ -73,6 +112,13 @@ struct Changes {
     /// What callers of some functions cost.
     checks: HashMap<u32, i32>,
     costs: HashMap<u32, i32>,
+    /// What functions cost that CPython does not have look.
+    guards: HashMap<u32, Cut>,
+    allocators: HashSet<u32>,
+    raise: u32,
+    thread: u32,
+    /// Where the text of [`WHERE`] is.
+    text: i32,
     set_limits: u32,
     free: u32,
     stack_pointer: u32,
@@ -80,11 +126,22 @@ struct Changes {
     stack: i32,
 }
 
+/// What a function gets besides its cost.
+#[derive(Clone, Copy)]
+enum Extra {
+    Nothing,
+    /// Of its constants the first becomes the second.
+    Replaced(i32, i32),
+    /// It fails with this number, or null, where the stack has ended.
+    Guard(i32),
+}
+
 /// CPython whose functions take of the stack what they cost. `None` if it does not look at its stack as it used to.
 pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> {
     let functions = Functions::read(wasm)?;
     let Some(mut changes) = functions.changes() else { return Ok(None) };
     changes.find_checks(wasm, functions.imported)?;
+    changes.find_circles(wasm, &functions)?;
     let (mut module, mut code) = (Module::new(), CodeSection::new());
     let mut types = functions.types.iter();
     let mut index = functions.imported;
@@ -92,13 +149,13 @@ pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> 
         let payload = payload?;
         if let Payload::CodeSectionEntry(body) = &payload {
             let kind = types.next().and_then(|kind| usize::try_from(*kind).ok());
-            let results = kind.and_then(|kind| *functions.results.get(kind)?);
+            let results = kind.and_then(|kind| functions.signatures.get(kind)?.1);
             if index == changes.set_limits {
                 let Some(set) = changes.set_limits(body)? else { return Ok(None) };
                 code.function(&set);
-            } else if let Some((cost, results)) = changes.cost(index, body)?.zip(results) {
-                let shifts = (index == changes.free).then_some(MARGIN_SHIFTS);
-                let Some(body) = changes.charged(body, cost, results, shifts)? else {
+            } else if let Some((cost, results)) = changes.any_cost(index, body)?.zip(results) {
+                let extra = changes.extra(index);
+                let Some(body) = changes.charged(body, cost, results, extra)? else {
                     return Ok(None);
                 };
                 code.raw(&body);
@@ -147,6 +204,56 @@ impl Changes {
         Ok(())
     }
 
+    /// Finds the functions that have to look besides those that do.
+    fn find_circles(
+        &mut self,
+        wasm: &[u8],
+        functions: &Functions<'_>,
+    ) -> Result<(), BinaryReaderError> {
+        let (mut calls, mut may_be_cut) = (Vec::new(), HashSet::new());
+        let mut types = functions.types.iter();
+        let mut index = functions.imported;
+        for payload in Parser::new(0).parse_all(wasm) {
+            if let Payload::CodeSectionEntry(body) = payload? {
+                let kind = types.next().and_then(|kind| usize::try_from(*kind).ok());
+                let signature = kind.and_then(|kind| functions.signatures.get(kind)).copied();
+                let (parameters, results) = signature.unwrap_or_default();
+                let can_fail = matches!(results, Some(BlockType::Result(_)));
+                let is_left_out =
+                    self.checks.contains_key(&index) || self.allocators.contains(&index);
+                if can_fail && !is_left_out && self.cost(index, &body)?.is_none() {
+                    may_be_cut.insert(index);
+                }
+                calls.push(Calls::read(index, parameters, &body)?);
+                index += 1;
+            }
+        }
+        self.guards = circles::cut(&calls, |index| may_be_cut.contains(&index));
+        Ok(())
+    }
+
+    /// What a function takes of the stack, if it looks at it or is made to.
+    fn any_cost(
+        &self,
+        index: u32,
+        body: &FunctionBody<'_>,
+    ) -> Result<Option<i32>, BinaryReaderError> {
+        let guarded = |cut: &Cut| {
+            let variables = i32::try_from(cut.variables).unwrap_or(i32::MAX).saturating_mul(8);
+            // The stack is aligned to 16 bytes.
+            variables.saturating_add(GUARD_COST.0).min(GUARD_COST.1) & !15
+        };
+        Ok(self.cost(index, body)?.or_else(|| self.guards.get(&index).map(guarded)))
+    }
+
+    fn extra(&self, index: u32) -> Extra {
+        if index == self.free {
+            Extra::Replaced(MARGIN_SHIFTS.0, MARGIN_SHIFTS.1)
+        } else {
+            self.guards.get(&index).map_or(Extra::Nothing, |cut| Extra::Guard(cut.failure))
+        }
+    }
+
     /// What a function takes of the stack, if it looks at it.
     fn cost(&self, index: u32, body: &FunctionBody<'_>) -> Result<Option<i32>, BinaryReaderError> {
         let mut cost = self.costs.get(&index).copied();
@@ -190,14 +297,13 @@ impl Changes {
     }
 
     /// The function `body` within a block: before it the stack pointer is moved by `cost`, and after it back. What
-    /// returned leaves the block instead. Of the constants the first of `replaced` becomes the second; `None` if
-    /// there is not exactly one.
+    /// returned leaves the block instead. `None` if there is not exactly one constant to replace.
     fn charged(
         &self,
         body: &FunctionBody<'_>,
         cost: i32,
         results: BlockType,
-        replaced: Option<(i32, i32)>,
+        extra: Extra,
     ) -> Result<Option<Vec<u8>>, BinaryReaderError> {
         let move_pointer = |by: &Instruction<'_>, code: &mut Vec<u8>| {
             Instruction::GlobalGet(self.stack_pointer).encode(code);
@@ -215,10 +321,13 @@ impl Changes {
         let mut code = slice(range.start, copied).to_vec();
         move_pointer(&Instruction::I32Sub, &mut code);
         Instruction::Block(results).encode(&mut code);
+        if let Extra::Guard(failure) = extra {
+            self.guard(results, failure, &mut code);
+        }
         let (mut depth, mut constants) = (0_u32, 0);
         while !operators.eof() {
             let (operator, place) = operators.read_with_offset()?;
-            let instead = match (operator, replaced) {
+            let instead = match (operator, extra) {
                 (
                     Operator::Block { .. }
                     | Operator::Loop { .. }
@@ -236,7 +345,7 @@ impl Changes {
                     continue;
                 }
                 (Operator::Return, _) => Instruction::Br(depth),
-                (Operator::I32Const { value }, Some((from, to))) if value == from => {
+                (Operator::I32Const { value }, Extra::Replaced(from, to)) if value == from => {
                     constants += 1;
                     Instruction::I32Const(to)
                 }
@@ -249,7 +358,37 @@ impl Changes {
         code.extend_from_slice(slice(copied, range.end));
         move_pointer(&Instruction::I32Add, &mut code);
         Instruction::End.encode(&mut code);
-        Ok((constants == i32::from(replaced.is_some())).then_some(code))
+        let expected = i32::from(matches!(extra, Extra::Replaced(..)));
+        Ok((constants == expected).then_some(code))
+    }
+
+    /// Leaves the block around with `failure`, if the stack has ended and CPython could raise an error for it.
+    fn guard(&self, results: BlockType, failure: i32, code: &mut Vec<u8>) {
+        let limit = self.stack - STACK_BYTES - GUARD_BYTES;
+        let failure = match results {
+            BlockType::Result(ValType::I64) => Instruction::I64Const(failure.into()),
+            BlockType::Result(ValType::F32) => Instruction::F32Const((-1.0).into()),
+            BlockType::Result(ValType::F64) => Instruction::F64Const((-1.0).into()),
+            BlockType::Result(ValType::Ref(_)) => Instruction::RefNull(HeapType::EXTERN),
+            _ => Instruction::I32Const(failure),
+        };
+        for instruction in [
+            Instruction::GlobalGet(self.stack_pointer),
+            Instruction::I32Const(limit),
+            Instruction::I32LtU,
+            Instruction::If(BlockType::Empty),
+            Instruction::Call(self.thread),
+            Instruction::I32Const(self.text),
+            Instruction::Call(self.raise),
+            Instruction::If(BlockType::Empty),
+            failure,
+            // Past both conditions.
+            Instruction::Br(2),
+            Instruction::End,
+            Instruction::End,
+        ] {
+            instruction.encode(code);
+        }
     }
 }
 
@@ -260,7 +399,9 @@ impl<'a> Functions<'a> {
             match payload? {
                 Payload::TypeSection(types) => {
                     for kind in types.into_iter_err_on_gc_types() {
-                        functions.results.push(block_of(kind?.results()));
+                        let kind = kind?;
+                        let parameters = u32::try_from(kind.params().len()).unwrap_or(u32::MAX);
+                        functions.signatures.push((parameters, block_of(kind.results())));
                     }
                 }
                 Payload::ImportSection(imports) => {
@@ -278,6 +419,17 @@ impl<'a> Functions<'a> {
                 Payload::GlobalSection(globals) => {
                     for global in globals {
                         functions.globals.push(constant(&global?.init_expr));
+                    }
+                }
+                Payload::DataSection(segments) => {
+                    for segment in segments {
+                        let segment = segment?;
+                        if let DataKind::Active { offset_expr, .. } = segment.kind
+                            && let Some(start) = constant(&offset_expr)
+                            && let Some(at) = find(segment.data, WHERE)
+                        {
+                            functions.text = start.checked_add_unsigned(at);
+                        }
                     }
                 }
                 Payload::ExportSection(exports) => {
@@ -305,10 +457,16 @@ impl<'a> Functions<'a> {
         let named = |names: &[(&str, i32)]| -> Option<HashMap<u32, i32>> {
             names.iter().map(|(name, cost)| Some((index(name)?, *cost))).collect()
         };
+        let all = |names: &[&str]| names.iter().map(|name| index(name)).collect::<Option<_>>();
         let stack_pointer = self.stack_pointer?;
         Some(Changes {
             checks: named(&CHECKS)?,
             costs: named(&COSTS)?,
+            guards: HashMap::new(),
+            allocators: all(&ALLOCATORS)?,
+            raise: index(RAISE)?,
+            thread: index(THREAD)?,
+            text: self.text?,
             set_limits: index(SET_LIMITS)?,
             free: index(FREE)?,
             stack_pointer,
@@ -325,9 +483,18 @@ fn block_of(results: &[wasmparser::ValType]) -> Option<BlockType> {
         [wasmparser::ValType::I64] => ValType::I64,
         [wasmparser::ValType::F32] => ValType::F32,
         [wasmparser::ValType::F64] => ValType::F64,
+        [wasmparser::ValType::Ref(kind)] if kind.is_extern_ref() => {
+            ValType::Ref(RefType::EXTERNREF)
+        }
         _ => return None,
     };
     Some(BlockType::Result(result))
+}
+
+/// Where `data` has `text`.
+fn find(data: &[u8], text: &[u8]) -> Option<u32> {
+    let at = data.windows(text.len()).position(|window| window == text)?;
+    u32::try_from(at).ok()
 }
 
 #[cfg(test)]

@@ -2,8 +2,11 @@
 
 import copy
 import functools
+import itertools
 import json
 import pickle
+import time
+import types
 
 DEEP = 50_000
 
@@ -355,6 +358,178 @@ def groups_of_exceptions():
     return error.split(TypeError)
 
 
+# What follows ends a desktop's python: CPython does not look at its stack there.
+
+
+def deep(wrap, value, levels=60_000):
+    for _ in range(levels):
+        value = wrap(value)
+    return value
+
+
+def each_ends_in_an_error(calls):
+    """Has each call raise, and says which did not."""
+    for number, call in enumerate(calls):
+        try:
+            call()
+        except (RecursionError, SystemError) as error:
+            assert isinstance(error, RecursionError) or "exception set" in str(error), error
+        else:
+            raise AssertionError(f"call {number} returned")
+
+
+def hashes_of_what_is_deep():
+    class Own(tuple):
+        pass
+
+    def code(inner):
+        return (lambda: 1).__code__.replace(co_consts=(inner,))
+
+    each_ends_in_an_error(
+        lambda wrap=wrap, first=first: hash(deep(wrap, first))
+        for wrap, first in [
+            (lambda inner: (inner,), ()),
+            (lambda inner: Own((inner,)), ()),
+            (lambda inner: slice(inner, None), 1),
+            (lambda inner: types.GenericAlias(list, (inner,)), int),
+            (types.MappingProxyType, {}),
+            (code, ()),
+        ]
+    )
+    each_ends_in_an_error([lambda: {deep(lambda inner: (inner,), ())}])
+    each_ends_in_an_error([lambda: hash(time.struct_time([deep(lambda inner: (inner,), ())] * 9))])
+
+
+def constants_of_code_that_are_deep():
+    value = deep(lambda inner: (inner,), ())
+    each_ends_in_an_error([lambda: (lambda: 1).__code__.replace(co_consts=(value,)) and hash(value)])
+
+
+def iterators_of_iterators():
+    each_ends_in_an_error(
+        lambda wrap=wrap: next(deep(wrap, iter([1, 1])))
+        for wrap in [
+            zip,
+            enumerate,
+            itertools.chain,
+            itertools.chain.from_iterable,
+            itertools.cycle,
+            itertools.accumulate,
+            itertools.pairwise,
+            itertools.groupby,
+            itertools.zip_longest,
+            functools.partial(map, abs),
+            functools.partial(map, lambda item: item),
+            functools.partial(filter, None),
+            functools.partial(itertools.filterfalse, lambda item: False),
+            functools.partial(itertools.takewhile, bool),
+            functools.partial(itertools.dropwhile, lambda item: False),
+            functools.partial(itertools.starmap, max),
+            lambda inner: itertools.islice(inner, 3),
+            lambda inner: itertools.batched(inner, 1),
+            lambda inner: itertools.compress(inner, [1]),
+        ]
+    )
+
+
+def callables_of_callables():
+    def with_state(inner):
+        call = functools.partial(inner)
+        call.state = 1
+        return call
+
+    each_ends_in_an_error(
+        lambda wrap=wrap: deep(wrap, lambda *arguments: 1)()
+        for wrap in [with_state, staticmethod, functools.lru_cache]
+    )
+    # Each adds an argument, so fewer are deep.
+    deep(lambda inner: types.MethodType(inner, 1), lambda *arguments: 1, 10_000)()
+
+
+def views_of_views():
+    view = deep(types.MappingProxyType, {1: 2})
+    each_ends_in_an_error(
+        [
+            lambda: view[1],
+            lambda: 1 in view,
+            lambda: len(view),
+            lambda: list(view),
+            lambda: view | {},
+        ]
+    )
+
+
+def generators_that_are_closed_and_thrown_at():
+    def first():
+        yield 1
+        yield 2
+
+    def outer(inner):
+        yield from inner
+
+    last = deep(outer, first())
+    try:
+        next(last)
+        last.throw(KeyError)
+    except KeyError:
+        pass
+    last = deep(outer, first())
+    next(last)
+    last.close()
+
+
+def types_of_tuples():
+    import typing
+
+    inner = deep(lambda inner: (inner,), typing.TypeVar("T"))
+    return types.GenericAlias(list, (inner,)).__parameters__
+
+
+def methods_that_are_abstract():
+    return deep(staticmethod, len).__isabstractmethod__
+
+
+def iterators_that_ask_themselves():
+    class Own:
+        pass
+
+    own = Own()
+    Own.__iter__ = types.MethodType(iter, own)
+    each_ends_in_an_error([lambda: iter(own)])
+    Own.__hash__ = types.MethodType(hash, own)
+    each_ends_in_an_error([lambda: hash(own)])
+    Own.__next__ = types.MethodType(next, own)
+    each_ends_in_an_error([lambda: next(own)])
+
+
+def a_class_that_makes_itself():
+    class Own:
+        pass
+
+    Own.__new__ = Own
+    return Own()
+
+
+def elements_of_xml_that_are_copied():
+    import xml.etree.ElementTree as tree
+
+    root = last = tree.Element("a")
+    for _ in range(DEEP):
+        last = tree.SubElement(last, "a")
+    return copy.deepcopy(root)
+
+
+def a_list_for_javascript():
+    from pyodide.ffi import ConversionError, to_js
+
+    try:
+        to_js(nested())
+    except ConversionError as error:
+        assert isinstance(error.__cause__ or error, (RecursionError, ConversionError))
+    else:
+        raise AssertionError("it was converted")
+
+
 def javascript_that_calls_python():
     from pyodide.code import run_js
 
@@ -369,7 +544,7 @@ def javascript_that_calls_python():
 PARTS = {
     name: part
     for name, part in list(globals().items())
-    if type(part) is type(nested) and name not in ("nested", "parsed")
+    if type(part) is type(nested) and name not in ("nested", "parsed", "deep", "each_ends_in_an_error")
 }
 
 
@@ -382,9 +557,10 @@ def check(part):
         try:
             sys.setrecursionlimit(limit)
             part()
-        except (RecursionError, MemoryError, SyntaxError, ValueError) as error:
+        except (RecursionError, MemoryError, SyntaxError, ValueError, SystemError) as error:
             text = str(error)
-            assert any(word in text for word in ("recursion", "verflow", "deep", "many nested")), error
+            words = ("recursion", "verflow", "deep", "many nested", "exception set")
+            assert any(word in text for word in words), error
         finally:
             sys.setrecursionlimit(usual)
 
