@@ -36,7 +36,7 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 ///
 /// V8 counts the interpreter's memory and code as its own, and would collect garbage when it has reached 11 MB: in each start,
 /// in the midst of it. It is told to wait for 128 MB, or for as many as the session's heap may have.
-pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=8000 \
+pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
                      --no-turboshaft-loop-unrolling --single-threaded --wasm-sync-tier-up \
                      --wasm-max-table-size=1000000 --wasm-tiering-budget=200000 \
                      --initial-old-space-size=64";

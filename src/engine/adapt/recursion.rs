@@ -26,15 +26,15 @@ use circles::{Calls, Cut};
 
 /// Who calls one of these looks at the stack, and takes so many bytes of it.
 const CHECKS: [(&str, i32); 3] = [
-    ("Py_EnterRecursiveCall", 384),
-    ("_Py_CheckRecursiveCall", 384),
+    ("Py_EnterRecursiveCall", 256),
+    ("_Py_CheckRecursiveCall", 256),
     // The parser's functions, of which each level of what is parsed takes a dozen.
     ("_Py_ReachedRecursionLimitWithMargin", 128),
 ];
 
 /// Functions that take another number of bytes than the above, or look without a call.
 const COSTS: [(&str, i32); 4] = [
-    ("_PyEval_EvalFrameDefault", 960),
+    ("_PyEval_EvalFrameDefault", 640),
     (FREE, 768),
     // Behind these are frames of JavaScript.
     ("JsMethod_Vectorcall_impl", 2048),
@@ -52,8 +52,9 @@ const THREAD: &str = "PyThreadState_Get";
 /// Text that CPython itself has `RAISE` say.
 const WHERE: &[u8] = b" while calling a Python object\0";
 
-/// Functions that call an allocator by a table. None of these calls back, and their failure would be a `MemoryError`.
-const ALLOCATORS: [&str; 9] = [
+/// Functions that need not look: allocators call none of CPython's functions, and their failure would be a `MemoryError`;
+/// whoever calls one of the others does not expect that it raises an exception.
+const LEFT_OUT: [&str; 17] = [
     "PyMem_Malloc",
     "PyMem_Calloc",
     "PyMem_Realloc",
@@ -63,14 +64,21 @@ const ALLOCATORS: [&str; 9] = [
     "PyObject_Malloc",
     "PyObject_Calloc",
     "PyObject_Realloc",
+    "PyErr_ExceptionMatches",
+    "PyErr_GivenExceptionMatches",
+    "_PyErr_ExceptionMatches",
+    "PyObject_CallFinalizerFromDealloc",
+    "PyObject_GC_IsFinalized",
+    "PyObject_GC_IsTracked",
+    "PyObject_IS_GC",
+    "PyUnicode_Compare",
 ];
 
-/// A function that is made to look takes at least so much of the stack, and at most so much: eight bytes for
-/// each of its variables, as V8's first compiler has it, and the first of these for the functions between.
-const GUARD_COST: (i32, i32) = (192, 1024);
+/// A function that is made to look takes so much of the stack, which is for those that it calls, and eight bytes for each of its
+/// variables, as V8's first compiler has it, but not more than the second of these.
+const GUARD_COST: (i32, i32) = (208, 768);
 
-/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have twice
-/// that, as the costs are estimates.
+/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have 4 MB.
 const STACK_BYTES: i32 = 3_900_000;
 
 /// So many bytes below that end the functions fail that CPython does not have look: not before those that look by
@@ -114,7 +122,7 @@ struct Changes {
     costs: HashMap<u32, i32>,
     /// What functions cost that CPython does not have look.
     guards: HashMap<u32, Cut>,
-    allocators: HashSet<u32>,
+    left_out: HashSet<u32>,
     raise: u32,
     thread: u32,
     /// Where the text of [`WHERE`] is.
@@ -128,12 +136,12 @@ struct Changes {
 
 /// What a function gets besides its cost.
 #[derive(Clone, Copy)]
-enum Extra {
+enum Extra<'a> {
     Nothing,
     /// Of its constants the first becomes the second.
     Replaced(i32, i32),
-    /// It fails with this number, or null, where the stack has ended.
-    Guard(i32),
+    /// It fails where the stack has ended.
+    Guard(&'a Cut),
 }
 
 /// CPython whose functions take of the stack what they cost. `None` if it does not look at its stack as it used to.
@@ -220,7 +228,7 @@ impl Changes {
                 let (parameters, results) = signature.unwrap_or_default();
                 let can_fail = matches!(results, Some(BlockType::Result(_)));
                 let is_left_out =
-                    self.checks.contains_key(&index) || self.allocators.contains(&index);
+                    self.checks.contains_key(&index) || self.left_out.contains(&index);
                 if can_fail && !is_left_out && self.cost(index, &body)?.is_none() {
                     may_be_cut.insert(index);
                 }
@@ -246,11 +254,11 @@ impl Changes {
         Ok(self.cost(index, body)?.or_else(|| self.guards.get(&index).map(guarded)))
     }
 
-    fn extra(&self, index: u32) -> Extra {
+    fn extra(&self, index: u32) -> Extra<'_> {
         if index == self.free {
             Extra::Replaced(MARGIN_SHIFTS.0, MARGIN_SHIFTS.1)
         } else {
-            self.guards.get(&index).map_or(Extra::Nothing, |cut| Extra::Guard(cut.failure))
+            self.guards.get(&index).map_or(Extra::Nothing, Extra::Guard)
         }
     }
 
@@ -303,7 +311,7 @@ impl Changes {
         body: &FunctionBody<'_>,
         cost: i32,
         results: BlockType,
-        extra: Extra,
+        extra: Extra<'_>,
     ) -> Result<Option<Vec<u8>>, BinaryReaderError> {
         let move_pointer = |by: &Instruction<'_>, code: &mut Vec<u8>| {
             Instruction::GlobalGet(self.stack_pointer).encode(code);
@@ -321,8 +329,8 @@ impl Changes {
         let mut code = slice(range.start, copied).to_vec();
         move_pointer(&Instruction::I32Sub, &mut code);
         Instruction::Block(results).encode(&mut code);
-        if let Extra::Guard(failure) = extra {
-            self.guard(results, failure, &mut code);
+        if let Extra::Guard(cut) = extra {
+            self.guard(results, cut, &mut code);
         }
         let (mut depth, mut constants) = (0_u32, 0);
         while !operators.eof() {
@@ -362,17 +370,17 @@ impl Changes {
         Ok((constants == expected).then_some(code))
     }
 
-    /// Leaves the block around with `failure`, if the stack has ended and CPython could raise an error for it.
-    fn guard(&self, results: BlockType, failure: i32, code: &mut Vec<u8>) {
+    /// Leaves the block around with the failure of `cut`, if the stack has ended and CPython could raise an error for it.
+    fn guard(&self, results: BlockType, cut: &Cut, code: &mut Vec<u8>) {
         let limit = self.stack - STACK_BYTES - GUARD_BYTES;
         let failure = match results {
-            BlockType::Result(ValType::I64) => Instruction::I64Const(failure.into()),
+            BlockType::Result(ValType::I64) => Instruction::I64Const(cut.failure.into()),
             BlockType::Result(ValType::F32) => Instruction::F32Const((-1.0).into()),
             BlockType::Result(ValType::F64) => Instruction::F64Const((-1.0).into()),
             BlockType::Result(ValType::Ref(_)) => Instruction::RefNull(HeapType::EXTERN),
-            _ => Instruction::I32Const(failure),
+            _ => Instruction::I32Const(cut.failure),
         };
-        for instruction in [
+        let looks = [
             Instruction::GlobalGet(self.stack_pointer),
             Instruction::I32Const(limit),
             Instruction::I32LtU,
@@ -381,12 +389,19 @@ impl Changes {
             Instruction::I32Const(self.text),
             Instruction::Call(self.raise),
             Instruction::If(BlockType::Empty),
-            failure,
-            // Past both conditions.
-            Instruction::Br(2),
-            Instruction::End,
-            Instruction::End,
-        ] {
+        ];
+        let clears = cut.cleared.iter().flat_map(|place| {
+            let target = MemArgTarget::Memory(0);
+            let memarg = MemArg { offset: place.offset, align: 2, target, ordering: None };
+            [
+                Instruction::LocalGet(place.parameter),
+                Instruction::I32Const(0),
+                Instruction::I32Store(memarg),
+            ]
+        });
+        // Past both conditions.
+        let leaves = [failure, Instruction::Br(2), Instruction::End, Instruction::End];
+        for instruction in looks.into_iter().chain(clears).chain(leaves) {
             instruction.encode(code);
         }
     }
@@ -463,7 +478,7 @@ impl<'a> Functions<'a> {
             checks: named(&CHECKS)?,
             costs: named(&COSTS)?,
             guards: HashMap::new(),
-            allocators: all(&ALLOCATORS)?,
+            left_out: all(&LEFT_OUT)?,
             raise: index(RAISE)?,
             thread: index(THREAD)?,
             text: self.text?,

@@ -15,9 +15,17 @@ pub(super) struct Calls {
     variables: u32,
     /// Whether -1 is a result of it.
     has_minus_one: bool,
+    cleared: Vec<Place>,
     /// Functions whose results it takes for numbers that may be less than 0, and for addresses.
     numbers: Vec<u32>,
     addresses: Vec<u32>,
+}
+
+/// Where a function stores a result: a parameter, and the distance from the address that it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) parameter: u32,
+    pub(super) offset: u64,
 }
 
 /// A function that every circle through it is cut at.
@@ -25,6 +33,8 @@ pub(super) struct Cut {
     pub(super) variables: u32,
     /// What it fails with: -1 if its results are numbers, and 0 if they are objects.
     pub(super) failure: i32,
+    /// What it sets to 0 before anything else. Its callers read that also where it failed.
+    pub(super) cleared: Vec<Place>,
 }
 
 impl Calls {
@@ -44,6 +54,7 @@ impl Calls {
             is_indirect: false,
             variables,
             has_minus_one: has_minus_one(&operators),
+            cleared: cleared(parameters, &operators),
             numbers: Vec::new(),
             addresses: Vec::new(),
         };
@@ -79,6 +90,41 @@ impl Calls {
             _ => {}
         }
     }
+}
+
+/// What a function with these operators sets to 0, before it calls or branches.
+fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
+    let is_straight = |operator: &Operator<'_>| {
+        !matches!(
+            operator,
+            Operator::Block { .. }
+                | Operator::Loop { .. }
+                | Operator::If { .. }
+                | Operator::Call { .. }
+                | Operator::CallIndirect { .. }
+                | Operator::BrIf { .. }
+                | Operator::End
+        )
+    };
+    let straight = operators.iter().take_while(|operator| is_straight(operator)).count();
+    let first = operators.get(..straight).unwrap_or_default();
+    let is_set = |local: u32| {
+        first.iter().any(|operator| {
+            matches!(operator, Operator::LocalSet { local_index } | Operator::LocalTee { local_index }
+                if *local_index == local)
+        })
+    };
+    let stores = first.windows(3).filter_map(|three| match three {
+        [
+            Operator::LocalGet { local_index },
+            Operator::I32Const { value: 0 },
+            Operator::I32Store { memarg },
+        ] if *local_index < parameters && !is_set(*local_index) => {
+            Some(Place { parameter: *local_index, offset: memarg.offset })
+        }
+        _ => None,
+    });
+    stores.collect()
 }
 
 /// Whether a function with these operators returns -1 in a way that can be seen.
@@ -128,7 +174,12 @@ pub(super) fn cut(all: &[Calls], may_be_cut: impl Fn(u32) -> bool) -> HashMap<u3
             let index = &calls.index;
             let is_number =
                 numbers.contains(index) || calls.has_minus_one && !addresses.contains(index);
-            (*index, Cut { variables: calls.variables, failure: -i32::from(is_number) })
+            let cut = Cut {
+                variables: calls.variables,
+                failure: -i32::from(is_number),
+                cleared: calls.cleared.clone(),
+            };
+            (*index, cut)
         })
         .collect()
 }

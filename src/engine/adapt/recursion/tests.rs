@@ -19,7 +19,7 @@ fn module(left_out: &str) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32], [ValType::I32]);
     let names = CHECKS.iter().chain(&COSTS).map(|(name, _)| *name).chain([THREAD, SET_LIMITS]);
-    let names = names.chain(ALLOCATORS).chain(CIRCLES).chain(["caller"]);
+    let names = names.chain(LEFT_OUT).chain(CIRCLES).chain(["caller"]);
     let names: Vec<_> = names.filter(|name| *name != left_out).collect();
     let (mut functions, mut exports, mut code) =
         (FunctionSection::new(), ExportSection::new(), CodeSection::new());
@@ -54,7 +54,7 @@ fn module(left_out: &str) -> Vec<u8> {
                     .instruction(&Instruction::I32Const(0))
                     .instruction(&Instruction::I32LtS);
             }
-            name if name == ALLOCATORS[0] => {
+            name if name == LEFT_OUT[0] => {
                 body.instruction(&Instruction::I32Const(1))
                     .instruction(&Instruction::CallIndirect { type_index: 0, table_index: 0 });
             }
@@ -127,7 +127,7 @@ fn the_limits_are_set_where_they_were() {
 
 #[test]
 fn a_module_without_one_of_the_functions_is_not_changed() {
-    for name in [CHECKS[0].0, COSTS[0].0, THREAD, SET_LIMITS, ALLOCATORS[0]] {
+    for name in [CHECKS[0].0, COSTS[0].0, THREAD, SET_LIMITS, LEFT_OUT[0]] {
         assert!(charge(&module(name)).unwrap().is_none(), "{name}");
     }
 }
@@ -151,6 +151,6 @@ fn who_is_called_in_a_circle_fails_where_the_stack_ends() {
     }
     assert_eq!(bodies[first + 3], before[first + 3]);
     // An allocator's failure would be taken for the end of the memory.
-    let allocator = first - ALLOCATORS.len();
+    let allocator = first - LEFT_OUT.len();
     assert_eq!(bodies[allocator], before[allocator]);
 }
