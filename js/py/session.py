@@ -266,6 +266,7 @@ def reopen_stdin(used):
     global stdin_used
     stdin_used = used
     stream = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    stream.buffer.raw.name = "<stdin>"
     if sys.stdin is sys.__stdin__:
         sys.stdin = stream
     sys.__stdin__ = stream

@@ -34,6 +34,12 @@ async fn every_way_to_read_gives_what_was_fed() {
 }
 
 #[tokio::test]
+async fn standard_input_has_the_name_it_has_in_python() {
+    let name = run(fed("import sys\nsys.stdin.name, sys.stdin.buffer.raw.name", "")).await;
+    assert_eq!(name.value(), Some(&Value::from(vec!["<stdin>", "<stdin>"])));
+}
+
+#[tokio::test]
 async fn a_prompt_is_written_to_stdout() {
     let execution = run(fed("input('name? ')", "Ada\n")).await;
     assert_eq!(execution.value(), Some(&Value::from("Ada")));
