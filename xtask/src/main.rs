@@ -7,6 +7,7 @@
 mod assets;
 mod bench;
 mod ci;
+mod cpython_tests;
 mod dist;
 mod fuzz;
 mod licenses;
@@ -34,6 +35,9 @@ Usage: cargo xtask COMMAND
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   bench [--rounds N] [--only NAME...] [--markdown FILE]
                         the same work on isolet and on its peers, as a table, 15 or N times: docs/performance.md
+  cpython-tests DIR [--jobs N] [--again] [MODULE...]
+                        CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
+                        ran before are not run again. What is wrong has to be what the list of it says
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
@@ -71,6 +75,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", ..] => bench::run(&args[1..]),
+        ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
