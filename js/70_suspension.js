@@ -112,6 +112,7 @@ export class Suspensions {
         __proto__: null,
         end: undefined,
         isEnding: false,
+        isEnded: false,
         thread: this.#thread,
         forThread: this.#forThread,
       };
@@ -163,9 +164,17 @@ export class Suspensions {
     }
   }
 
-  /** Ends the main thread's outermost wait: for an interrupt that a callback got while Python waits. */
+  /**
+   * Ends the main thread's outermost wait that this has not ended before: for an interrupt that a callback got
+   * while Python waits, or that is to reach a task in a call.
+   */
   endOutermost() {
-    this.#outermost()?.end();
+    for (const entry of this.#waits) {
+      if (entry.thread !== 0 || entry.isEnded) continue;
+      entry.isEnded = true;
+      entry.end();
+      return;
+    }
   }
 
   /** Takes an interrupt: the main thread gets it when it goes on, a thread that computes at once. */

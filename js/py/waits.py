@@ -5,6 +5,7 @@ import collections.abc
 import functools
 import math
 import time
+import weakref
 from concurrent import futures
 
 from pyodide import webloop
@@ -17,6 +18,7 @@ bridge = None
 cells = None  # the loop that runs in every cell
 thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
+hit = weakref.WeakSet()  # tasks that the cell's last interrupt was raised in
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
 
 
@@ -55,6 +57,7 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
                     task.cancel()
                     raise
                 interrupted = error
+                hit.clear()
                 interrupt(task)
                 loop.call_later(LOST_AFTER, give_up_if_lost, task, waiter)
     finally:
@@ -75,11 +78,26 @@ def give_up_if_lost(task, waiter):
 
 
 def throw_interrupt(task):
-    """Raises KeyboardInterrupt at the `await` that `task` is suspended at."""
+    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at.
+
+    What waits for another task is suspended where that one is, and what gathers several where each of them is.
+    """
     awaited = task._fut_waiter
-    if awaited is None or awaited.done():
+    if isinstance(awaited, asyncio.Task) and not awaited.done():
+        throw_interrupt(awaited)
+    elif isinstance(awaited, asyncio.tasks._GatheringFuture) and not awaited.done():
+        for child in awaited._children:
+            if isinstance(child, asyncio.Task) and not child.done():
+                throw_interrupt(child)
+    elif awaited is None:
+        task.cancel()
+        # It may be in a call that blocks, which is the outermost wait now that the cell's has ended.
+        hit.add(task)
+        bridge.interrupt()
+    elif awaited.done():
         task.cancel()
     else:
+        hit.add(task)
         awaited.set_exception(KeyboardInterrupt())
 
 
@@ -208,7 +226,11 @@ class Loop(webloop.WebLoop):
             except SystemExit:
                 pass  # a task keeps it for whoever waits
             except KeyboardInterrupt:
-                bridge.interrupt()
+                task = getattr(callback, "__self__", None)
+                if isinstance(task, asyncio.Task) and task in hit:  # the cell has got it
+                    hit.discard(task)
+                else:
+                    bridge.interrupt()
             except BaseException as error:
                 message = f"Exception in callback {handle!r}"
                 self.call_exception_handler(

@@ -71,6 +71,31 @@ interruptible! {
 }
 
 #[tokio::test]
+async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
+    let waits =
+        ["await asyncio.sleep(1000)", "time.sleep(1000)", "asyncio.run(asyncio.sleep(1000))"];
+    let ways = [
+        "await asyncio.create_task(task())",
+        "await asyncio.gather(task(), task())",
+        "await asyncio.wait_for(task(), 10_000)",
+    ];
+    for (wait, way) in waits.iter().flat_map(|wait| ways.iter().map(move |way| (wait, way))) {
+        let mut session = session().await;
+        let code = format!(
+            "import asyncio, time\nasync def task():\n    {READY}\n    while True:\n        \
+             try: {wait}\n        except Exception: pass\n{way}"
+        );
+        let execution = interrupted(&mut session, &code).await;
+        let interrupted = Outcome::Terminated(Termination::Interrupted);
+        assert_eq!(*execution.outcome(), interrupted, "{wait} {way}");
+        let code = "import asyncio\nfor _ in range(5): await asyncio.sleep(0)\n\
+                    [t.get_coro().__name__ for t in asyncio.all_tasks() if t.get_coro().__name__ == 'task']";
+        let left = eval(&mut session, code).await;
+        assert_eq!(left, Value::List(Vec::new()), "{wait} {way}");
+    }
+}
+
+#[tokio::test]
 async fn a_guest_that_catches_the_interrupt_goes_on() {
     let codes =
         ["while True: pass", "import time\n    time.sleep(1000)", "await asyncio.sleep(1000)"];
