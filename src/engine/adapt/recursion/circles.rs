@@ -74,8 +74,8 @@ impl Calls {
     /// Sees from what comes after a call of `callee` what its result is taken for.
     fn see_use(&mut self, callee: u32, after: &[Operator<'_>]) {
         let after = match after {
-            [Operator::LocalTee { .. }, after @ ..] => after,
-            after => after,
+            [Operator::LocalTee { .. }, rest @ ..] => rest,
+            _ => after,
         };
         match after {
             [
