@@ -101,6 +101,18 @@ def throw_interrupt(task):
         awaited.set_exception(KeyboardInterrupt())
 
 
+def was_hit(callback):
+    """Whether this is the step of a task that the cell's interrupt was raised in: the cell has got it already."""
+    try:
+        task = callback.__self__
+        if task not in hit:
+            return False
+        hit.discard(task)
+        return True
+    except BaseException:  # guest code that runs when a callback is looked at
+        return False
+
+
 def block(promise, for_thread=False):
     """Suspends until `promise` is done; `for_thread` says that only another thread can end the wait.
 
@@ -226,10 +238,7 @@ class Loop(webloop.WebLoop):
             except SystemExit:
                 pass  # a task keeps it for whoever waits
             except KeyboardInterrupt:
-                task = getattr(callback, "__self__", None)
-                if isinstance(task, asyncio.Task) and task in hit:  # the cell has got it
-                    hit.discard(task)
-                else:
+                if not was_hit(callback):
                     bridge.interrupt()
             except BaseException as error:
                 message = f"Exception in callback {handle!r}"

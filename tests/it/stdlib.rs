@@ -119,6 +119,17 @@ async fn standard_input_stays_open_after_exit() {
 }
 
 #[tokio::test]
+async fn a_device_for_cpythons_tests_that_cannot_be_read_does_not_end_the_session() {
+    let mut session = session().await;
+    let code = "from _testinternalcapi import emscripten_set_up_async_input_device as set_up\n\
+                answers = [set_up(), set_up()]\nwith open('/dev/blah') as device:\n    \
+                try: answers.append(device.readline())\n    \
+                except OSError as error: answers.append(error.errno)\nanswers";
+    let answers = vec![false.into(), false.into(), Value::Int(5)];
+    assert_eq!(eval(&mut session, code).await, Value::List(answers));
+}
+
+#[tokio::test]
 async fn no_class_of_ours_shows_a_private_name() {
     let mut session = session().await;
     let code = "import gc, asyncio, socket, threading\n\

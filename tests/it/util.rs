@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{LazyLock, mpsc};
+use std::sync::{LazyLock, Once, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use isolet::{
@@ -14,6 +15,9 @@ use isolet::{
 
 /// How long a test waits for what has to happen.
 pub(crate) const LONGEST: Duration = Duration::from_mins(3);
+
+/// How long all tests together may take: no test waits for ever, also one that has no limit of its own.
+const LONGEST_SUITE: Duration = Duration::from_mins(45);
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     let engine = Engine::from_assets(assets_dir()).unwrap();
@@ -34,9 +38,23 @@ pub(crate) fn root() -> &'static Path {
 }
 
 pub(crate) fn assets_dir() -> PathBuf {
+    end_the_suite_in_time();
     #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
     let named = std::env::var_os(isolet::ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
     named.map_or_else(|| root().join("pyodide-assets/dist"), PathBuf::from)
+}
+
+/// Ends this program when the suite has taken too long. Whoever runs it has been told which tests still run.
+fn end_the_suite_in_time() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        let end = || {
+            thread::sleep(LONGEST_SUITE);
+            eprintln!("the tests have not ended within {} s", LONGEST_SUITE.as_secs());
+            std::process::abort();
+        };
+        thread::spawn(end);
+    });
 }
 
 pub(crate) fn engine() -> &'static Engine {
