@@ -24,8 +24,31 @@ const bufferOf = uncurryThis(
 const isAssignable = (index) =>
   !(index in ArrayPrototype) && ObjectGetPrototypeOf(ArrayPrototype) === ObjectPrototype;
 
+// Errors that may arise while Python is told of an error, each within the one before.
+const MOST_ERRORS_IN_ERRORS = 8;
+
+/**
+ * Ends errors that cause themselves: telling Python of a JavaScript error uses built-ins, which
+ * throw again where guest code replaced them, and each such error would be told in turn until the
+ * stack ends, for seconds.
+ */
+function endErrorsInErrors(Module) {
+  const { handle_js_error: tell } = Module;
+  let depth = 0;
+  Module.handle_js_error = (error) => {
+    if (depth === MOST_ERRORS_IN_ERRORS) throw error;
+    depth++;
+    try {
+      tell(error);
+    } finally {
+      depth--;
+    }
+  };
+}
+
 /** Replaces the imports through which WebAssembly collects arguments and calls a function. */
 export function hookCalls(Module, env) {
+  endErrorsInErrors(Module);
   env.JsvFunction_CallBound = (func, receiver, args) => {
     try {
       return ReflectApply(func, receiver, args);

@@ -236,3 +236,22 @@ ring.append(ring)
     assert_eq!(log.take(), []);
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1").await, Value::Int(1));
 }
+
+/// A guest that breaks how Python is told of JavaScript's errors: they end long before the stack does.
+#[tokio::test]
+async fn errors_that_cause_themselves_end() {
+    let (builder, _) = with_log();
+    let sandbox = builder.build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = r#"
+from pyodide.code import run_js
+run_js("""
+let calls = 0;
+const { log } = console;
+Function.prototype.call = function () { log('call', ++calls); return () => 9 };
+""")
+"#;
+    let execution = session.run(code).await.unwrap();
+    let calls = execution.stdout().lines().count();
+    assert!((1..200).contains(&calls), "{calls} calls: {execution:?}");
+}
