@@ -20,11 +20,14 @@ thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
 hit = weakref.WeakSet()  # tasks that the cell's last interrupt was raised in
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
+PLAIN = frozenset([type(None), bool, int, float, str, bytes, list, tuple, dict, set])  # not awaitable
 
 
 def install():
     """Puts the calls in place of Pyodide's."""
+    global cells
     asyncio.set_event_loop_policy(LoopPolicy())
+    cells = default_loop()
     asyncio.run = asyncio_run
     time.sleep = sleep
 
@@ -157,9 +160,6 @@ def default_loop():
 
 def enter_cell():
     """Has the loop run that all cells share, so that a task of one is not another loop's in the next."""
-    global cells
-    if cells is None:
-        cells = default_loop()
     asyncio._set_running_loop(cells)
 
 
@@ -171,7 +171,7 @@ def leave_cell():
 
 def is_awaitable(value):
     try:
-        return isinstance(value, collections.abc.Awaitable)
+        return type(value) not in PLAIN and isinstance(value, collections.abc.Awaitable)
     except Exception:  # guest code that runs when a value is looked at
         return False
 

@@ -100,13 +100,10 @@ impl ToolHost {
     fn accept(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
         let unknown = || ToolError::new("NameError", format!("there is no host function '{name}'"));
-        if !lock(&self.tools).contains_key(name) {
-            return Err(unknown());
-        }
-        self.check_length(name, arguments)?;
-        let charge = self.queue.admit(id, arguments.len())?;
         let mut tools = lock(&self.tools);
         let entry = tools.get_mut(name).ok_or_else(unknown)?;
+        self.check_length(name, arguments)?;
+        let charge = self.queue.admit(id, arguments.len())?;
         if let Some(limit) = entry.tool.max_calls.filter(|limit| entry.calls >= *limit) {
             return Err(ToolError::new(
                 "RuntimeError",

@@ -90,13 +90,15 @@ impl CallQueue {
                 "{needed} calls of host functions are waiting, the limit is {limit}"
             ));
         }
-        drop(state);
-        self.charge(bytes as u64)
+        self.charge_in(&mut state, bytes as u64)
     }
 
     /// Takes memory for arguments.
     pub(super) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, ToolError> {
-        let mut state = self.lock();
+        self.charge_in(&mut self.lock(), bytes)
+    }
+
+    fn charge_in(self: &Arc<Self>, state: &mut State, bytes: u64) -> Result<Charge, ToolError> {
         let needed = state.bytes.saturating_add(bytes);
         if needed > self.max_bytes {
             return Err(ToolError::new(
@@ -188,8 +190,13 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.queue.lock().places -= 1;
-        self.queue.starter.wake();
+        let mut state = self.queue.lock();
+        state.places -= 1;
+        let is_awaited = !state.waiting.is_empty();
+        drop(state);
+        if is_awaited {
+            self.queue.starter.wake();
+        }
     }
 }
 
