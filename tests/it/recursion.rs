@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Session, Value};
+use isolet::{Cell, Limits, Outcome, Session, Tool, ToolSpec, Value};
 
 use crate::util::{builder, eval, exec, raised, session};
 
@@ -71,6 +71,34 @@ async fn every_part_is_survived_in_a_finalizer() {
                 def __del__(self): check(self.part)\n\
                 for name, part in PARTS.items():\n    Last(part)\n    print(name)";
     every_part_is_survived(code).await;
+}
+
+/// The host looks at the variables while the cell waits, which shows them by what the guest has in their classes.
+#[tokio::test]
+async fn every_part_is_survived_while_a_run_waits() {
+    let look = Tool::from_handler(ToolSpec::new("look"), |_, cx| async move {
+        let shown = cx.session().variables().await?.into_iter().map(|variable| variable.repr);
+        Ok(Value::List(shown.map(Value::from).collect()))
+    });
+    let limits = Limits::default().max_run_time(Duration::from_mins(5));
+    let sandbox = builder().limits(limits).tool(look).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, PROGRAM).await;
+    let code = "
+del PARTS['look']
+survived = []
+class All:
+    def __repr__(self):
+        for name, part in PARTS.items():
+            check(part)
+            survived.append(name)
+        return 'all'
+everything = All()
+shown = look()
+del everything
+'all' in shown and survived == list(PARTS)
+";
+    assert_eq!(eval(&mut session, code).await, Value::Bool(true));
 }
 
 #[tokio::test]
