@@ -61,7 +61,8 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
                     raise
                 interrupted = error
                 hit.clear()
-                interrupt(task)
+                if interrupt(task) is False:
+                    break
                 loop.call_later(LOST_AFTER, give_up_if_lost, task, waiter)
     finally:
         asyncio._set_running_loop(outer)
@@ -81,27 +82,37 @@ def give_up_if_lost(task, waiter):
 
 
 def throw_interrupt(task):
-    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at.
+    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at; False if there is none.
 
-    What waits for another task is suspended where that one is, and what gathers several where each of them is.
+    What waits for another task is suspended where that one is, and what gathers several where each of them is. Tasks
+    that wait for each other are suspended nowhere.
     """
-    awaited = task._fut_waiter
-    if isinstance(awaited, asyncio.Task) and not awaited.done():
-        throw_interrupt(awaited)
-    elif isinstance(awaited, asyncio.tasks._GatheringFuture) and not awaited.done():
-        for child in awaited._children:
-            if isinstance(child, asyncio.Task) and not child.done():
-                throw_interrupt(child)
-    elif awaited is None:
-        task.cancel()
-        # It may be in a call that blocks, which is the outermost wait now that the cell's has ended.
-        hit.add(task)
-        bridge.interrupt()
-    elif awaited.done():
-        task.cancel()
-    else:
-        hit.add(task)
-        awaited.set_exception(KeyboardInterrupt())
+    asked, passed, reached = [task], set(), False
+    while asked:
+        task = asked.pop()
+        if id(task) in passed:
+            continue
+        passed.add(id(task))
+        awaited = task._fut_waiter
+        if isinstance(awaited, asyncio.Task) and not awaited.done():
+            asked.append(awaited)
+            continue
+        if isinstance(awaited, asyncio.tasks._GatheringFuture) and not awaited.done():
+            children = [child for child in awaited._children if isinstance(child, asyncio.Task)]
+            asked += [child for child in reversed(children) if not child.done()]
+            continue
+        reached = True
+        if awaited is None:
+            task.cancel()
+            # It may be in a call that blocks, which is the outermost wait now that the cell's has ended.
+            hit.add(task)
+            bridge.interrupt()
+        elif awaited.done():
+            task.cancel()
+        else:
+            hit.add(task)
+            awaited.set_exception(KeyboardInterrupt())
+    return reached
 
 
 def was_hit(callback):

@@ -9,6 +9,9 @@ use serde_json::value::RawValue;
 use super::json::Json;
 use super::options::in_options;
 
+/// The status where it was not the run that failed.
+const FAILED: &str = "failed";
+
 /// Everything about a run. The field names are a contract.
 #[derive(Default, Serialize)]
 pub(super) struct RunReport<'a> {
@@ -57,20 +60,25 @@ struct Diagnostics<'a> {
     timeout_seconds: Option<f64>,
 }
 
-/// What became of a notebook: that of its last cell, and a report on each.
+/// What became of a notebook: that of its last cell, and a report on each; or what failed after them.
 #[derive(Serialize)]
 pub(super) struct NotebookReport<'a> {
     status: &'static str,
     success: bool,
     cells: Vec<RunReport<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<Diagnostics<'a>>,
 }
 
 impl<'a> NotebookReport<'a> {
-    pub(super) fn new(executions: &'a [Execution]) -> Self {
+    pub(super) fn new(executions: &'a [Execution], error: Option<&anyhow::Error>) -> Self {
         let cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
-        let (status, success) =
-            cells.last().map_or(("completed", true), |last| (last.status, last.success));
-        Self { status, success, cells }
+        let (status, success) = match (error, cells.last()) {
+            (Some(_), _) => (FAILED, false),
+            (None, Some(last)) => (last.status, last.success),
+            (None, None) => ("completed", true),
+        };
+        Self { status, success, cells, diagnostics: error.map(Diagnostics::of_error) }
     }
 }
 
@@ -80,40 +88,19 @@ pub(super) fn failure<'a>(
     error: &anyhow::Error,
     execution: Option<&'a Execution>,
 ) -> RunReport<'a> {
-    let ours = error.downcast_ref::<Error>();
-    let is_file = error.chain().any(<dyn std::error::Error>::is::<std::io::Error>);
-    let error_type = match ours.map(Error::kind) {
-        Some(ErrorKind::Config) => "CONFIG",
-        Some(ErrorKind::Assets) => "ASSETS",
-        Some(ErrorKind::Start) => "START",
-        Some(ErrorKind::Limit) => "LIMIT",
-        Some(ErrorKind::Value) => "VALUE",
-        Some(ErrorKind::Packages) => "PACKAGES",
-        Some(ErrorKind::WorkerDied) => "WORKER_DIED",
-        Some(_) => "SESSION",
-        None if is_file => "FILE",
-        None => "USAGE",
-    };
-    let hint = ours.and_then(Error::hint).map(in_options);
-    failed(error_type, in_options(&format!("{error:#}")), hint, execution)
+    failed(Diagnostics::of_error(error), execution)
 }
 
 /// Tells of a command line that cannot be read.
 pub(super) fn usage(error: &clap::Error) -> RunReport<'static> {
     let message = error.to_string();
     let message = message.trim_end().strip_prefix("error: ").unwrap_or(&message).to_owned();
-    failed("USAGE", message, None, None)
+    failed(Diagnostics { error_type: "USAGE", message, ..Diagnostics::default() }, None)
 }
 
-fn failed<'a>(
-    error_type: &'static str,
-    message: String,
-    hint: Option<String>,
-    execution: Option<&'a Execution>,
-) -> RunReport<'a> {
+fn failed<'a>(diagnostics: Diagnostics<'a>, execution: Option<&'a Execution>) -> RunReport<'a> {
     let report = execution.map(RunReport::new).unwrap_or_default();
-    let diagnostics = Diagnostics { error_type, message, hint, timeout_seconds: None };
-    RunReport { status: "failed", success: false, diagnostics: Some(diagnostics), ..report }
+    RunReport { status: FAILED, success: false, diagnostics: Some(diagnostics), ..report }
 }
 
 impl<'a> RunReport<'a> {
@@ -168,6 +155,27 @@ impl<'a> Exception<'a> {
 }
 
 impl<'a> Diagnostics<'a> {
+    /// Of a failure of usage, files, packages or the host.
+    fn of_error(error: &anyhow::Error) -> Self {
+        let ours = error.downcast_ref::<Error>();
+        let is_file = error.chain().any(<dyn std::error::Error>::is::<std::io::Error>);
+        let error_type = match ours.map(Error::kind) {
+            Some(ErrorKind::Config) => "CONFIG",
+            Some(ErrorKind::Assets) => "ASSETS",
+            Some(ErrorKind::Start) => "START",
+            Some(ErrorKind::Limit) => "LIMIT",
+            Some(ErrorKind::Value) => "VALUE",
+            Some(ErrorKind::Packages) => "PACKAGES",
+            Some(ErrorKind::WorkerDied) => "WORKER_DIED",
+            Some(_) => "SESSION",
+            None if is_file => "FILE",
+            None => "USAGE",
+        };
+        let hint = ours.and_then(Error::hint).map(in_options);
+        let message = in_options(&format!("{error:#}"));
+        Self { error_type, message, hint, timeout_seconds: None }
+    }
+
     fn new(execution: &'a Execution) -> Option<Self> {
         let (error_type, message, timeout_seconds) = match execution.outcome() {
             Outcome::Raised(exception) => {

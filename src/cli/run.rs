@@ -66,9 +66,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         let session = &mut session;
         let mut runner = Runner { session, interrupts: &interrupts, json, raw, max_output };
         let played = notebook.play(cell, &mut runner)?;
-        files.write_back(session)?;
-        files.export(session)?;
-        return played.end(&neighbours, json, raw);
+        let written = files.write_back(session).and_then(|()| files.export(session));
+        return played.end(written, &neighbours, json, raw);
     }
     let cell = cell.program();
     if args.json {
@@ -84,8 +83,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let printer = Printer::new(args.raw);
     let max_bytes = args.policy.max_output;
     let streamed = output::stream(&mut session, cell, printer, max_bytes, &interrupts)?;
-    files.write_back(&mut session)?;
-    files.export(&mut session)?;
+    let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
         if let Some(hint) = neighbours.hint(&streamed.execution) {
@@ -93,6 +91,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         }
         streamed.show_missing()?;
     }
+    written?;
     Ok(streamed.status())
 }
 

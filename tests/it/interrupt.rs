@@ -96,6 +96,23 @@ async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
 }
 
 #[tokio::test]
+async fn tasks_that_wait_for_each_other_can_be_interrupted() {
+    let circle = "tasks = {}\nasync def wait(name): await tasks[name]\n\
+                  tasks['one'] = asyncio.create_task(wait('other'))\n\
+                  last = tasks['other'] = asyncio.create_task(wait('one'))";
+    let chain = "async def wait(task): await task\nlast = asyncio.create_task(asyncio.sleep(1000))\n\
+                 for _ in range(3000): last = asyncio.create_task(wait(last))";
+    for tasks in [circle, chain] {
+        let mut session = session().await;
+        let code =
+            format!("import asyncio\n{tasks}\nawait asyncio.sleep(0.01)\n{READY}\nawait last");
+        let execution = interrupted(&mut session, &code).await;
+        assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted), "{tasks}");
+        assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2), "{tasks}");
+    }
+}
+
+#[tokio::test]
 async fn a_guest_that_catches_the_interrupt_goes_on() {
     let codes =
         ["while True: pass", "import time\n    time.sleep(1000)", "await asyncio.sleep(1000)"];

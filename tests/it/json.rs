@@ -190,6 +190,38 @@ fn a_failure_after_the_run_loses_none_of_its_output() {
     assert_eq!((&report["value"], &report["success"]), (&json!(42), &json!(false)));
     let message = report["diagnostics"]["message"].as_str().unwrap();
     assert!(message.contains("could not read `/sandbox/out.txt`"), "{message}");
+
+    let code = format!("{code}; 1 / 0");
+    let ran = isolet(["run", "--allow-write", file, "-c", &code]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("kept\n", Some(2)));
+    let (traceback, error) = ran.stderr.split_once("\nerror: ").unwrap();
+    assert!(traceback.ends_with("ZeroDivisionError: division by zero"), "{}", ran.stderr);
+    assert!(error.contains("could not read `/sandbox/out.txt`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_failure_after_a_notebook_loses_no_cell() {
+    let scratch = Scratch::new("json-notebook");
+    let file = scratch.file("out.txt", "before");
+    let code = |source: &str| json!({ "cell_type": "code", "source": source });
+    let cells = [
+        code("import os\nos.remove('/sandbox/out.txt')\nos.mkdir('/sandbox/out.txt')"),
+        code("print('kept')\n42"),
+    ];
+    let notebook = json!({ "nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells });
+    let notebook = scratch.file("n.ipynb", notebook.to_string());
+    let ran = isolet(["run", "--json", "--allow-write", &file, &notebook]);
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(2)), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["status"], &report["success"]), (&json!("failed"), &json!(false)));
+    let last = &report["cells"][1];
+    assert_eq!((&last["stdout"], &last["value"]), (&json!("kept\n"), &json!(42)));
+    let message = report["diagnostics"]["message"].as_str().unwrap();
+    assert!(message.contains("could not read `/sandbox/out.txt`"), "{message}");
+
+    let ran = isolet(["run", "--allow-write", &file, &notebook]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("kept\n42\n", Some(2)));
+    assert!(ran.stderr.starts_with("error: "), "{}", ran.stderr);
 }
 
 #[test]

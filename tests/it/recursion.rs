@@ -8,10 +8,14 @@ use crate::util::{builder, eval, exec, raised, session};
 
 const PROGRAM: &str = include_str!("programs/recursion.py");
 
+/// All parts take seconds, and on a busy machine more than a run may by default.
+fn patient() -> Limits {
+    Limits::default().max_run_time(Duration::from_mins(5))
+}
+
 /// A session that knows the program's parts, and their names.
 async fn with_parts() -> (Session, String) {
-    let limits = Limits::default().max_run_time(Duration::from_mins(5));
-    let mut session = builder().limits(limits).build().unwrap().session().await.unwrap();
+    let mut session = builder().limits(patient()).build().unwrap().session().await.unwrap();
     exec(&mut session, PROGRAM).await;
     let names = exec(&mut session, "print(*PARTS, sep='\\n')").await;
     let names = names.stdout().to_owned();
@@ -80,8 +84,7 @@ async fn every_part_is_survived_while_a_run_waits() {
         let shown = cx.session().variables().await?.into_iter().map(|variable| variable.repr);
         Ok(Value::List(shown.map(Value::from).collect()))
     });
-    let limits = Limits::default().max_run_time(Duration::from_mins(5));
-    let sandbox = builder().limits(limits).tool(look).build().unwrap();
+    let sandbox = builder().limits(patient()).tool(look).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
     exec(&mut session, PROGRAM).await;
     let code = "
@@ -103,7 +106,7 @@ del everything
 
 #[tokio::test]
 async fn a_function_that_runs_at_exit_may_recurse() {
-    let mut session = session().await;
+    let mut session = builder().limits(patient()).build().unwrap().session().await.unwrap();
     let code = format!("{PROGRAM}\nimport atexit\natexit.register(check_all)");
     let execution = session.run(Cell::new(code).program()).await.unwrap();
     assert!(execution.stdout().ends_with("javascript_that_calls_python\n"), "{execution:?}");

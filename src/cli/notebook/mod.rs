@@ -112,16 +112,27 @@ impl Runner<'_> {
 }
 
 impl Played {
-    /// Tells how the notebook ended, and returns the exit status.
-    pub(super) fn end(&self, neighbours: &Neighbours, json: bool, raw: bool) -> Result<ExitCode> {
+    /// Tells how the notebook ended and whether its files could be `written`, and returns the exit status.
+    pub(super) fn end(
+        &self,
+        written: Result<()>,
+        neighbours: &Neighbours,
+        json: bool,
+        raw: bool,
+    ) -> Result<ExitCode> {
         if self.is_reader_gone {
-            return Ok(exit::NO_READER.into());
+            return written.map(|()| exit::NO_READER.into());
         }
         if json {
-            let report = report::NotebookReport::new(&self.executions);
+            let report = report::NotebookReport::new(&self.executions, written.as_ref().err());
             lines::write_line(io::stdout().lock(), &report)?;
+            if let Err(error) = &written {
+                return Ok(exit::failure(error));
+            }
         }
-        let Some(last) = self.executions.last() else { return Ok(ExitCode::SUCCESS) };
+        let Some(last) = self.executions.last() else {
+            return written.map(|()| ExitCode::SUCCESS);
+        };
         if !json {
             show_outcome(last, raw)?;
             if let Some(hint) = neighbours.hint(last) {
@@ -131,6 +142,7 @@ impl Played {
         if let Some(magic) = &self.magic {
             writeln!(io::stderr(), "error: {}", Printer::new(raw).for_stderr(magic))?;
         }
+        written?;
         let is_complete = matches!(last.outcome(), Outcome::Completed(_) | Outcome::Exited(0));
         Ok(if is_complete && self.is_cut { exit::LIMIT.into() } else { exit::status(last) })
     }

@@ -154,7 +154,13 @@ fn words_after_the_script_grant_nothing() {
         &["--", "--mount", &mount, "-c", code, "-h", "--nosuch"],
     ];
     let attached = format!("-c{code}");
-    for start in [&[&script[..]][..], &["-c", code], &[&attached], &["-"], &["--", &script]] {
+    let modules = scratch.path().join("modules");
+    std::fs::create_dir(&modules).unwrap();
+    std::fs::write(modules.join("tool.py"), code).unwrap();
+    let modules = format!("{}:/modules", modules.display());
+    let module = &["--mount", &modules, "--env", "PYTHONPATH=/modules", "-m", "tool"];
+    let scripts = [&[&script[..]][..], &["-c", code], &[&attached], &["-"], &["--", &script]];
+    for start in scripts.into_iter().chain([&module[..]]) {
         for words in words {
             let args = [&["run"], start, words].concat();
             let ran = crate::util::isolet_fed(&args, if start == ["-"] { code } else { "" });

@@ -38,10 +38,10 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let asked = Asked::parse(args)?;
     let directory = Directory::open(&asked.directory)?;
     let expected = Expected::read()?;
+    let modules = directory.chosen(&asked.modules)?;
     setup::run()?;
     let runner = Runner::new(&directory)?;
     directory.check_version(&runner.python_version()?)?;
-    let modules = directory.chosen(&asked.modules)?;
     let mut results = Results::open(runner.results_file(), &runner.key()?)?;
     let due: VecDeque<&str> = modules
         .iter()
