@@ -14,6 +14,8 @@ from pyodide.ffi import can_run_sync, create_once_callable, run_sync
 LOST_AFTER = 0.1  # seconds after an interrupt
 MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
+ENDED_EARLY = "a wait has ended before what it waits for, as JavaScript's promises were changed"
+
 bridge = None
 cells = None  # the loop that runs in every cell
 thread = 0  # the number of the thread that runs; 0 is the main one
@@ -55,6 +57,8 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
         while not waiter.done():
             try:
                 block(waiter)
+                if not waiter.done():
+                    raise RuntimeError(ENDED_EARLY)
             except KeyboardInterrupt as error:
                 if interrupted is not None:
                     task.cancel()
@@ -99,7 +103,9 @@ def throw_interrupt(task):
             continue
         if isinstance(awaited, asyncio.tasks._GatheringFuture) and not awaited.done():
             children = [child for child in awaited._children if isinstance(child, asyncio.Task)]
-            asked += [child for child in reversed(children) if not child.done()]
+            waiting = [child for child in reversed(children) if not child.done()]
+            asked += waiting
+            reached = reached or not waiting  # it is about to go on
             continue
         reached = True
         if awaited is None:

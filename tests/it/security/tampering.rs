@@ -255,3 +255,18 @@ Function.prototype.call = function () { log('call', ++calls); return () => 9 };
     let calls = execution.stdout().lines().count();
     assert!((1..200).contains(&calls), "{calls} calls: {execution:?}");
 }
+
+/// A guest that has promises end at once: Python does not wait for them anew, without end.
+#[tokio::test]
+async fn a_wait_that_ends_early_is_an_error() {
+    let (builder, _) = with_log();
+    let mut session = builder.build().unwrap().session().await.unwrap();
+    let code = "
+import asyncio
+from pyodide.code import run_js
+run_js('Promise.prototype.then = function (f) { f(9); return this }')
+asyncio.run(asyncio.sleep(0.01))
+";
+    let exception = raised(&mut session, code).await;
+    assert!(exception.message.starts_with("a wait has ended before"), "{exception}");
+}
