@@ -88,8 +88,8 @@ def give_up_if_lost(task, waiter):
 def throw_interrupt(task):
     """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at; False if there is none.
 
-    What waits for another task is suspended where that one is, and what gathers several where each of them is. Tasks
-    that wait for each other are suspended nowhere.
+    It may be a future instead, which is what is awaited then. What waits for another task is suspended where that one is,
+    and what gathers several where each of them is. Tasks that wait for each other are suspended nowhere.
     """
     asked, passed, reached = [task], set(), False
     while asked:
@@ -97,7 +97,7 @@ def throw_interrupt(task):
         if id(task) in passed:
             continue
         passed.add(id(task))
-        awaited = task._fut_waiter
+        awaited = task._fut_waiter if isinstance(task, asyncio.Task) else task
         if isinstance(awaited, asyncio.Task) and not awaited.done():
             asked.append(awaited)
             continue

@@ -78,6 +78,7 @@ async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
         "await asyncio.create_task(task())",
         "await asyncio.gather(task(), task())",
         "await asyncio.wait_for(task(), 10_000)",
+        "asyncio.gather(task(), task())",
     ];
     for (wait, way) in waits.iter().flat_map(|wait| ways.iter().map(move |way| (wait, way))) {
         let mut session = session().await;
@@ -93,6 +94,15 @@ async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
         let left = eval(&mut session, code).await;
         assert_eq!(left, Value::List(Vec::new()), "{wait} {way}");
     }
+}
+
+#[tokio::test]
+async fn a_future_that_is_the_last_value_can_be_interrupted() {
+    let mut session = session().await;
+    let code = format!("import asyncio\n{READY}\nasyncio.get_running_loop().create_future()");
+    let execution = interrupted(&mut session, &code).await;
+    assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
+    assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
 }
 
 #[tokio::test]
