@@ -176,7 +176,10 @@ impl Limits {
     /// together: encoded while a call waits, as [`max_value_bytes`](Self::max_value_bytes) counts them
     /// once it is under way.
     ///
-    /// A call past it raises `RuntimeError` in the guest, with both numbers. By default this is 256 MiB.
+    /// A call past it raises `RuntimeError` in the guest, with both numbers. The results of finished calls
+    /// may take as much again until the guest reads them; while they do, its further calls wait.
+    ///
+    /// By default this is 256 MiB.
     #[must_use]
     pub fn max_call_bytes(mut self, bytes: u64) -> Self {
         self.call_bytes = bytes;

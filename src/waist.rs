@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -32,7 +33,7 @@ pub(crate) enum Message {
     /// The reply names the number.
     Peek(u64, Vec<u8>),
     /// The call of this number has ended; this is the answer as the guest gets it.
-    Answer(u32, Vec<u8>),
+    Answer(u32, Bytes),
 }
 
 /// What a session asks of its isolate.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 
 /// Calls by their numbers, which are never used twice in an isolate's life.
@@ -16,7 +17,7 @@ enum Pending {
     Open,
     /// The guest waits for the length of the answer.
     Awaited(oneshot::Sender<usize>),
-    Answered(Vec<u8>),
+    Answered(Bytes),
 }
 
 impl PendingCalls {
@@ -28,7 +29,7 @@ impl PendingCalls {
     }
 
     /// Takes the answer to a call. It is dropped if the call was cancelled or has one already.
-    pub(crate) fn answer(&mut self, call: u32, answer: Vec<u8>) {
+    pub(crate) fn answer(&mut self, call: u32, answer: Bytes) {
         let Some(pending) = self.calls.get_mut(&call) else {
             return;
         };
@@ -52,7 +53,7 @@ impl PendingCalls {
     }
 
     /// Takes the answer to a call if it is there and no longer than `limit`.
-    pub(crate) fn take_short(&mut self, call: u32, limit: usize) -> Option<Vec<u8>> {
+    pub(crate) fn take_short(&mut self, call: u32, limit: usize) -> Option<Bytes> {
         match self.calls.get(&call) {
             Some(Pending::Answered(answer)) if answer.len() <= limit => self.take(call),
             _ => None,
@@ -71,7 +72,7 @@ impl PendingCalls {
     }
 
     /// Takes an answer that has arrived.
-    pub(crate) fn take(&mut self, call: u32) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, call: u32) -> Option<Bytes> {
         match self.calls.get(&call) {
             Some(Pending::Answered(_)) => match self.calls.remove(&call) {
                 Some(Pending::Answered(answer)) => Some(answer),
@@ -96,7 +97,7 @@ mod tests {
         let mut calls = PendingCalls::default();
         let call = calls.open().unwrap();
         assert!(calls.cancel(call));
-        calls.answer(call, vec![1]);
+        calls.answer(call, Bytes::from_static(&[1]));
         assert!(calls.take(call).is_none());
         assert!(calls.wait(call).is_none());
         assert!(!calls.cancel(call));
@@ -108,11 +109,11 @@ mod tests {
         let call = calls.open().unwrap();
         assert!(calls.take(call).is_none());
         let mut waiting = calls.wait(call).unwrap().unwrap_err();
-        calls.answer(call, vec![1, 2]);
+        calls.answer(call, Bytes::from_static(&[1, 2]));
         assert_eq!(waiting.try_recv(), Ok(2));
         assert_eq!(calls.wait(call).unwrap().unwrap(), 2);
-        calls.answer(call, vec![3]);
-        assert_eq!(calls.take(call), Some(vec![1, 2]));
+        calls.answer(call, Bytes::from_static(&[3]));
+        assert_eq!(calls.take(call), Some(Bytes::from_static(&[1, 2])));
         assert!(calls.take(call).is_none());
     }
 }

@@ -81,6 +81,6 @@ fn tool_error(error: &NetError) -> ToolError {
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
     if let Some(messages) = answers.get().and_then(Weak::upgrade) {
         let answer = frame::encode_answer(result, u64::MAX);
-        messages(Message::Answer(call, answer));
+        messages(Message::Answer(call, answer.into()));
     }
 }

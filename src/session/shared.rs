@@ -294,6 +294,7 @@ impl Shared {
 
     fn answer(&self, call: u32, outcome: Result<Value, ToolError>) {
         let answer = frame::encode_answer(outcome, self.limits.value_bytes());
+        let answer = self.host.tools().unread(answer);
         self.send(Message::Answer(call, answer));
     }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 use super::queue::{Call, CallQueue, Place};
 use super::spec::{Check, Default, ToolSpec};
 use super::{Tool, ToolError};
@@ -67,6 +69,11 @@ impl ToolHost {
     /// The calls that have not ended.
     pub(super) fn queue(&self) -> &Arc<CallQueue> {
         &self.queue
+    }
+
+    /// Counts an answer until the guest has read it.
+    pub(crate) fn unread(&self, answer: Vec<u8>) -> Bytes {
+        self.queue.unread(answer)
     }
 
     /// Starts a run: nothing was called or submitted in it.

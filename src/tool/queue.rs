@@ -1,10 +1,13 @@
-//! The calls that a session's guest has made and that have not ended: how many of them wait and run at once, and how
-//! much their arguments take. A call is in one place only, so that nothing piles up however the guest calls.
+//! The calls that a session's guest has made and that have not ended: how many of them wait and run at once, how much
+//! their arguments take, and how much the answers do that the guest has not read. A call is in one place only, so that
+//! nothing piles up however the guest calls.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use bytes::Bytes;
 use futures_util::future::AbortHandle;
 use futures_util::task::AtomicWaker;
 use tokio::sync::watch;
@@ -17,6 +20,8 @@ pub(crate) struct CallQueue {
     max_running: usize,
     max_bytes: u64,
     state: Mutex<State>,
+    /// What the answers take that the guest has not read.
+    unread: AtomicU64,
     /// Who starts calls; woken when one may be started.
     starter: AtomicWaker,
 }
@@ -55,6 +60,12 @@ pub(super) struct Charge {
     bytes: u64,
 }
 
+/// An answer that the guest has not read.
+struct Unread {
+    queue: Arc<CallQueue>,
+    answer: Vec<u8>,
+}
+
 /// One of the places for functions that run at once. It is free again when it is dropped: when the function has returned.
 pub(super) struct Place {
     queue: Arc<CallQueue>,
@@ -68,6 +79,7 @@ impl CallQueue {
             max_running: limits.concurrent_tools(),
             max_bytes: limits.call_bytes(),
             state: Mutex::default(),
+            unread: AtomicU64::new(0),
             starter: AtomicWaker::new(),
         }
     }
@@ -152,10 +164,17 @@ impl CallQueue {
         self.starter.register(waker);
     }
 
-    /// Takes the next call that may be started, and a place for it.
+    /// Counts an answer until it is dropped: when the guest has read it, or the worker whose guest it is.
+    pub(super) fn unread(self: &Arc<Self>, answer: Vec<u8>) -> Bytes {
+        self.unread.fetch_add(answer.len() as u64, Ordering::Relaxed);
+        Bytes::from_owner(Unread { queue: Arc::clone(self), answer })
+    }
+
+    /// Takes the next call that may be started, and a place for it. There is none while the guest does not read.
     pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<Place>)> {
         let mut state = self.lock();
-        if state.places >= self.max_running {
+        if state.places >= self.max_running || self.unread.load(Ordering::Relaxed) >= self.max_bytes
+        {
             return None;
         }
         let call = state.waiting.pop_front()?;
@@ -200,6 +219,23 @@ impl Drop for Place {
     }
 }
 
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        let bytes = self.answer.len() as u64;
+        let before = self.queue.unread.fetch_sub(bytes, Ordering::Relaxed);
+        let limit = self.queue.max_bytes;
+        if before >= limit && before - bytes < limit {
+            self.queue.starter.wake();
+        }
+    }
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
@@ -209,6 +245,9 @@ impl Drop for Charge {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
     use super::*;
     use crate::tool::ToolSpec;
     use crate::value::Value;
@@ -286,5 +325,34 @@ mod tests {
         assert!(!queue.end(1) && queue.next().is_none());
         drop(place);
         assert_eq!(queue.next().unwrap().0.id, 2);
+    }
+    #[test]
+    fn no_call_is_started_while_the_guest_leaves_answers_unread() {
+        #[derive(Default)]
+        struct Woken(AtomicUsize);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let queue = queue(4, 100);
+        let woken = Arc::new(Woken::default());
+        queue.wake(&Waker::from(Arc::clone(&woken)));
+        let short = queue.unread(vec![0; 99]);
+        call(&queue, 1, 1).unwrap();
+        assert!(queue.next().is_some());
+        let long = queue.unread(vec![0; 1000]);
+        call(&queue, 2, 1).unwrap();
+        let before = woken.0.load(Ordering::Relaxed);
+        drop(short);
+        assert!(queue.next().is_none());
+        assert_eq!(woken.0.load(Ordering::Relaxed), before);
+        // A part of it is as much as the whole.
+        let part = long.slice(1..2);
+        drop(long);
+        assert!(queue.next().is_none());
+        drop(part);
+        assert_eq!(woken.0.load(Ordering::Relaxed), before + 1);
+        assert!(queue.next().is_some());
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -233,7 +234,7 @@ impl Answers {
         match (self.host.call(request), call) {
             (HostReply::Refused(class, message), Some(call)) => {
                 let refusal = frame::encode_answer(Err(ToolError::new(class, message)), u64::MAX);
-                self.control.send(&self.writer, Message::Answer(call, refusal))
+                self.control.send(&self.writer, Message::Answer(call, refusal.into()))
             }
             _ if one_way => Ok(()),
             (reply, _) => self.reply(&ToWorker::Reply(reply)),
@@ -243,7 +244,7 @@ impl Answers {
     /// Answers a request. A worker that asks for more than it reads waits.
     fn reply(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
-        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Vec::new()))
+        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
     }
 }
 

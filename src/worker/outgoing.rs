@@ -8,16 +8,18 @@ const SHORT_BYTES: usize = 16 << 10;
 /// What is to be written of a frame, or of several, the last of which has the body.
 pub(super) struct Outgoing<B> {
     head: Vec<u8>,
-    body: Option<B>,
+    /// Kept until all is written even where it has been copied: it may count as what waits to be read.
+    body: B,
+    is_copied: bool,
 }
 
 impl<B: AsRef<[u8]>> Outgoing<B> {
     pub(super) fn new(mut head: Vec<u8>, body: B) -> Self {
-        if body.as_ref().len() > SHORT_BYTES {
-            return Self { head, body: Some(body) };
+        let is_copied = body.as_ref().len() <= SHORT_BYTES;
+        if is_copied {
+            head.extend_from_slice(body.as_ref());
         }
-        head.extend_from_slice(body.as_ref());
-        Self { head, body: None }
+        Self { head, body, is_copied }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -32,7 +34,7 @@ impl<B: AsRef<[u8]>> Outgoing<B> {
     }
 
     fn body(&self) -> &[u8] {
-        self.body.as_ref().map_or(&[], AsRef::as_ref)
+        if self.is_copied { &[] } else { self.body.as_ref() }
     }
 }
 

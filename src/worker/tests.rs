@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 
 use super::link::{self, Bounds, Started};
@@ -125,7 +126,7 @@ fn a_worker_that_reads_no_answers_is_killed() {
     let (mut parent, mut worker) = parent();
     // More than a socket takes, and than may wait.
     for _ in 0..50_000 {
-        (parent.link.messages)(Message::Answer(1, vec![0; 1000]));
+        (parent.link.messages)(Message::Answer(1, vec![0; 1000].into()));
     }
     // It is looked at when it asks for something.
     worker.write_all(&frame(&FromWorker::Request(HostRequest::NetClose(1)))).unwrap();
@@ -193,10 +194,10 @@ fn messages_arrive_in_their_order() {
     let (parent, mut worker) = parent();
     parent.link.control.clear_interrupt();
     (parent.link.messages)(Message::Command(b"one".to_vec()));
-    (parent.link.messages)(Message::Answer(7, b"two".to_vec()));
+    (parent.link.messages)(Message::Answer(7, Bytes::from_static(b"two")));
     assert!(matches!(receive(&mut worker), ToWorker::Run(1)));
     assert!(matches!(message(&mut worker), Message::Command(one) if one == b"one"));
-    assert!(matches!(message(&mut worker), Message::Answer(7, two) if two == b"two"));
+    assert!(matches!(message(&mut worker), Message::Answer(7, two) if *two == *b"two"));
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn what_a_socket_does_not_take_at_once_arrives_whole_and_in_order() {
     let (parent, mut worker) = parent();
     let long = vec![7; 1 << 20];
     for number in 0..8 {
-        (parent.link.messages)(Message::Answer(number, long.clone()));
+        (parent.link.messages)(Message::Answer(number, long.clone().into()));
     }
     let request = FileRequest::Stat { mount: 0, path: "" };
     worker.write_all(&frame(&FromWorker::Request(HostRequest::File(request)))).unwrap();

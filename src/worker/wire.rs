@@ -5,6 +5,7 @@
 
 use std::io::{self, Write};
 
+use bytes::Bytes;
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +58,10 @@ pub(super) enum MessageHead {
 }
 
 impl MessageHead {
-    pub(super) fn split(message: Message) -> (Self, Vec<u8>) {
+    pub(super) fn split(message: Message) -> (Self, Bytes) {
         match message {
-            Message::Command(frame) => (Self::Command, frame),
-            Message::Peek(number, frame) => (Self::Peek(number), frame),
+            Message::Command(frame) => (Self::Command, frame.into()),
+            Message::Peek(number, frame) => (Self::Peek(number), frame.into()),
             Message::Answer(call, answer) => (Self::Answer(call), answer),
         }
     }
@@ -69,7 +70,7 @@ impl MessageHead {
         match self {
             Self::Command => Message::Command(body),
             Self::Peek(number) => Message::Peek(number, body),
-            Self::Answer(call) => Message::Answer(call, body),
+            Self::Answer(call) => Message::Answer(call, body.into()),
         }
     }
 }

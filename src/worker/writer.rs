@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
@@ -18,7 +19,7 @@ use crate::look::look;
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What is written.
-pub(super) type Frame = Outgoing<Vec<u8>>;
+pub(super) type Frame = Outgoing<Bytes>;
 
 /// What a frame is to the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use isolet_pyodide_assets::lock;
 use crate::util::{Ran, Scratch, assets_dir, command, isolet, isolet_fed};
 
 /// Copies the locked files and the memory image.
-fn copy(test: &str) -> Scratch {
+pub(crate) fn copy(test: &str) -> Scratch {
     // The image is made by the first start.
     assert_eq!(isolet(["assets", "prepare"]).code, Some(0));
     let scratch = Scratch::new(test);
@@ -30,8 +30,34 @@ pub(crate) fn image(dir: &Path) -> String {
     image.clone()
 }
 
-fn run_with(dir: &Path, code: &str) -> Ran {
-    let args = ["run", "-c", code];
+/// Spoils the code that V8 has compiled for the image in `dir`, so that V8 refuses it, as it does on a processor with
+/// other features: what is run is what it compiles anew.
+pub(crate) fn spoil_stored_code(dir: &Path) {
+    // V8's mark in front of its code, for CPython's WebAssembly and for a script, whose version is in the next bytes.
+    const MARK: [u8; 2] = [0xde, 0xc0];
+    let path = dir.join(image(dir));
+    let mut bytes = fs::read(&path).unwrap();
+    let mut spoiled = 0;
+    for page in bytes.chunks_mut(4096).skip(1).filter(|page| page.get(2..4) == Some(&MARK[..])) {
+        page[4] ^= 1;
+        spoiled += 1;
+    }
+    assert_eq!(spoiled, 2);
+    fs::write(&path, &bytes).unwrap();
+    // The refusal says which digest belongs to it.
+    let refused = run_with(dir, "").stderr;
+    let digest = |start: &str| {
+        let (_, rest) = refused.split_once(start).unwrap();
+        blake3::Hash::from_hex(&rest[..2 * blake3::OUT_LEN]).unwrap()
+    };
+    let (old, new) = (digest("(expected "), digest("got "));
+    let at = bytes.windows(blake3::OUT_LEN).position(|window| window == old.as_bytes()).unwrap();
+    bytes[at..at + blake3::OUT_LEN].copy_from_slice(new.as_bytes());
+    fs::write(&path, &bytes).unwrap();
+}
+
+pub(crate) fn run_with(dir: &Path, code: &str) -> Ran {
+    let args = ["run", "--timeout", "300", "-c", code];
     command(args).env(isolet::ASSETS_VARIABLE, dir).output().unwrap().into()
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use isolet::{Cell, Limits, Outcome, Session, Tool, ToolSpec, Value};
 
+use crate::assets::{copy, run_with, spoil_stored_code};
 use crate::util::{builder, eval, exec, raised, session};
 
 const PROGRAM: &str = include_str!("programs/recursion.py");
@@ -102,6 +103,18 @@ del everything
 'all' in shown and survived == list(PARTS)
 ";
     assert_eq!(eval(&mut session, code).await, Value::Bool(true));
+}
+
+/// The first frames are then those of V8's first compiler, which are the largest.
+#[test]
+fn every_part_is_survived_without_the_code_that_v8_has_stored() {
+    let scratch = copy("stored-code");
+    spoil_stored_code(scratch.path());
+    let code = format!("{PROGRAM}\ncheck_all()\nprint(*PARTS, sep='\\n')");
+    let ran = run_with(scratch.path(), &code);
+    let names: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(names.len() > 80 && names[..names.len() / 2] == names[names.len() / 2..], "{ran:?}");
 }
 
 #[tokio::test]

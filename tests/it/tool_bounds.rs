@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use isolet::{Cell, Execution, Limits, Param, Session, Stdin, Tool, ToolSpec, Value};
+use isolet::{
+    Cell, Execution, Limits, Outcome, Param, Session, Stdin, Termination, Tool, ToolSpec, Value,
+};
 use tokio::sync::mpsc;
 
 use crate::util::{builder, eval, exec, raised};
@@ -251,6 +253,50 @@ results = await asyncio.gather(*tasks, return_exceptions=True)
         seen += 1;
     }
     assert_eq!(seen, 20, "ten functions have begun and returned");
+}
+
+/// E23: a guest that makes calls and reads no results has the host keep no more of them than it may. None is lost.
+#[tokio::test]
+async fn results_that_the_guest_does_not_read_are_bounded_together() {
+    const CALLS: i64 = 500;
+    let (opener, gate) = tokio::sync::watch::channel(false);
+    let (sender, mut served) = mpsc::unbounded_channel();
+    let spec = ToolSpec::new("page").param(Param::new("n"));
+    let page = Tool::from_handler(spec, move |_, _| {
+        let (mut gate, sender) = (gate.clone(), sender.clone());
+        async move {
+            // Its sender lives as long as the test.
+            let _ = gate.wait_for(|open| *open).await;
+            let _ = sender.send(());
+            Ok(Value::from("x".repeat(100_000)))
+        }
+    });
+    let limits = limits().max_concurrent_tools(2).max_call_bytes(1 << 20);
+    let mut session = start(limits, [page]).await;
+    let handle = session.interrupt_handle();
+    let code = format!(
+        "tasks = [asyncio.ensure_future(page.aio(n)) for n in range({CALLS})]
+await asyncio.sleep(0)
+print('asked', flush=True)
+while True: pass"
+    );
+    let execution = beside(&mut session, &code, async |mut printed, _keyboard| {
+        assert!(printed.recv().await.is_some());
+        opener.send(true).unwrap();
+        for _ in 0..11 {
+            assert!(served.recv().await.is_some());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        // Two that are under way, and what a socket holds.
+        let further = std::iter::from_fn(|| served.try_recv().ok()).count();
+        assert!(further < 10, "{further} further calls were served");
+        handle.interrupt();
+    });
+    let execution = execution.await;
+    let interrupted = Outcome::Terminated(Termination::Interrupted);
+    assert_eq!(execution.outcome(), &interrupted, "{execution:?}");
+    let all = format!("sum(map(len, page.map(range({CALLS}))))");
+    assert_eq!(eval(&mut session, all).await, Value::Int(100_000 * CALLS));
 }
 
 /// E23: small encodings that are large in memory are counted as what they take.

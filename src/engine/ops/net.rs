@@ -147,7 +147,7 @@ fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpE
         }
         Err(reason) => {
             let error = Err(ToolError::new("ValueError", reason));
-            state.calls.answer(call, frame::encode_answer(error, u64::MAX));
+            state.calls.answer(call, frame::encode_answer(error, u64::MAX).into());
         }
     }
     Ok(call)

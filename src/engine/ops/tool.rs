@@ -45,7 +45,7 @@ pub(crate) fn op_isolet_submit(
     let state = state.borrow_mut::<State>();
     let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit { form, fields }))?;
-    state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX));
+    state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX).into());
     Ok(call)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn answer_refusal(
         }
         HostReply::Refused(class, message) => {
             let error = ToolError::new(class, message);
-            state.calls.answer(call, frame::encode_answer(Err(error), u64::MAX));
+            state.calls.answer(call, frame::encode_answer(Err(error), u64::MAX).into());
         }
         _ => {}
     }
