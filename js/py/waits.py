@@ -64,7 +64,6 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
                     task.cancel()
                     raise
                 interrupted = error
-                hit.clear()
                 if interrupt(task) is False:
                     break
                 loop.call_later(LOST_AFTER, give_up_if_lost, task, waiter)
@@ -91,6 +90,7 @@ def throw_interrupt(task):
     It may be a future instead, which is what is awaited then. What waits for another task is suspended where that one is,
     and what gathers several where each of them is. Tasks that wait for each other are suspended nowhere.
     """
+    hit.clear()  # only here: in a call that blocks a task, the same interrupt ends a wait of the task's own
     asked, passed, reached = [task], set(), False
     while asked:
         task = asked.pop()

@@ -96,6 +96,28 @@ async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
     }
 }
 
+/// A task that takes its time to end, in a call that blocks, has got the interrupt as well.
+#[tokio::test]
+async fn an_interrupt_that_ends_a_task_after_the_run_ends_nothing_else() {
+    let mut session = session().await;
+    let code = format!(
+        "import asyncio\nbegun, last = asyncio.Event(), asyncio.Event()\n\
+         async def slow():\n    begun.set()\n    try: await asyncio.sleep(1000)\n    \
+         finally: await last.wait()\n\
+         async def blocks(): asyncio.run(slow())\n\
+         async def quick():\n    await begun.wait()\n    {READY}\n    await asyncio.sleep(1000)\n\
+         tasks = [asyncio.ensure_future(blocks()), asyncio.ensure_future(quick())]\n\
+         await asyncio.gather(*tasks)"
+    );
+    let execution = interrupted(&mut session, &code).await;
+    assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
+    let next = "still_there = not tasks[0].done()\nlast.set()\n\
+                while not tasks[0].done(): await asyncio.sleep(0)\n\
+                still_there, type(tasks[0].exception()).__name__";
+    let expected = vec![Value::Bool(true), Value::from("KeyboardInterrupt")];
+    assert_eq!(eval(&mut session, next).await, Value::List(expected));
+}
+
 #[tokio::test]
 async fn a_future_that_is_the_last_value_can_be_interrupted() {
     let mut session = session().await;
