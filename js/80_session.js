@@ -23,6 +23,7 @@ import {
   op_isolet_submit,
   op_isolet_tool_call,
   op_isolet_tool_cancel,
+  op_isolet_tool_block,
   op_isolet_tool_soon,
   op_isolet_tool_take,
   op_isolet_tool_wait,
@@ -93,6 +94,8 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     /** Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if given. */
     answered: (call, timeout = -1) =>
       timeout < 0 ? op_isolet_tool_wait(call) : within(op_isolet_tool_wait(call), timeout),
+    /** As `answered`, but blocks, where Python cannot be suspended; -2 if it has to look for an interrupt first. */
+    answered_here: (call, timeout = -1) => op_isolet_tool_block(call, timeout),
     /** Copies the answer to a call to `address`. */
     answer: (call, address, length) => op_isolet_tool_take(call, at(address, length)),
     cancel: (call) => op_isolet_tool_cancel(call),

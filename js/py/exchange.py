@@ -70,7 +70,7 @@ class Exchange:
 
     def wait(self, call, is_last=True):
         try:
-            size = waits.block(bridge.answered(call, self.milliseconds()))
+            size = waits.answered(call, self.milliseconds())
         except BaseException:
             self.close()
             raise

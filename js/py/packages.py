@@ -36,7 +36,7 @@ class Finder:
             return None
         call = bridge.import_package(name)
         try:
-            size = waits.block(bridge.answered(call, -1))
+            size = waits.answered(call)
         except BaseException:
             bridge.cancel(call)
             raise

@@ -53,7 +53,7 @@ BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal"),
-    *("call", "answered", "answer", "cancel", "submit", "import_package"),
+    *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 

@@ -148,7 +148,7 @@ def call(name, arguments):
     number = 0  # an interrupt may leave it so, and the last call is meant
     try:
         number = start(name.encode(), data, SHORT)
-        size = waits.block(bridge.answered(number)) if number else 0
+        size = waits.answered(number) if number else 0
     except BaseException:
         bridge.cancel(number)
         raise
@@ -182,7 +182,7 @@ def start(called, data, room):
 def submit(form, fields):
     data = dump("SUBMIT", fields)
     number = bridge.submit(form, id(data) + BYTES_HEADER, len(data))
-    take(number, waits.block(bridge.answered(number)))
+    take(number, waits.answered(number))
     raise Submission
 
 

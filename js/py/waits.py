@@ -14,6 +14,8 @@ from pyodide.ffi import can_run_sync, create_once_callable, run_sync
 LOST_AFTER = 0.1  # seconds after an interrupt
 MAX_TIMEOUT = 2**31 - 1  # milliseconds, what a JavaScript timer takes
 
+INTERRUPTED = -2  # what a blocked thread gets instead of an answer
+
 ENDED_EARLY = "a wait has ended before what it waits for, as JavaScript's promises were changed"
 
 bridge = None
@@ -150,6 +152,18 @@ def block(promise, for_thread=False):
     finally:
         thread = waiting
         bridge.release(waiting)
+
+
+def answered(call, timeout=-1):
+    """Blocks until a call is answered: the length of the answer, or -1 after `timeout` milliseconds if given.
+
+    With functions of JavaScript on the stack that cannot be suspended; then its thread blocks.
+    """
+    if can_run_sync():
+        return block(bridge.answered(call, timeout))
+    while (size := bridge.answered_here(call, timeout)) == INTERRUPTED:
+        pass  # the interrupt is raised here
+    return size
 
 
 def forget(number):

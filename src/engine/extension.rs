@@ -75,6 +75,7 @@ deno_core::extension!(
         ops::file::op_isolet_file_mode,
         ops::tool::op_isolet_import,
         ops::tool::op_isolet_tool_call,
+        ops::tool::op_isolet_tool_block,
         ops::tool::op_isolet_tool_soon,
         ops::tool::op_isolet_tool_wait,
         ops::tool::op_isolet_tool_take,

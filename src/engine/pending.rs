@@ -47,6 +47,19 @@ impl PendingCalls {
         matches!(self.calls.get(&call), Some(Pending::Answered(_)))
     }
 
+    /// Whether the answer to a call is still to come.
+    pub(crate) fn is_open(&self, call: u32) -> bool {
+        matches!(self.calls.get(&call), Some(Pending::Open | Pending::Awaited(_)))
+    }
+
+    /// The length of the answer to a call, if it is there.
+    pub(crate) fn answer_length(&self, call: u32) -> Option<usize> {
+        match self.calls.get(&call)? {
+            Pending::Answered(answer) => Some(answer.len()),
+            Pending::Open | Pending::Awaited(_) => None,
+        }
+    }
+
     /// The call that was made last.
     pub(crate) fn last(&self) -> u32 {
         self.last

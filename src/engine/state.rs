@@ -19,6 +19,9 @@ use crate::waist::{Inbox, Message};
 /// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
 const PATIENCE: Duration = Duration::from_millis(1);
 
+/// How long a guest's thread that cannot be suspended waits between two looks for an interrupt.
+const LOOK_UP: Duration = Duration::from_millis(20);
+
 /// After so many calls answers are looked for. Far fewer than may wait to be read.
 const UNANSWERED: u32 = 64;
 
@@ -111,5 +114,28 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Waits for the answer to a call until `limit` has passed, and then returns `true`. Returns `false` before, if the
+    /// guest is stopped or interrupted. Other messages are left to the event loop.
+    pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> bool {
+        let start = Instant::now();
+        while self.calls.is_open(call) {
+            match self.inbox.try_take() {
+                Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
+                Some(message) => self.held.push_back(message),
+                None => {
+                    let left = limit.saturating_sub(start.elapsed());
+                    if left.is_zero() {
+                        return true;
+                    }
+                    if self.control.is_stopped() || self.control.has_interrupt() {
+                        return false;
+                    }
+                    self.inbox.wait(left.min(LOOK_UP));
+                }
+            }
+        }
+        false
     }
 }

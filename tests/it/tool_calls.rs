@@ -392,3 +392,47 @@ async fn a_tool_sees_the_task_locals_of_the_run_that_called_it() {
     let execution = USER.scope("ada", session.run("who(1)")).await.unwrap();
     assert_eq!(execution.value(), Some(&Value::from("ada")));
 }
+
+/// Nothing can suspend a stack with functions of JavaScript on it. The guest's thread blocks there.
+#[tokio::test]
+async fn a_callback_of_javascript_may_call_a_function_that_takes_long() {
+    let nap = Tool::from_handler(int_param("nap"), |args, _| async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Ok(args.get("x").cloned().unwrap_or_default())
+    });
+    let mut session = start(builder().tool(nap).submit([Param::new("answer")])).await;
+    let code = "
+import js
+from pyodide.code import run_js
+from pyodide.ffi import create_proxy
+[
+    run_js('f => f(7)')(nap),
+    [*run_js('f => [1, 2].map(x => f(x))')(nap)],
+    await js.Promise.resolve(0).then(create_proxy(lambda _: nap('later'))),
+    nap(8),
+]
+";
+    let expected =
+        vec![7.into(), Value::List(vec![1.into(), 2.into()]), "later".into(), Value::Int(8)];
+    assert_eq!(eval(&mut session, code).await, Value::List(expected));
+    let execution = session.run("run_js('f => f(9)')(lambda x: SUBMIT(nap(x)))").await.unwrap();
+    let submitted = Value::Dict(vec![("answer".into(), Value::Int(9))]);
+    assert_eq!(execution.outcome(), &Outcome::Submitted(submitted), "{execution:?}");
+}
+
+#[tokio::test]
+async fn a_call_in_a_callback_of_javascript_can_be_interrupted() {
+    let (tool, mut events) = endless();
+    let mut session = start(builder().tool(tool)).await;
+    let handle = session.interrupt_handle();
+    let code = "from pyodide.code import run_js\nrun_js('f => f(1)')(endless)";
+    let (execution, ()) = tokio::join!(session.run(code), async {
+        assert_eq!(next(&mut events).await, Some("began"));
+        handle.interrupt();
+        assert_eq!(next(&mut events).await, Some("dropped"));
+    });
+    let execution = execution.unwrap();
+    let interrupted = Outcome::Terminated(Termination::Interrupted);
+    assert_eq!(execution.outcome(), &interrupted, "{execution:?}");
+    assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
+}

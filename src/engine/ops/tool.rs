@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use deno_core::{OpState, op2};
 
@@ -91,6 +92,30 @@ pub(crate) fn op_isolet_tool_soon(
     let Some(answer) = state.calls.take_short(call, target.len()) else { return false };
     target[..answer.len()].copy_from_slice(&answer);
     true
+}
+
+/// Blocks until the answer to a call is here, for a guest that cannot be suspended, and returns its length in bytes. Returns
+/// -1 after `timeout` milliseconds, if that is not negative, and -2 if the guest has to look for an interrupt first.
+#[op2(fast)]
+pub(crate) fn op_isolet_tool_block(
+    state: &mut OpState,
+    #[smi] call: u32,
+    timeout: f64,
+) -> Result<f64, OpError> {
+    const EXPIRED: f64 = -1.0;
+    const INTERRUPTED: f64 = -2.0;
+    let state = state.borrow_mut::<State>();
+    // A negative one is no limit.
+    let limit = Duration::try_from_secs_f64(timeout / 1000.0).unwrap_or(Duration::MAX);
+    let has_expired = state.block_on_answer(call, limit);
+    match state.calls.answer_length(call) {
+        // An answer fits into the guest's memory, which has less than 4 GiB.
+        #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+        Some(length) => Ok(length as f64),
+        None if has_expired => Ok(EXPIRED),
+        None if state.calls.is_open(call) => Ok(INTERRUPTED),
+        None => Err(OpError::Phase("the answer to a cancelled call")),
+    }
 }
 
 /// Moves the answer to a call into the guest's memory.
