@@ -47,8 +47,8 @@ export class Suspensions {
   /** Whether there is an interrupt that the main thread has yet to get, and whether a wait of its was ended for that. */
   #isPending = false;
   #isEnding = false;
-  /** The last other thread that has got it. */
-  #hit = 0;
+  /** The other threads that have got it: each once, while it computes or by the end of its wait. */
+  #hit = new SafeSet();
   /** What ended the waits of the stacks that are about to go on, in their order. */
   #errors = [];
 
@@ -103,8 +103,8 @@ export class Suspensions {
         return SIGINT;
       }
       if (!this.#isPending) this.#take();
-      if (this.#hit === this.#thread) return 0;
-      this.#hit = this.#thread;
+      if (this.#hit.has(this.#thread)) return 0;
+      this.#hit.add(this.#thread);
       return SIGINT;
     };
     const wait = async (x, y) => {
@@ -149,6 +149,7 @@ export class Suspensions {
         return handleError();
       }
       if (ended.thread === 0) this.#delivered();
+      else this.#hit.add(ended.thread);
       Module._PyErr_SetNone(Module.HEAPU32[Module._PyExc_KeyboardInterrupt >>> 2]);
     };
   }
@@ -181,7 +182,7 @@ export class Suspensions {
   #take() {
     this.#isPending = true;
     this.#isEnding = false;
-    this.#hit = 0;
+    this.#hit.clear();
     this.#endOthers();
     const wait = this.#outermost();
     if (wait !== undefined) this.#endForInterrupt(wait);
