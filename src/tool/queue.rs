@@ -326,6 +326,7 @@ mod tests {
         drop(place);
         assert_eq!(queue.next().unwrap().0.id, 2);
     }
+
     #[test]
     fn no_call_is_started_while_the_guest_leaves_answers_unread() {
         #[derive(Default)]
