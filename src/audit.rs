@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crate::execution::LimitKind;
-use crate::host::tally::Tally;
+use crate::host::stop::RunCounters;
 
 /// One decision of the host about the guest.
 ///
@@ -86,7 +86,7 @@ pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct AuditLog {
     listener: Option<Arc<Listener>>,
-    tally: Arc<Tally>,
+    counters: Arc<RunCounters>,
 }
 
 struct Listener {
@@ -96,16 +96,16 @@ struct Listener {
 }
 
 impl AuditLog {
-    pub(crate) fn new(sink: Option<AuditSink>, session: u64, tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(sink: Option<AuditSink>, session: u64, counters: Arc<RunCounters>) -> Self {
         let listener =
             sink.map(|sink| Arc::new(Listener { sink, session, told: AtomicU64::new(0) }));
-        Self { listener, tally }
+        Self { listener, counters }
     }
 
     /// Tells of a decision, if anybody listens.
     pub(crate) fn tell(&self, allowed: bool, reason: String, access: impl FnOnce() -> Access) {
         if !allowed {
-            self.tally.add(LimitKind::Refusals);
+            self.counters.add(LimitKind::Refusals);
         }
         let Some(inner) = &self.listener else { return };
         if inner.told.fetch_add(1, Ordering::Relaxed) < crate::Limits::AUDIT_EVENTS {

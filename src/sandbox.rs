@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
 use crate::frame;
-use crate::host::tally::Tally;
+use crate::host::stop::RunCounters;
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
@@ -251,8 +251,8 @@ impl Sandbox {
     }
 
     /// The audit log of a session.
-    pub(crate) fn audit(&self, session: u64, tally: Arc<Tally>) -> AuditLog {
-        AuditLog::new(self.policy.audit.clone(), session, tally)
+    pub(crate) fn audit(&self, session: u64, counters: Arc<RunCounters>) -> AuditLog {
+        AuditLog::new(self.policy.audit.clone(), session, counters)
     }
 
     /// Which packages sessions may have, and where they get them from.

@@ -3,10 +3,9 @@
 
 pub(crate) mod clock;
 mod exchanges;
-pub(crate) mod gate;
 pub(crate) mod guarded;
 mod packages;
-pub(crate) mod tally;
+pub(crate) mod stop;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,9 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use self::exchanges::{Answers, Exchanges};
-use self::gate::{Gate, Passage};
 pub(crate) use self::packages::SessionPackages;
-use self::tally::Tally;
+use self::stop::{Gate, Passage, RunCounters, RunStopper, StoppableHost};
 use crate::audit::{Access, AuditLog};
 use crate::frame;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem};
@@ -24,7 +22,6 @@ use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
 use crate::pipe::PipeWriter;
 use crate::sandbox::Sandbox;
-use crate::session::brake::Brake;
 use crate::stdin::{Input, InputPump, Stdin};
 use crate::tool::{ToolError, ToolHost};
 use crate::value::Value;
@@ -48,7 +45,7 @@ pub(crate) struct SessionHost {
     packages: SessionPackages,
     audit: AuditLog,
     answers: Answers,
-    tally: Arc<Tally>,
+    counters: Arc<RunCounters>,
 }
 
 /// What the host has of a run that is over.
@@ -79,8 +76,8 @@ impl SessionHost {
     /// Makes the host of session number `session`, whose guest may call nothing yet.
     pub(crate) fn new(sandbox: &Sandbox, session: u64) -> Self {
         let permissions = sandbox.permissions();
-        let tally = Arc::new(Tally::new(sandbox.limits()));
-        let audit = sandbox.audit(session, Arc::clone(&tally));
+        let counters = Arc::new(RunCounters::new(sandbox.limits()));
+        let audit = sandbox.audit(session, Arc::clone(&counters));
         let answers: Answers = Arc::new(OnceLock::new());
         let preload = sandbox.engine().preload();
         let tree = Arc::new(preload.tree());
@@ -100,14 +97,14 @@ impl SessionHost {
             reports: Mutex::default(),
             max_report_bytes: frame::max_report_bytes(sandbox.limits().value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: ToolHost::new(sandbox.limits(), audit.clone(), Arc::clone(&tally)),
+            tools: ToolHost::new(sandbox.limits(), audit.clone(), Arc::clone(&counters)),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(&permissions.net, &audit, Arc::clone(&answers)),
             packages,
             audit,
             answers,
-            tally,
+            counters,
         }
     }
 
@@ -118,8 +115,8 @@ impl SessionHost {
     }
 
     /// Lets the host stop the command that is under way.
-    pub(crate) fn brake_with(&self, brake: &Arc<Brake>) {
-        self.tally.connect(brake);
+    pub(crate) fn stop_with(&self, stopper: &Arc<RunStopper>) {
+        self.counters.connect(stopper);
     }
 
     /// The session's packages.
@@ -143,11 +140,6 @@ impl SessionHost {
         &self.tools
     }
 
-    /// Lets no more of the isolate's requests pass than this.
-    pub(crate) fn shut(&self, passage: Passage) {
-        self.gate.shut(passage);
-    }
-
     /// Does nothing more for the isolate, whatever still runs in it.
     pub(crate) fn close(&self) {
         self.gate.shut(Passage::Closed);
@@ -159,7 +151,7 @@ impl SessionHost {
         *lock(&self.run) = RunStreams::new(limits, pipe);
         *lock(&self.reports) = Reports::default();
         *lock(&self.input) = InputPump::new(stdin).into();
-        self.tally.begin();
+        self.counters.begin();
         self.tools.begin();
         self.exchanges.begin_run();
         self.gate.open();
@@ -207,14 +199,6 @@ impl SessionHost {
         }
     }
 
-    /// Ends a wait for input, and for the reader of the output.
-    pub(crate) fn interrupt_waits(&self) {
-        lock(&self.input).interrupt();
-        if let Some(pipe) = &lock(&self.run).pipe {
-            pipe.release();
-        }
-    }
-
     /// Adds a line of the host's own to standard error.
     pub(crate) fn log(&self, line: &str) {
         let mut run = lock(&self.run);
@@ -238,6 +222,20 @@ impl RunStreams {
         match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+impl StoppableHost for SessionHost {
+    fn shut(&self, passage: Passage) {
+        self.gate.shut(passage);
+    }
+
+    /// Ends a wait for input, and for the reader of the output.
+    fn interrupt_waits(&self) {
+        lock(&self.input).interrupt();
+        if let Some(pipe) = &lock(&self.run).pipe {
+            pipe.release();
         }
     }
 }

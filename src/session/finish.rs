@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use super::brake::{Cause, Decided};
 use super::shared::Shared;
 use super::state::SessionState;
 use crate::execution::Termination;
 use crate::frame;
-use crate::host::gate::Passage;
+use crate::host::stop::{Cause, Decided, Passage, StoppableHost};
 use crate::output::Captured;
 use crate::value::Value;
 use crate::waist::{Reply, Report};
@@ -59,7 +58,7 @@ impl Shared {
                 (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
             }
             (Some(termination), ..) => {
-                self.brake.kill();
+                self.stopper.kill();
                 let ending = Ending::Stopped(termination, Report::default());
                 (SessionState::Terminated, ending, 0)
             }
@@ -67,7 +66,7 @@ impl Shared {
                 (SessionState::Ready, Ending::Reported(report), memory_bytes)
             }
             (None, Some(Reply::Done { .. }), Err(reason)) => {
-                self.brake.kill();
+                self.stopper.kill();
                 died(unreadable(&reason))
             }
             (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
@@ -80,7 +79,7 @@ impl Shared {
             }
             (None, Some(Reply::Failed(reason)), _) => died(reason),
             (None, Some(Reply::Terminated | Reply::Peeked(_) | Reply::Booted) | None, _) => {
-                self.brake.kill();
+                self.stopper.kill();
                 died("it ended during the run".to_owned())
             }
         };

@@ -1,6 +1,5 @@
 //! A session: one interpreter, and the runs in it.
 
-pub(crate) mod brake;
 mod files;
 mod finish;
 mod handle;

@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::SessionHandle;
-use super::brake::{Brake, Braked, Cause, Decided};
 use super::finish::{Ending, Finished, unreadable};
 use super::state::SessionState;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Termination;
 use crate::frame;
 use crate::host::SessionHost;
-use crate::host::gate::Passage;
+use crate::host::stop::{Cause, Decided, Passage, RunStopper, StoppableHost, Stopping};
 use crate::limits::Limits;
 use crate::offload;
 use crate::pipe::PipeWriter;
@@ -31,7 +30,7 @@ pub(crate) struct Shared {
     id: u64,
     pub(super) host: Arc<SessionHost>,
     pub(super) limits: Limits,
-    pub(super) brake: Arc<Brake>,
+    pub(super) stopper: Arc<RunStopper>,
     messages: Outbox,
     source: Option<Arc<dyn Attend>>,
     state: Mutex<SessionState>,
@@ -58,13 +57,13 @@ struct Peeks {
 impl Shared {
     pub(super) fn new(id: u64, link: Link, host: Arc<SessionHost>, limits: Limits) -> Self {
         let Link { messages, replies, control, source } = link;
-        let brake = Arc::new(Brake::new(control, Arc::clone(&host), limits.grace()));
-        host.brake_with(&brake);
+        let stopper = Arc::new(RunStopper::new(control, Arc::clone(&host) as _, limits.grace()));
+        host.stop_with(&stopper);
         Self {
             id,
             host,
             limits,
-            brake,
+            stopper,
             messages,
             source,
             state: Mutex::new(SessionState::Ready),
@@ -90,17 +89,17 @@ impl Shared {
     }
 
     pub(super) fn interrupt(&self) {
-        self.brake.interrupt();
+        self.stopper.interrupt();
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
-        self.brake.control().interrupted()
+        self.stopper.control().interrupted()
     }
 
     /// Ends the interpreter, for good.
     pub(super) fn close(&self) {
         self.set_state(SessionState::Closed);
-        self.brake.kill();
+        self.stopper.kill();
         self.host.close();
     }
 
@@ -157,7 +156,7 @@ impl Shared {
         self.check_ready()?;
         self.finish_start(&mut driver).await?;
         let started = Instant::now();
-        let braked = self.brake.begin(started + run_time).map_err(|error| {
+        let stopping = self.stopper.begin(started + run_time).map_err(|error| {
             Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
         })?;
         // Only now: an interrupt that ends a wait for input is one of this run.
@@ -170,8 +169,8 @@ impl Shared {
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
         self.send_command(command);
-        let reply = beside(self.source.as_ref(), self.serve(&mut driver, &braked)).await;
-        let decided = braked.end();
+        let reply = beside(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
+        let decided = stopping.end();
         self.host.shut(Passage::Output);
         let wall_time = started.elapsed();
         // Nothing waits for this but the caller: the verdict is settled.
@@ -192,7 +191,11 @@ impl Shared {
 
     /// Serves the guest's tool calls until the command's reply is here, or the guest was killed and
     /// none comes.
-    async fn serve(self: &Arc<Self>, driver: &mut Driver, braked: &Braked<'_>) -> Option<Reply> {
+    async fn serve(
+        self: &Arc<Self>,
+        driver: &mut Driver,
+        stopping: &Stopping<'_>,
+    ) -> Option<Reply> {
         let _peeks = PeekWindow::open(&self.peeks);
         let session = SessionHandle(Arc::clone(self));
         let mut calls = Calls::new(session);
@@ -204,7 +207,7 @@ impl Shared {
                     last => break last,
                 },
                 (call, outcome) = calls.next() => self.answer(call, outcome),
-                () = braked.overdue() => break None,
+                () = stopping.overdue() => break None,
             }
         };
         let over = "the run that made this call has ended";
@@ -328,7 +331,7 @@ struct KillOnDrop<'a>(&'a Shared);
 
 impl Drop for KillOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.brake.kill();
+        self.0.stopper.kill();
         self.0.host.close();
     }
 }

@@ -11,7 +11,7 @@ use super::spec::{Check, Default, ToolSpec};
 use super::{Tool, ToolError};
 use crate::audit::{Access, AuditLog};
 use crate::execution::LimitKind;
-use crate::host::tally::Tally;
+use crate::host::stop::RunCounters;
 use crate::limits::Limits;
 use crate::value::Value;
 use crate::value::marshal::{self, DecodeError, Reader};
@@ -27,7 +27,7 @@ pub(crate) struct ToolHost {
     running: AtomicBool,
     max_value_bytes: u64,
     audit: AuditLog,
-    tally: Arc<Tally>,
+    counters: Arc<RunCounters>,
 }
 
 struct Entry {
@@ -36,7 +36,7 @@ struct Entry {
 }
 
 impl ToolHost {
-    pub(crate) fn new(limits: &Limits, audit: AuditLog, tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(limits: &Limits, audit: AuditLog, counters: Arc<RunCounters>) -> Self {
         Self {
             tools: Mutex::default(),
             submit: Mutex::default(),
@@ -45,7 +45,7 @@ impl ToolHost {
             running: AtomicBool::new(false),
             max_value_bytes: limits.value_bytes(),
             audit,
-            tally,
+            counters,
         }
     }
 
@@ -92,7 +92,7 @@ impl ToolHost {
     pub(crate) fn finish(&self) -> (u64, Option<Value>) {
         self.pause();
         self.queue.cancel_all();
-        (self.tally.observed(LimitKind::ToolCalls), lock(&self.submission).take())
+        (self.counters.observed(LimitKind::ToolCalls), lock(&self.submission).take())
     }
 
     /// Accepts a call, which waits with its arguments as they came until it is started.
@@ -117,7 +117,7 @@ impl ToolHost {
                 format!("{name}() was called {} times, the limit is {limit}", entry.calls),
             ));
         }
-        if !self.tally.add(LimitKind::ToolCalls) {
+        if !self.counters.add(LimitKind::ToolCalls) {
             return Err(ToolError::new("RuntimeError", "the run has made too many calls"));
         }
         entry.calls += 1;
@@ -139,7 +139,7 @@ impl ToolHost {
         let reason = bound.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
         self.audit.tell(bound.is_ok(), reason, || Access::Tool { name: shown(&spec.name) });
         if bound.is_err() {
-            self.tally.remove(LimitKind::ToolCalls);
+            self.counters.remove(LimitKind::ToolCalls);
             if let Some(entry) = lock(&self.tools).get_mut(&spec.name) {
                 entry.calls = entry.calls.saturating_sub(1);
             }

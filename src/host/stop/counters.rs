@@ -4,16 +4,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use super::stopper::{Cause, RunStopper};
 use crate::execution::LimitKind;
 use crate::limits::Limits;
-use crate::session::brake::{Brake, Cause};
 
 /// The counts of one session's run.
-pub(crate) struct Tally {
+pub(crate) struct RunCounters {
     tool_calls: Count,
     refusals: Count,
     /// What stops the run, once there is an isolate.
-    brake: OnceLock<Weak<Brake>>,
+    stopper: OnceLock<Weak<RunStopper>>,
 }
 
 struct Count {
@@ -21,20 +21,20 @@ struct Count {
     observed: AtomicU64,
 }
 
-impl Tally {
+impl RunCounters {
     pub(crate) fn new(limits: &Limits) -> Self {
         let count = |limit| Count { limit, observed: AtomicU64::new(0) };
         Self {
             tool_calls: count(limits.tool_calls()),
             refusals: count(limits.refusals()),
-            brake: OnceLock::new(),
+            stopper: OnceLock::new(),
         }
     }
 
     /// Connects the counts to what stops the session's runs.
-    pub(crate) fn connect(&self, brake: &Arc<Brake>) {
-        // Weak, since the brake has the host that has the counts; a host has one brake.
-        let _ = self.brake.set(Arc::downgrade(brake));
+    pub(crate) fn connect(&self, stopper: &Arc<RunStopper>) {
+        // Weak, because the stopper holds the host, which holds the counters. A host has one stopper.
+        let _ = self.stopper.set(Arc::downgrade(stopper));
     }
 
     /// A run begins: nothing of it is counted yet.
@@ -51,8 +51,8 @@ impl Tally {
         if observed <= count.limit {
             return true;
         }
-        if let Some(brake) = self.brake.get().and_then(Weak::upgrade) {
-            brake.stop(Cause::Limit { kind, limit: count.limit, observed });
+        if let Some(stopper) = self.stopper.get().and_then(Weak::upgrade) {
+            stopper.stop(Cause::Limit { kind, limit: count.limit, observed });
         }
         false
     }

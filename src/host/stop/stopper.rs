@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::gate::Passage;
 use crate::execution::LimitKind;
-use crate::host::SessionHost;
-use crate::host::gate::Passage;
 use crate::waist::Control;
 use crate::watchdog::{self, Armed};
 
@@ -45,50 +44,66 @@ struct Settled {
     killed: Arc<AtomicBool>,
 }
 
-/// What stops a session's guest.
-pub(crate) struct Brake {
+/// The host whose guest is stopped.
+pub(crate) trait StoppableHost: Send + Sync {
+    /// Lets no more of the guest's requests pass than this.
+    fn shut(&self, passage: Passage);
+
+    /// Ends the waits in which the guest's requests are.
+    fn interrupt_waits(&self);
+}
+
+/// Stops the command that a session's guest carries out.
+pub(crate) struct RunStopper {
     control: Arc<dyn Control>,
-    host: Arc<SessionHost>,
+    host: Arc<dyn StoppableHost>,
     grace: Duration,
     /// The verdict on the command that is under way.
     current: Mutex<Option<Arc<Verdict>>>,
 }
 
 /// How a command ended, as far as the host decides.
-pub(super) struct Decided {
-    pub(super) cause: Cause,
+pub(crate) struct Decided {
+    pub(crate) cause: Cause,
     /// The guest was killed, whatever it has reported.
-    pub(super) killed: bool,
+    pub(crate) killed: bool,
 }
 
 /// A command while it is under way. Dropping it disarms what was to stop it.
-pub(super) struct Braked<'a> {
-    brake: &'a Arc<Brake>,
+pub(crate) struct Stopping<'a> {
+    stopper: &'a Arc<RunStopper>,
     verdict: Arc<Verdict>,
     _deadline: Armed,
 }
 
-impl Brake {
-    pub(super) fn new(control: Arc<dyn Control>, host: Arc<SessionHost>, grace: Duration) -> Self {
+impl RunStopper {
+    pub(crate) fn new(
+        control: Arc<dyn Control>,
+        host: Arc<dyn StoppableHost>,
+        grace: Duration,
+    ) -> Self {
         Self { control, host, grace, current: Mutex::default() }
     }
 
-    pub(super) fn control(&self) -> &Arc<dyn Control> {
+    pub(crate) fn control(&self) -> &Arc<dyn Control> {
         &self.control
     }
 
     /// Begins a command, which is stopped at `deadline`.
-    pub(super) fn begin(self: &Arc<Self>, deadline: Instant) -> Result<Braked<'_>, std::io::Error> {
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        deadline: Instant,
+    ) -> Result<Stopping<'_>, std::io::Error> {
         self.control.clear_interrupt();
         let verdict = Arc::new(Verdict::default());
         *lock(&self.current) = Some(Arc::clone(&verdict));
-        let (brake, late) = (Arc::clone(self), Arc::clone(&verdict));
+        let (stopper, late) = (Arc::clone(self), Arc::clone(&verdict));
         let stop = move || {
-            brake.apply(&late, Cause::Deadline);
+            stopper.apply(&late, Cause::Deadline);
             None
         };
         match watchdog::arm(deadline, Box::new(stop)) {
-            Ok(armed) => Ok(Braked { brake: self, verdict, _deadline: armed }),
+            Ok(armed) => Ok(Stopping { stopper: self, verdict, _deadline: armed }),
             Err(error) => {
                 lock(&self.current).take();
                 Err(error)
@@ -105,14 +120,14 @@ impl Brake {
     }
 
     /// Raises `KeyboardInterrupt` in the guest.
-    pub(super) fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         self.control.interrupt();
         self.host.interrupt_waits();
     }
 
     /// Kills the guest, whose requests have no effect from here on; what it has written may still
     /// be on its way.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.host.shut(Passage::Output);
         self.control.terminate();
         self.host.interrupt_waits();
@@ -124,20 +139,20 @@ impl Brake {
             return;
         }
         settled.cause = Some(cause);
-        let (brake, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
+        let (stopper, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
         let overdue = Arc::clone(verdict);
         let last = Instant::now() + self.grace;
         let step = move || {
             if Instant::now() < last {
                 // One interrupt ends one task; what the guest has begun meanwhile needs another one.
-                brake.interrupt();
+                stopper.interrupt();
                 return Some(last);
             }
             if killed.swap(true, Ordering::AcqRel) {
                 overdue.overdue.notify_one();
                 return None;
             }
-            brake.kill();
+            stopper.kill();
             Some(Instant::now() + PATIENCE)
         };
         let next = if self.grace.is_zero() {
@@ -151,19 +166,19 @@ impl Brake {
     }
 }
 
-impl Braked<'_> {
+impl Stopping<'_> {
     /// Waits until the guest was killed and its isolate has had time enough to say so.
-    pub(super) async fn overdue(&self) {
+    pub(crate) async fn overdue(&self) {
         self.verdict.overdue.notified().await;
     }
 
     /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any more.
-    pub(super) fn end(self) -> Decided {
+    pub(crate) fn end(self) -> Decided {
         self.settle()
     }
 
     fn settle(&self) -> Decided {
-        lock(&self.brake.current).take();
+        lock(&self.stopper.current).take();
         let (cause, kill, killed) = {
             let mut settled = lock(&self.verdict.settled);
             let cause = settled.cause.get_or_insert(Cause::Finished).clone();
@@ -175,7 +190,7 @@ impl Braked<'_> {
     }
 }
 
-impl Drop for Braked<'_> {
+impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         self.settle();
     }
