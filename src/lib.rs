@@ -124,6 +124,7 @@ mod output;
 mod packages;
 mod permissions;
 mod pipe;
+mod policy;
 mod pool;
 mod sandbox;
 mod session;

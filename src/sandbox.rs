@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::audit::{AuditEvent, AuditLog, AuditSink};
+use crate::audit::{AuditEvent, AuditSink};
 use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
-use crate::frame;
-use crate::host::stop::RunCounters;
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::permissions::{LazyStore, Permissions, env};
-use crate::pool::fresh::Kind;
+use crate::policy::Policy;
 use crate::session::Session;
 use crate::terminal::Terminal;
 use crate::tool::{Param, Tool, ToolSpec};
@@ -31,18 +29,6 @@ use crate::tool::{Param, Tool, ToolSpec};
 pub struct Sandbox {
     engine: Engine,
     policy: Arc<Policy>,
-}
-
-struct Policy {
-    limits: Limits,
-    permissions: Permissions,
-    packages: Arc<LazyStore>,
-    env: Vec<(String, String)>,
-    terminal: Option<Terminal>,
-    audit: Option<AuditSink>,
-    tools: Vec<Tool>,
-    submit: Option<Arc<ToolSpec>>,
-    confinement: Confinement,
 }
 
 /// Makes a [`Sandbox`].
@@ -197,7 +183,7 @@ impl Sandbox {
     /// [required](SandboxBuilder::require) is not in force; [`ErrorKind::Config`] if there is no program
     /// to make a worker of.
     pub async fn session(&self) -> Result<Session, Error> {
-        Session::start(self.clone()).await
+        Session::start(self.engine.clone(), Arc::clone(&self.policy)).await
     }
 
     /// Runs one cell in a session of its own.
@@ -216,7 +202,7 @@ impl Sandbox {
     ///
     /// As [`Engine::prewarm`].
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
-        self.engine.keep_ready(&self.kind(), sessions)
+        self.engine.keep_ready(&self.policy.kind(), sessions)
     }
 
     /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
@@ -226,67 +212,13 @@ impl Sandbox {
     /// As [`Engine::prewarmed`].
     pub async fn prewarmed(&self) -> Result<(), Error> {
         let engine = self.engine.inner();
-        engine.pool().full(engine, &self.kind()).await
-    }
-
-    /// What an interpreter for this sandbox is started with.
-    pub(crate) fn kind(&self) -> Kind {
-        Kind {
-            confinement: self.policy.confinement.clone(),
-            memory_bytes: self.limits().memory_bytes(),
-            max_report_bytes: frame::max_report_bytes(self.limits().value_bytes()),
-        }
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.policy.limits
-    }
-
-    pub(crate) fn permissions(&self) -> &Permissions {
-        &self.policy.permissions
-    }
-
-    /// The audit log of a session.
-    pub(crate) fn audit(&self, session: u64, counters: Arc<RunCounters>) -> AuditLog {
-        AuditLog::new(self.policy.audit.clone(), session, counters)
-    }
-
-    /// Which packages sessions may have, and where they get them from.
-    pub(crate) fn packages(&self) -> &Arc<LazyStore> {
-        &self.policy.packages
-    }
-
-    pub(crate) fn env(&self) -> &[(String, String)] {
-        &self.policy.env
-    }
-
-    pub(crate) fn terminal(&self) -> Option<Terminal> {
-        self.policy.terminal
-    }
-
-    /// The host functions, and what `SUBMIT` looks like.
-    pub(crate) fn functions(&self) -> (&[Tool], Option<&Arc<ToolSpec>>) {
-        (&self.policy.tools, self.policy.submit.as_ref())
+        engine.pool().full(engine, &self.policy.kind()).await
     }
 }
 
 impl std::fmt::Debug for SandboxBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SandboxBuilder")
-            .field("limits", &self.limits)
-            .field("permissions", &self.permissions)
-            .field("tools", &self.tools)
-            .finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Policy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Policy")
             .field("limits", &self.limits)
             .field("permissions", &self.permissions)
             .field("tools", &self.tools)

@@ -12,9 +12,8 @@ use super::thread::{block_on, on_isolate_thread};
 use crate::error::{Error, ErrorKind};
 use crate::frame;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
-use crate::host::SITE_PACKAGES;
 use crate::limits::Limits;
-use crate::packages::Preload;
+use crate::packages::{Preload, SITE_PACKAGES};
 use crate::waist::{
     Command, Host, HostReply, HostRequest, Program, Reply, ReplySink, Role, RunCommand,
 };

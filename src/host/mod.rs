@@ -15,20 +15,32 @@ use std::time::Instant;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
 use self::stop::{Gate, Passage, RunCounters, RunStopper, StoppableHost};
-use crate::audit::{Access, AuditLog};
+use crate::audit::{Access, AuditLog, AuditSink};
 use crate::frame;
-use crate::fs::{FileError, FileEvent, FileLimits, FileSystem};
+use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
 use crate::limits::Limits;
 use crate::output::{Capture, Captured, Stream};
+use crate::packages::{Preload, SITE_PACKAGES};
+use crate::permissions::LazyStore;
+use crate::permissions::net::NetPolicy;
 use crate::pipe::PipeWriter;
-use crate::sandbox::Sandbox;
 use crate::stdin::{Input, InputPump, Stdin};
 use crate::tool::{ToolError, ToolHost};
 use crate::value::Value;
 use crate::waist::{Host, HostReply, HostRequest, Outbox};
 
-/// Where the guest's Python looks for packages.
-pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
+/// What the host of one session is made of.
+pub(crate) struct HostConfig<'a> {
+    /// The session's number.
+    pub(crate) session: u64,
+    pub(crate) limits: &'a Limits,
+    pub(crate) mounts: &'a MountTable,
+    pub(crate) net: &'a NetPolicy,
+    pub(crate) packages: &'a Arc<LazyStore>,
+    /// The packages that every session of the engine has from the start.
+    pub(crate) preload: &'a Preload,
+    pub(crate) audit: Option<AuditSink>,
+}
 
 /// Holds the policy of one session and the streams of its current run.
 pub(crate) struct SessionHost {
@@ -73,18 +85,17 @@ struct RunStreams {
 }
 
 impl SessionHost {
-    /// Makes the host of session number `session`, whose guest may call nothing yet.
-    pub(crate) fn new(sandbox: &Sandbox, session: u64) -> Self {
-        let permissions = sandbox.permissions();
-        let counters = Arc::new(RunCounters::new(sandbox.limits()));
-        let audit = sandbox.audit(session, Arc::clone(&counters));
+    /// Makes the host of a session whose guest may call nothing yet.
+    pub(crate) fn new(config: HostConfig<'_>) -> Self {
+        let HostConfig { session, limits, mounts, net, packages, preload, audit } = config;
+        let counters = Arc::new(RunCounters::new(limits));
+        let audit = AuditLog::new(audit, session, Arc::clone(&counters));
         let answers: Answers = Arc::new(OnceLock::new());
-        let preload = sandbox.engine().preload();
         let tree = Arc::new(preload.tree());
-        let mut mounts = permissions.mounts.clone();
+        let mut mounts = mounts.clone();
         mounts.add_tree(SITE_PACKAGES, Arc::clone(&tree) as _);
         let packages = SessionPackages::new(
-            Arc::clone(sandbox.packages()),
+            Arc::clone(packages),
             tree,
             preload.pinned().to_vec(),
             audit.clone(),
@@ -95,12 +106,12 @@ impl SessionHost {
             gate: Gate::new(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
             reports: Mutex::default(),
-            max_report_bytes: frame::max_report_bytes(sandbox.limits().value_bytes()),
+            max_report_bytes: frame::max_report_bytes(limits.value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: ToolHost::new(sandbox.limits(), audit.clone(), Arc::clone(&counters)),
+            tools: ToolHost::new(limits, audit.clone(), Arc::clone(&counters)),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
-            exchanges: Exchanges::new(&permissions.net, &audit, Arc::clone(&answers)),
+            exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
             packages,
             audit,
             answers,

@@ -42,6 +42,9 @@ pub(crate) use store::{Fetch, PackageStore, StoreOptions};
 pub(crate) use tree::PackageTree;
 pub(crate) use wheel::{MAX_WHEEL_BYTES, Wheel};
 
+/// Where the guest's Python looks for packages.
+pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
+
 /// Returns the version of CPython that guests run.
 #[must_use]
 pub fn python_version() -> &'static str {

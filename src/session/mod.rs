@@ -18,17 +18,17 @@ use shared::Shared;
 pub use state::SessionState;
 
 use crate::cell::Cell;
-use crate::engine::Slot;
+use crate::engine::{Engine, Slot};
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
-use crate::host::SessionHost;
 use crate::host::guarded::Guarded;
+use crate::host::{HostConfig, SessionHost};
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::pipe::pipe;
+use crate::policy::Policy;
 use crate::pool::Refill;
 use crate::pool::fresh::Fresh;
-use crate::sandbox::Sandbox;
 use crate::stream::RunStream;
 use crate::tool::{Param, Tool, ToolSpec};
 use crate::value::Value;
@@ -41,26 +41,30 @@ use crate::waist::Command;
 /// interpreter, killing a run that is under way.
 pub struct Session {
     shared: Arc<Shared>,
-    sandbox: Sandbox,
+    engine: Engine,
+    policy: Arc<Policy>,
     isolation: IsolationReport,
     slot: Option<Slot>,
 }
 
 impl Session {
     /// Starts a fresh interpreter under the sandbox's policy.
-    pub(crate) async fn start(sandbox: Sandbox) -> Result<Self, Error> {
-        let slot = sandbox.engine().take_slot()?;
-        let (engine, kind) = (sandbox.engine().inner(), sandbox.kind());
+    pub(crate) async fn start(engine: Engine, policy: Arc<Policy>) -> Result<Self, Error> {
+        let slot = engine.take_slot()?;
+        let (inner, kind) = (engine.inner(), policy.kind());
         // What replaces a ready one boots when the session is there, not beside it.
-        let _refill = Refill { engine, kind: &kind };
-        let made = match engine.pool().take(&kind) {
-            Some(ready) => Self::make(&sandbox, ready, true).await.ok(),
+        let _refill = Refill { engine: inner, kind: &kind };
+        let made = match inner.pool().take(&kind) {
+            Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
             None => None,
         };
         let mut session = match made {
             Some(session) => session,
             // A ready one may have died since it was looked at.
-            None => Self::make(&sandbox, Fresh::boot(engine, &kind).await?, false).await?,
+            None => {
+                let fresh = Fresh::boot(inner, &kind).await?;
+                Self::make(&engine, &policy, fresh, false).await?
+            }
         };
         session.slot = Some(slot);
         Ok(session)
@@ -68,21 +72,35 @@ impl Session {
 
     /// Makes a session of an interpreter that is nobody's. One that has rehearsed its start is not waited for: the
     /// session's first command does.
-    async fn make(sandbox: &Sandbox, fresh: Fresh, has_rehearsed: bool) -> Result<Self, Error> {
+    async fn make(
+        engine: &Engine,
+        policy: &Arc<Policy>,
+        fresh: Fresh,
+        has_rehearsed: bool,
+    ) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let host = Arc::new(SessionHost::new(sandbox, id));
+        let host = Arc::new(SessionHost::new(HostConfig {
+            session: id,
+            limits: &policy.limits,
+            mounts: &policy.permissions.mounts,
+            net: &policy.permissions.net,
+            packages: &policy.packages,
+            preload: engine.preload(),
+            audit: policy.audit.clone(),
+        }));
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, sandbox.limits().clone()));
-        let session = Self { shared, sandbox: sandbox.clone(), isolation, slot: None };
-        session.shared.start(sandbox.env().to_vec(), sandbox.terminal()).await;
+        let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
+        let (engine, policy) = (engine.clone(), Arc::clone(policy));
+        let session = Self { shared, engine, policy, isolation, slot: None };
+        let Policy { env, terminal, tools, submit, .. } = &*session.policy;
+        session.shared.start(env.clone(), *terminal).await;
         if !has_rehearsed {
             session.shared.started().await?;
         }
-        let (tools, submit) = sandbox.functions();
         if !tools.is_empty() || submit.is_some() {
-            session.shared.define(tools.to_vec(), submit.cloned()).await?;
+            session.shared.define(tools.clone(), submit.clone()).await?;
         }
         Ok(session)
     }
@@ -229,7 +247,7 @@ impl Session {
     pub async fn reset(&mut self) -> Result<(), Error> {
         self.shared.close();
         self.slot = None;
-        *self = Self::start(self.sandbox.clone()).await?;
+        *self = Self::start(self.engine.clone(), Arc::clone(&self.policy)).await?;
         Ok(())
     }
 
