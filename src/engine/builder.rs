@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::error::Error;
-use crate::packages::Preload;
-use crate::permissions::{LazyStore, PackagePolicy, Permissions};
+use crate::packages::{LazyStore, PackagePolicy, Preload};
+use crate::permissions::Permissions;
 
 /// Makes an [`Engine`].
 ///

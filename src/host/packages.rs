@@ -7,8 +7,7 @@ use isolet_pyodide_assets::Digest;
 use super::exchanges::{Answers, send};
 use crate::audit::{Access, AuditLog};
 use crate::error::Error;
-use crate::packages::{LoadedPackage, PackageError, PackageTree, Requirement};
-use crate::permissions::LazyStore;
+use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
 use crate::tool::ToolError;
 use crate::value::Value;
 

@@ -1,7 +1,7 @@
 //! Python packages: resolved, fetched and verified by the host, shown to the guest as read-only
 //! files.
 //!
-//! A [`PackageStore`] turns [`Requirement`]s into a [`Resolution`] of verified [`Wheel`]s; a
+//! A [`PackageStore`](store::PackageStore) turns [`Requirement`]s into a [`Resolution`] of verified [`Wheel`]s; a
 //! [`PackageTree`] has the files of those that a session has loaded. The guest has no part in it
 //! but to name a module, and a name that the owner has not allowed reaches nothing.
 
@@ -12,11 +12,13 @@ mod error;
 mod files;
 mod inflated;
 mod interpreter;
+mod lazy_store;
 mod local;
 mod lock;
 mod marker;
 mod metadata;
 mod pip;
+mod policy;
 mod preload;
 mod process;
 mod report;
@@ -35,12 +37,13 @@ mod tests;
 use std::sync::Arc;
 
 pub(crate) use error::PackageError;
+pub(crate) use lazy_store::LazyStore;
+pub(crate) use policy::PackagePolicy;
 pub(crate) use preload::Preload;
 pub(crate) use requirement::Requirement;
 pub use script::script_packages;
-pub(crate) use store::{Fetch, PackageStore, StoreOptions};
 pub(crate) use tree::PackageTree;
-pub(crate) use wheel::{MAX_WHEEL_BYTES, Wheel};
+pub(crate) use wheel::Wheel;
 
 /// Where the guest's Python looks for packages.
 pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";

@@ -2,16 +2,14 @@
 
 pub(crate) mod env;
 pub(crate) mod net;
-mod packages;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-pub(crate) use packages::{LazyStore, PackagePolicy};
-
 use crate::error::{Error, ErrorKind};
 use crate::fs::{Mount, MountTable};
+use crate::packages::PackagePolicy;
 
 /// What guest code may reach of the host: files, network, environment, packages.
 ///

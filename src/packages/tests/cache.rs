@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use isolet_pyodide_assets::Digest;
 
+use super::super::PackageError;
 use super::super::cache::Cache;
-use super::super::{PackageError, StoreOptions};
+use super::super::store::StoreOptions;
 use super::{directory, names, put_wheel, requirements, store_without_pip};
 
 fn all_files(root: &Path) -> Vec<PathBuf> {

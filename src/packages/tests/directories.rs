@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isolet_pyodide_assets::Digest;
 
-use super::super::{PackageError, PackageStore, StoreOptions};
+use super::super::PackageError;
+use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, store_without_pip, wheel_bytes};
 use crate::{Error, ErrorKind};
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use isolet_pyodide_assets::Digest;
 
+use super::super::PackageError;
 use super::super::process;
 use super::super::report::{self, Failure};
-use super::super::{PackageError, PackageStore, StoreOptions};
+use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 
 /// A Python program in the place of `python3` that writes its arguments to the file `calls`, reports

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use isolet_pyodide_assets::Digest;
 
-use super::super::{PackageStore, PackageTree, StoreOptions};
+use super::super::PackageTree;
+use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 use crate::fs::Tree;
 

@@ -19,7 +19,8 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::files::WorkDirectory;
-use super::{PackageStore, Requirement, StoreOptions, Wheel};
+use super::store::{PackageStore, StoreOptions};
+use super::{Requirement, Wheel};
 
 pub(super) fn directory() -> WorkDirectory {
     WorkDirectory::new(&std::env::temp_dir().join("isolet-tests")).unwrap()

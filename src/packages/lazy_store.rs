@@ -1,35 +1,18 @@
-//! Which packages may be imported, and where they may come from.
+//! The package store of one sandbox, made when it is first needed.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use crate::error::{Error, ErrorKind};
+use super::policy::PackagePolicy;
+use super::requirement::Requirement;
+use super::store::{Fetch, PackageStore, StoreOptions};
+use super::wheel::MAX_WHEEL_BYTES;
+use crate::error::Error;
 use crate::net::download;
-use crate::packages::{Fetch, MAX_WHEEL_BYTES, PackageStore, Requirement, StoreOptions};
 
 /// What stands for the name of a file in the address of a source.
 const FILE: &str = "{file}";
-
-/// Packages that a guest may import, and their sources.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PackagePolicy {
-    pub(crate) allowed: Vec<Requirement>,
-    pub(crate) wheels: Vec<PathBuf>,
-    pub(crate) cache: Option<PathBuf>,
-    pub(crate) offline: bool,
-    pub(crate) pyodide_packages: Option<String>,
-}
-
-impl PackagePolicy {
-    pub(crate) fn allow(&mut self, requirement: &str) -> Result<(), Error> {
-        let refused = |error: <Requirement as std::str::FromStr>::Err| {
-            Error::new(ErrorKind::Config, error.to_string())
-        };
-        self.allowed.push(requirement.parse().map_err(refused)?);
-        Ok(())
-    }
-}
 
 /// The store of a sandbox's packages, made when it is first needed.
 pub(crate) struct LazyStore {
