@@ -23,7 +23,6 @@ mod net;
 #[path = "../../src/output.rs"]
 mod output;
 mod packages;
-mod permissions;
 #[path = "../../src/terminal.rs"]
 mod terminal;
 mod tool;

@@ -12,6 +12,8 @@ mod limits;
 mod request;
 #[path = "../../src/net/resolve.rs"]
 pub(crate) mod resolve;
+#[path = "../../src/net/rules/mod.rs"]
+pub(crate) mod rules;
 #[path = "../../src/net/target.rs"]
 pub(crate) mod target;
 
@@ -21,7 +23,7 @@ pub(crate) use limits::NetLimits;
 use request::Prepared;
 pub(crate) use request::{Body, Redirect, Request};
 
-use crate::permissions::net::is_framing;
+use crate::net::rules::is_framing;
 
 /// Checks that a request is refused, or is prepared within the limits, with nothing in its headers
 /// that says where it goes or where it ends, and with the body that was given.

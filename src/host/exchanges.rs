@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use crate::audit::{Access, AuditLog};
 use crate::frame;
+use crate::net::rules::NetPolicy;
 use crate::net::{Answer, NetError, NetEvent, NetLimits, Network, Request};
-use crate::permissions::net::NetPolicy;
 use crate::tool::ToolError;
 use crate::value::Value;
 use crate::waist::Message;

@@ -19,9 +19,9 @@ use super::redirect::{self, Hop};
 use super::request::{Prepared, Redirect};
 use super::resolve::Resolve;
 use super::response::{Lease, ResponseBody};
+use super::rules::NetPolicy;
 use super::target::{CheckedTarget, Denial, decide};
 use super::tls::Tls;
-use crate::permissions::net::NetPolicy;
 
 /// What the exchanges of a session share, and no other session does.
 pub(super) struct Client {

@@ -4,8 +4,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::request::{Body, Redirect, Request};
+use super::rules::NetPolicy;
 use super::{Answer, NetError, NetErrorKind, NetLimits, Network};
-use crate::permissions::net::NetPolicy;
 
 /// Wall time of a download.
 const TIME: Duration = Duration::from_mins(5);

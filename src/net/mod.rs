@@ -23,6 +23,7 @@ mod reply;
 mod request;
 mod resolve;
 mod response;
+pub(crate) mod rules;
 mod runtime;
 mod target;
 #[cfg(test)]
@@ -53,8 +54,8 @@ use self::reply::{Owed, Reply};
 use self::request::Prepared;
 pub(crate) use self::request::{Body, Redirect, Request};
 use self::resolve::{Resolve, SystemResolver};
+use self::rules::NetPolicy;
 use self::tls::Tls;
-use crate::permissions::net::NetPolicy;
 
 /// What is told of decisions. It must not block: all sessions wait for it.
 pub(crate) type EventSink = Arc<dyn Fn(NetEvent) + Send + Sync>;

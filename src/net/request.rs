@@ -11,7 +11,7 @@ use url::Url;
 use super::body::{Payload, Streamed};
 use super::error::NetError;
 use super::limits::NetLimits;
-use crate::permissions::net::{Host, is_framing};
+use super::rules::{Host, is_framing};
 
 /// A request, as the guest describes it.
 #[derive(Debug, Serialize, Deserialize)]

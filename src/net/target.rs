@@ -8,7 +8,7 @@ use url::{Position, Url};
 use super::error::{NetError, NetErrorKind};
 use super::limits::NetLimits;
 use super::resolve::Resolve;
-use crate::permissions::net::{Host, NetPolicy, Origin, is_bad_port};
+use super::rules::{Host, NetPolicy, Origin, is_bad_port};
 
 /// A URL that may be requested, and the addresses to connect to.
 ///

@@ -11,8 +11,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::error::{NetError, NetErrorKind};
+use super::rules::Host;
 use super::target::CheckedTarget;
-use crate::permissions::net::Host;
 
 static ROOTS: LazyLock<Arc<RootCertStore>> =
     LazyLock::new(|| Arc::new(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }));

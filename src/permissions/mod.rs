@@ -1,7 +1,6 @@
 //! What guest code may reach of the host. Everything is denied until it is allowed.
 
 pub(crate) mod env;
-pub(crate) mod net;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,6 +8,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind};
 use crate::fs::{Mount, MountTable};
+use crate::net::rules::NetPolicy;
 use crate::packages::PackagePolicy;
 
 /// What guest code may reach of the host: files, network, environment, packages.
@@ -39,7 +39,7 @@ use crate::packages::PackagePolicy;
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Permissions {
-    pub(crate) net: net::NetPolicy,
+    pub(crate) net: NetPolicy,
     pub(crate) mounts: MountTable,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) packages: PackagePolicy,

@@ -11,7 +11,7 @@ use super::super::resolve::{Lookup, Resolve, SystemResolver};
 use super::super::target::{CheckedTarget, Denial, decide, precheck};
 use super::super::{NetError, NetEvent, NetLimits};
 use super::guest::denied;
-use crate::permissions::net::NetPolicy;
+use crate::net::rules::NetPolicy;
 
 /// Answers each name with its answers in turn, the last one again and again.
 #[derive(Default)]

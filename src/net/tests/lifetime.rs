@@ -132,7 +132,7 @@ fn calls_that_make_no_sense_are_answered_with_errors() {
 
 #[test]
 fn a_failed_start_frees_its_number_before_it_is_answered() {
-    let guest = std::sync::Arc::new(Guest::new(crate::permissions::net::NetPolicy::default()));
+    let guest = std::sync::Arc::new(Guest::new(crate::net::rules::NetPolicy::default()));
     let (sender, receiver) = channel();
     let (again, last) = (std::sync::Arc::clone(&guest), sender.clone());
     let second: Answer<ResponseHead> = Box::new(move |result| last.send(result).unwrap());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::scenario::Scenario;
-use crate::permissions::net::Host;
+use crate::net::rules::Host;
 
 /// A rule that was accepted, so that it has one of the forms and no fault in it.
 #[derive(Debug)]

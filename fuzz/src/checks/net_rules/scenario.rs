@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::permissions::net::NetPolicy;
+use crate::net::rules::NetPolicy;
 
 /// The most lines that count.
 const MAX_LINES: usize = 24;
