@@ -10,9 +10,9 @@ use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
-use crate::session::{FileEntry, InterruptHandle, SessionHandle, SessionState};
+use crate::session::{FileEntry, InterruptHandle, SessionState};
 use crate::stream::OutputChunk;
-use crate::tool::{Param, Tool};
+use crate::tool::{Param, SessionHandle, Tool};
 use crate::value::Value;
 use crate::wait::wait;
 

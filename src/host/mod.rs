@@ -49,7 +49,7 @@ pub(crate) struct SessionHost {
     reports: Mutex<Reports>,
     max_report_bytes: u64,
     input: Mutex<Arc<InputPump>>,
-    tools: ToolHost,
+    tools: Arc<ToolHost>,
     mount_points: Vec<String>,
     files: FileSystem,
     exchanges: Exchanges,
@@ -107,7 +107,7 @@ impl SessionHost {
             reports: Mutex::default(),
             max_report_bytes: frame::max_report_bytes(limits.value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: ToolHost::new(limits, audit.clone(), Arc::clone(&counters)),
+            tools: Arc::new(ToolHost::new(limits, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
@@ -146,7 +146,7 @@ impl SessionHost {
     }
 
     /// The functions that the guest may call.
-    pub(crate) fn tools(&self) -> &ToolHost {
+    pub(crate) fn tools(&self) -> &Arc<ToolHost> {
         &self.tools
     }
 

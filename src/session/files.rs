@@ -183,7 +183,7 @@ impl Files<'_> {
 
 impl std::fmt::Debug for Files<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Files").field("session", &self.shared.id()).finish_non_exhaustive()
+        f.debug_struct("Files").field("session", &self.shared.id).finish_non_exhaustive()
     }
 }
 

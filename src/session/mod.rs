@@ -2,7 +2,7 @@
 
 mod files;
 mod finish;
-mod handle;
+mod interrupt_handle;
 mod packages;
 mod run;
 mod shared;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use files::{FileEntry, Files};
-pub use handle::{InterruptHandle, SessionHandle};
+pub use interrupt_handle::InterruptHandle;
 use shared::Shared;
 pub use state::SessionState;
 
@@ -30,7 +30,7 @@ use crate::policy::Policy;
 use crate::pool::Refill;
 use crate::pool::fresh::Fresh;
 use crate::stream::RunStream;
-use crate::tool::{Param, Tool, ToolSpec};
+use crate::tool::{Param, SessionHandle, Tool, ToolSpec};
 use crate::value::Value;
 use crate::waist::Command;
 
@@ -125,7 +125,7 @@ impl Session {
     ///
     /// Dropping the future kills the run, and the session with it.
     pub async fn run(&mut self, cell: impl Into<Cell>) -> Result<Execution, Error> {
-        self.shared.run(cell.into(), None).await
+        self.shared.run_cell(cell.into(), None).await
     }
 
     /// Runs a cell and gives all of its output as it comes, then the result.
@@ -134,7 +134,7 @@ impl Session {
     pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
         let (writer, reader) = pipe();
         let cell = cell.into();
-        RunStream::new(reader, Box::pin(self.shared.run(cell, Some(writer))))
+        RunStream::new(reader, Box::pin(self.shared.run_cell(cell, Some(writer))))
     }
 
     /// Binds a variable in the guest's namespace.
@@ -174,7 +174,7 @@ impl Session {
     /// on. Otherwise as [`run`](Self::run); the deadline counts here too, and past it the error is
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
     pub async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
-        self.shared.get(name).await
+        self.shared.get_variable(name).await
     }
 
     /// Lists the variables of the guest's namespace, in the order in which they were first bound.
@@ -186,7 +186,7 @@ impl Session {
     ///
     /// As [`get`](Self::get).
     pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
-        self.shared.variables().await
+        self.shared.list_variables().await
     }
 
     /// Returns the names that the last one of a dotted path may become, such as `join` for
@@ -280,7 +280,7 @@ impl Session {
     /// Returns a handle to the session for others, see [`SessionHandle`].
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
-        SessionHandle(Arc::clone(&self.shared))
+        SessionHandle::new(Arc::clone(&self.shared) as _)
     }
 
     /// Returns a handle that interrupts the session's runs from elsewhere.

@@ -14,7 +14,7 @@ use crate::value::Value;
 use crate::waist::{Command, Report, RunCommand, Status};
 
 impl Shared {
-    pub(super) async fn run(
+    pub(super) async fn run_cell(
         self: &Arc<Self>,
         cell: Cell,
         pipe: Option<PipeWriter>,

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use super::SessionHandle;
 use super::finish::{Ending, Finished, unreadable};
 use super::state::SessionState;
+use crate::cell::Cell;
 use crate::error::{Error, ErrorKind};
-use crate::execution::Termination;
+use crate::execution::{Execution, Termination, Variable};
 use crate::frame;
 use crate::host::SessionHost;
 use crate::host::stop::{Cause, Decided, Passage, RunStopper, StoppableHost, Stopping};
@@ -20,14 +21,14 @@ use crate::offload;
 use crate::pipe::PipeWriter;
 use crate::stdin::Stdin;
 use crate::terminal::Terminal;
-use crate::tool::{Calls, ToolError};
+use crate::tool::{Calls, SessionAccess, SessionHandle, ToolError};
 use crate::value::Value;
 use crate::waist::{Attend, Command, Link, Message, Outbox, Reply, Report};
 use crate::wait::beside;
 
 /// One interpreter, as its owner and its handles see it.
 pub(crate) struct Shared {
-    id: u64,
+    pub(super) id: u64,
     pub(super) host: Arc<SessionHost>,
     pub(super) limits: Limits,
     pub(super) stopper: Arc<RunStopper>,
@@ -72,10 +73,6 @@ impl Shared {
         }
     }
 
-    pub(super) fn id(&self) -> u64 {
-        self.id
-    }
-
     pub(super) fn state(&self) -> SessionState {
         *lock(&self.state)
     }
@@ -101,10 +98,6 @@ impl Shared {
         self.set_state(SessionState::Closed);
         self.stopper.kill();
         self.host.close();
-    }
-
-    pub(super) fn log(&self, line: &str) {
-        self.host.log(line);
     }
 
     /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
@@ -197,8 +190,8 @@ impl Shared {
         stopping: &Stopping<'_>,
     ) -> Option<Reply> {
         let _peeks = PeekWindow::open(&self.peeks);
-        let session = SessionHandle(Arc::clone(self));
-        let mut calls = Calls::new(session);
+        let session = SessionHandle::new(Arc::clone(self) as _);
+        let mut calls = Calls::new(session, self.host.tools());
         let reply = loop {
             tokio::select! {
                 biased;
@@ -317,6 +310,28 @@ impl Shared {
     fn busy(&self) -> Error {
         let message = format!("session {} is busy, something runs in it already", self.id);
         Error::new(ErrorKind::Busy, message).with_session_alive()
+    }
+}
+
+impl SessionAccess for Shared {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn log(&self, line: &str) {
+        self.host.log(line);
+    }
+
+    fn run(self: Arc<Self>, cell: Cell) -> BoxFuture<'static, Result<Execution, Error>> {
+        Box::pin(async move { self.run_cell(cell, None).await })
+    }
+
+    fn get<'a>(self: Arc<Self>, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, Error>> {
+        Box::pin(async move { self.get_variable(name).await })
+    }
+
+    fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>> {
+        Box::pin(async move { self.list_variables().await })
     }
 }
 

@@ -36,7 +36,10 @@ impl Shared {
         completed(&report, "the guest could not take the variables")
     }
 
-    pub(super) async fn get(self: &Arc<Self>, variable: &str) -> Result<Option<Value>, Error> {
+    pub(super) async fn get_variable(
+        self: &Arc<Self>,
+        variable: &str,
+    ) -> Result<Option<Value>, Error> {
         let max_value_bytes = self.limits.value_bytes();
         let command = || Command::Get { name: variable.to_owned(), max_value_bytes };
         let report = self.look(command).await?;
@@ -47,7 +50,7 @@ impl Shared {
         }
     }
 
-    pub(super) async fn variables(self: &Arc<Self>) -> Result<Vec<Variable>, Error> {
+    pub(super) async fn list_variables(self: &Arc<Self>) -> Result<Vec<Variable>, Error> {
         let report = self.look(|| Command::Variables).await?;
         completed(&report, "the guest could not list its variables")?;
         Ok(report.locals)

@@ -10,9 +10,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
 use super::queue::{Call, CallQueue, Place};
-use super::{ToolContext, ToolError, runtime};
+use super::{SessionHandle, ToolContext, ToolError, ToolHost, runtime};
 use crate::offload;
-use crate::session::SessionHandle;
 use crate::value::Value;
 
 type Outcome = Result<Value, ToolError>;
@@ -20,14 +19,15 @@ type Outcome = Result<Value, ToolError>;
 /// The calls of one run. Dropping it cancels those that are not done.
 pub(crate) struct Calls {
     session: SessionHandle,
+    host: Arc<ToolHost>,
     queue: Arc<CallQueue>,
     running: FuturesUnordered<BoxFuture<'static, (u32, Option<Outcome>)>>,
 }
 
 impl Calls {
-    pub(crate) fn new(session: SessionHandle) -> Self {
-        let queue = Arc::clone(session.tools().queue());
-        Self { session, queue, running: FuturesUnordered::new() }
+    pub(crate) fn new(session: SessionHandle, host: &Arc<ToolHost>) -> Self {
+        let (host, queue) = (Arc::clone(host), Arc::clone(host.queue()));
+        Self { session, host, queue, running: FuturesUnordered::new() }
     }
 
     /// Starts calls as there is room for them, and waits for the next one that ends; forever if there is none.
@@ -66,7 +66,7 @@ impl Calls {
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let context = ToolContext::new(self.session.clone(), spec, id, over, &place);
-        let served = serve(self.session.clone(), call, context, place);
+        let served = serve(Arc::clone(&self.host), call, context, place);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());
         self.queue.begin(id, abort, alive);
@@ -81,7 +81,7 @@ impl Drop for Calls {
 
 /// Decodes the arguments, calls the function within its time, and makes an error of a panic.
 async fn serve(
-    session: SessionHandle,
+    host: Arc<ToolHost>,
     call: Call,
     context: ToolContext,
     place: Arc<Place>,
@@ -92,7 +92,7 @@ async fn serve(
     let prepare = {
         let spec = Arc::clone(&tool.spec);
         move || {
-            let prepared = session.tools().prepare(&spec, &arguments, &charged);
+            let prepared = host.prepare(&spec, &arguments, &charged);
             drop((arguments, charge));
             prepared
         }

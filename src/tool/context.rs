@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
 use super::queue::Place;
+use super::session_handle::SessionHandle;
 use super::spec::ToolSpec;
-use crate::session::SessionHandle;
 
 /// One call of a host function: whose it is, and whether anybody still waits for it.
 #[derive(Clone)]

@@ -9,6 +9,7 @@ pub(crate) mod name;
 mod queue;
 mod runtime;
 mod schema;
+mod session_handle;
 pub(crate) mod spec;
 
 use std::fmt;
@@ -25,6 +26,8 @@ pub use context::ToolContext;
 pub use error::ToolError;
 pub use hint::TypeHint;
 pub(crate) use host::ToolHost;
+pub(crate) use session_handle::SessionAccess;
+pub use session_handle::SessionHandle;
 pub use spec::{Param, ToolSpec};
 
 use crate::error::{Error, ErrorKind};

@@ -3,21 +3,43 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use futures_util::future::BoxFuture;
+
 use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
-use crate::tool::ToolHost;
 use crate::value::Value;
+
+/// What a handle asks of its session.
+pub(crate) trait SessionAccess: Send + Sync {
+    /// The number of the session.
+    fn id(&self) -> u64;
+
+    /// Adds a line of the host's own to standard error.
+    fn log(&self, line: &str);
+
+    /// Runs a cell.
+    fn run(self: Arc<Self>, cell: Cell) -> BoxFuture<'static, Result<Execution, Error>>;
+
+    /// Reads a variable.
+    fn get<'a>(self: Arc<Self>, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, Error>>;
+
+    /// Lists the variables.
+    fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>>;
+}
 
 /// A session as seen by those that do not own it, such as the host functions that its guest calls.
 ///
 /// It does not keep the session open. After [`Session::reset`](crate::Session::reset) it still means
 /// the old interpreter.
 #[derive(Clone)]
-pub struct SessionHandle(pub(super) Arc<Shared>);
+pub struct SessionHandle(Arc<dyn SessionAccess>);
 
 impl SessionHandle {
+    pub(crate) fn new(session: Arc<dyn SessionAccess>) -> Self {
+        Self(session)
+    }
+
     /// Returns the number of the session, unique in this process.
     #[must_use]
     pub fn id(&self) -> u64 {
@@ -30,7 +52,7 @@ impl SessionHandle {
     ///
     /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) if something runs in the session already.
     pub async fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
-        self.0.run(cell.into(), None).await
+        Arc::clone(&self.0).run(cell.into()).await
     }
 
     /// Returns the value of a variable, as [`Session::get`](crate::Session::get) does.
@@ -43,7 +65,7 @@ impl SessionHandle {
     ///
     /// As [`Session::get`](crate::Session::get).
     pub async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
-        self.0.get(name).await
+        Arc::clone(&self.0).get(name).await
     }
 
     /// Lists the variables, as [`Session::variables`](crate::Session::variables) does; during a run
@@ -53,11 +75,7 @@ impl SessionHandle {
     ///
     /// As [`Session::variables`](crate::Session::variables).
     pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
-        self.0.variables().await
-    }
-
-    pub(crate) fn tools(&self) -> &ToolHost {
-        self.0.host.tools()
+        Arc::clone(&self.0).variables().await
     }
 
     pub(crate) fn log(&self, line: &str) {
@@ -68,26 +86,5 @@ impl SessionHandle {
 impl fmt::Debug for SessionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionHandle").field("id", &self.id()).finish_non_exhaustive()
-    }
-}
-
-/// Interrupts the run of one session, from any thread.
-#[derive(Clone)]
-pub struct InterruptHandle(pub(super) Arc<Shared>);
-
-impl InterruptHandle {
-    /// Raises `KeyboardInterrupt` in the run that is under way.
-    ///
-    /// The session lives on. A guest that catches it goes on too, until its deadline; long C calls
-    /// that never look for signals, such as `sum(range(10**9))`, see it when they return. Without a
-    /// run under way nothing happens.
-    pub fn interrupt(&self) {
-        self.0.interrupt();
-    }
-}
-
-impl fmt::Debug for InterruptHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InterruptHandle").finish_non_exhaustive()
     }
 }
