@@ -113,7 +113,7 @@ function unplaced(names, addresses, functions) {
   return found;
 }
 
-/** What the module has in place of most of its exports: `src/engine/adapt/side_table.rs`. */
+/** What the module has in place of most of its exports: `src/isolate/adapt/side_table.rs`. */
 const FILL = "isolet:fill";
 const FUNCTIONS = "isolet:functions";
 

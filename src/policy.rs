@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::audit::AuditSink;
+use crate::engine::ready::InterpreterKind;
 use crate::frame;
 use crate::isolation::Confinement;
 use crate::limits::Limits;
 use crate::packages::LazyStore;
 use crate::permissions::Permissions;
-use crate::pool::fresh::Kind;
 use crate::terminal::Terminal;
 use crate::tool::{Tool, ToolSpec};
 
@@ -29,8 +29,8 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// Returns what an interpreter for these sessions is started with.
-    pub(crate) fn kind(&self) -> Kind {
-        Kind {
+    pub(crate) fn kind(&self) -> InterpreterKind {
+        InterpreterKind {
             confinement: self.confinement.clone(),
             memory_bytes: self.limits.memory_bytes(),
             max_report_bytes: frame::max_report_bytes(self.limits.value_bytes()),

@@ -212,8 +212,7 @@ impl Sandbox {
     ///
     /// As [`Engine::prewarmed`].
     pub async fn prewarmed(&self) -> Result<(), Error> {
-        let engine = self.engine.inner();
-        engine.pool().full(engine, &self.policy.kind()).await
+        self.engine.pool().full(&self.policy.kind()).await
     }
 }
 

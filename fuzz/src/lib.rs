@@ -28,14 +28,11 @@ mod terminal;
 mod tool;
 #[path = "../../src/value/mod.rs"]
 mod value;
+#[path = "../../src/version.rs"]
+mod version;
 #[path = "../../src/waist.rs"]
 mod waist;
 #[path = "../../src/worker/wire.rs"]
 mod wire;
 
 pub mod checks;
-
-/// What the engine says; there is none here.
-fn v8_version() -> &'static str {
-    "none"
-}

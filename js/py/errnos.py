@@ -7,7 +7,7 @@ import posix
 import sys
 from operator import index
 
-# Names, WASI's numbers and Linux's. src/engine/adapt/errnos.rs reads the lines, too. Of two names with one number
+# Names, WASI's numbers and Linux's. src/isolate/adapt/errnos.rs reads the lines, too. Of two names with one number
 # the second is in `errno.errorcode`.
 NUMBERS = """
 EPERM 63 1

@@ -1,62 +1,28 @@
-//! The engine: V8, Pyodide and the threads they run on. The only module that names either.
-//!
-//! An isolate is made, used and dropped on one thread of its own ([`isolate`]); nothing of V8 leaves
-//! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
-//! from the same memory image ([`image`]).
+//! The engine: what all sessions of a process share, and how many of them there may be.
 
-mod adapt;
-mod allocator;
-mod budget;
 mod builder;
-mod builtin_ops;
-mod capture;
-mod control;
-mod extension;
-mod heap;
-mod image;
-mod inbox;
-mod isolate;
-mod loader;
-mod native_code;
-mod ops;
-mod pending;
-mod platform;
-mod relay;
-mod restore;
-mod signal;
-mod state;
-mod stdlib;
-mod stoppable;
-mod thread;
-mod trampoline;
+mod interpreters;
+pub(crate) mod pool;
+pub(crate) mod ready;
 
 use std::fmt;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
-use isolet_pyodide_assets::{Assets, lock};
-use tokio::sync::{Semaphore, mpsc};
+use futures_util::FutureExt;
+use isolet_pyodide_assets::Assets;
 
+use self::interpreters::Interpreters;
+use self::pool::Pool;
+use self::ready::InterpreterKind;
 use crate::error::{Error, ErrorKind};
 use crate::frame;
+use crate::isolate::{Source, lost_threads};
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::packages::{PackagePolicy, Preload};
-use crate::pool::Pool;
-use crate::pool::fresh::Kind;
-use crate::waist::{Host, Inbox, Link};
-use crate::worker::{Blob, Templates};
 pub use builder::EngineBuilder;
-use control::IsolateControl;
-use image::{Image, Place};
-use inbox::queue;
-use isolate::Parts;
-use native_code::SharedModules;
-pub use platform::v8_version;
-pub(crate) use thread::{Booted, on_isolate_thread};
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
 ///
@@ -69,16 +35,13 @@ pub struct Engine {
     max_sessions: usize,
 }
 
-pub(crate) struct Inner {
+struct Inner {
     lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
-    modules: SharedModules,
-    image: Image,
     preload: Preload,
     open_sessions: AtomicUsize,
-    pool: Pool,
-    boots: Semaphore,
-    templates: Templates,
+    pool: Arc<Pool>,
+    interpreters: Arc<Interpreters>,
 }
 
 /// One of the sessions that an engine may have open.
@@ -87,37 +50,6 @@ pub(crate) struct Slot(Arc<Inner>);
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.open_sessions.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// What an interpreter is made of beside its memory image, verified.
-#[derive(Clone)]
-pub(crate) struct Files {
-    asm_wasm: Bytes,
-    /// What its memory begins with.
-    data: Bytes,
-    asm_mjs: Bytes,
-    stdlib_zip: Bytes,
-    /// What packages link to.
-    exports: Bytes,
-}
-
-impl Files {
-    fn new(assets: &Assets) -> Result<Self, Error> {
-        let (wasm, module) = (assets.asm_wasm(), assets.asm_mjs());
-        let adapted = adapt::adapted(wasm, module, extension::javascript())
-            .map_err(|message| Error::new(ErrorKind::Assets, message))?;
-        let stdlib = stdlib::completed(assets.stdlib_zip()).map_err(|error| {
-            let message = format!("`python_stdlib.zip` cannot be added to: {error}");
-            Error::new(ErrorKind::Assets, message)
-        })?;
-        Ok(Self {
-            asm_wasm: adapted.asm_wasm.into(),
-            data: adapted.data.into(),
-            asm_mjs: adapted.asm_mjs.into(),
-            stdlib_zip: stdlib.into(),
-            exports: adapted.exports.into(),
-        })
     }
 }
 
@@ -162,37 +94,21 @@ impl Engine {
     fn open(dir: &Path, preload: &PackagePolicy, replace_damaged: bool) -> Result<Self, Error> {
         let wrong =
             |error: isolet_pyodide_assets::Error| Error::new(ErrorKind::Assets, error.to_string());
-        let lock = lock().map_err(wrong)?;
         let lock_json = Assets::open_lock_json(dir).map_err(wrong)?;
         let preload = builder::resolve(preload, &lock_json)?;
-        let place = Place::new(dir, lock, &preload);
-        let modules = SharedModules::default();
-        let image = match Image::find(&place) {
-            Ok(Some(image)) => image,
-            Err(error) if !replace_damaged => return Err(error),
-            Ok(None) | Err(_) => {
-                // Of several that start at once, one makes the image and the others find it.
-                let _turn = place.turn();
-                match Image::find(&place) {
-                    Ok(Some(image)) => image,
-                    Err(error) if !replace_damaged => return Err(error),
-                    Ok(None) | Err(_) => {
-                        let assets = Assets::open(dir).map_err(wrong)?;
-                        Image::build(&place, &Files::new(&assets)?, &modules, &preload)?
-                    }
-                }
-            }
-        };
+        let source = Source::open(dir, &preload, replace_damaged)?;
+        let interpreters = Arc::new(Interpreters::new(source));
+        let pool = Pool::new({
+            let interpreters = Arc::clone(&interpreters);
+            Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())
+        });
         let inner = Arc::new(Inner {
             lock_json,
             assets_dir: dir.to_path_buf(),
-            modules,
-            image,
             preload,
             open_sessions: AtomicUsize::new(0),
-            pool: Pool::default(),
-            boots: Semaphore::new(std::thread::available_parallelism().map_or(1, NonZero::get)),
-            templates: Templates::default(),
+            pool,
+            interpreters,
         });
         let confinement = Confinement::default();
         Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
@@ -206,7 +122,7 @@ impl Engine {
     /// With [`Isolation::Process`] there are none.
     #[must_use]
     pub fn lost_threads() -> usize {
-        control::lost_threads()
+        lost_threads()
     }
 
     /// Returns the directory that the assets were read from.
@@ -218,7 +134,7 @@ impl Engine {
     /// Returns where the memory image is stored, if it could be.
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
-        self.inner.image.path()
+        self.inner.interpreters.source.path()
     }
 
     /// Returns this engine with another default of where sessions run,
@@ -294,14 +210,14 @@ impl Engine {
         self.keep_ready(&self.kind(), sessions)
     }
 
-    pub(crate) fn keep_ready(&self, kind: &Kind, sessions: usize) -> Result<(), Error> {
+    pub(crate) fn keep_ready(&self, kind: &InterpreterKind, sessions: usize) -> Result<(), Error> {
         let limit = self.max_sessions;
         if sessions > limit {
             let message =
                 format!("too many sessions to keep ready: limit {limit}, needed {sessions}");
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        self.inner.pool.keep(&self.inner, kind, sessions)
+        self.inner.pool.keep(kind, sessions)
     }
 
     /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
@@ -310,12 +226,12 @@ impl Engine {
     ///
     /// Why one could not start, as [`Sandbox::session`](crate::Sandbox::session) says.
     pub async fn prewarmed(&self) -> Result<(), Error> {
-        self.inner.pool.full(&self.inner, &self.kind()).await
+        self.inner.pool.full(&self.kind()).await
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> InterpreterKind {
         let limits = Limits::default();
-        Kind {
+        InterpreterKind {
             confinement: self.confinement.clone(),
             memory_bytes: limits.memory_bytes(),
             max_report_bytes: frame::max_report_bytes(limits.value_bytes()),
@@ -348,60 +264,10 @@ impl Engine {
         &self.inner.preload
     }
 
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
-}
-
-impl Inner {
+    /// The interpreters that are kept ready.
     pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
+        &self.inner.pool
     }
-
-    /// How many interpreters may boot at once, which more would only delay.
-    pub(crate) fn boots(&self) -> &Semaphore {
-        &self.boots
-    }
-
-    /// What workers are copied from.
-    pub(crate) fn templates(&self) -> &Templates {
-        &self.templates
-    }
-
-    /// Starts an isolate on a thread of its own.
-    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
-        let Self { modules, image, .. } = self;
-        let (files, modules) = (image.files(), Arc::clone(modules));
-        let (messages, inbox) = queue();
-        let preload = Vec::new();
-        let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload };
-        let (sink, replies) = mpsc::unbounded_channel();
-        let sink = Box::new(move |reply| sink.send(reply).is_ok());
-        let control = thread::spawn(parts, image.clone(), sink)?;
-        // An isolate that is gone says so by its replies.
-        let messages = Arc::new(move |message| messages.send(message));
-        Ok(Link { messages, replies, control, source: None })
-    }
-
-    /// What [`boot_of_image`] wants in a worker, shared by all workers of this engine.
-    pub(crate) fn shared_image(&self) -> Result<&Blob, Error> {
-        let none = || Error::new(ErrorKind::Start, "the interpreter cannot be shared");
-        self.image.shared().ok_or_else(none)
-    }
-}
-
-/// Boots an interpreter of what [`Inner::shared_image`] gives, on this thread, in a process that has no engine.
-pub(crate) fn boot_of_image(
-    image: Blob,
-    host: Arc<dyn Host>,
-    inbox: Box<dyn Inbox>,
-    max_memory_bytes: u64,
-) -> Result<Booted, String> {
-    let image = Image::received(image)
-        .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
-    let (files, modules) = (image.files(), SharedModules::default());
-    let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload: Vec::new() };
-    Booted::boot(parts, image, IsolateControl::new())
 }
 
 impl fmt::Debug for Engine {

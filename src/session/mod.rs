@@ -18,6 +18,8 @@ use shared::Shared;
 pub use state::SessionState;
 
 use crate::cell::Cell;
+use crate::engine::pool::Refill;
+use crate::engine::ready::BootedInterpreter;
 use crate::engine::{Engine, Slot};
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
@@ -27,8 +29,6 @@ use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::pipe::pipe;
 use crate::policy::Policy;
-use crate::pool::Refill;
-use crate::pool::fresh::Fresh;
 use crate::stream::RunStream;
 use crate::tool::{Param, SessionHandle, Tool, ToolSpec};
 use crate::value::Value;
@@ -51,10 +51,10 @@ impl Session {
     /// Starts a fresh interpreter under the sandbox's policy.
     pub(crate) async fn start(engine: Engine, policy: Arc<Policy>) -> Result<Self, Error> {
         let slot = engine.take_slot()?;
-        let (inner, kind) = (engine.inner(), policy.kind());
+        let (pool, kind) = (engine.pool(), policy.kind());
         // What replaces a ready one boots when the session is there, not beside it.
-        let _refill = Refill { engine: inner, kind: &kind };
-        let made = match inner.pool().take(&kind) {
+        let _refill = Refill { pool, kind: &kind };
+        let made = match pool.take(&kind) {
             Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
             None => None,
         };
@@ -62,7 +62,7 @@ impl Session {
             Some(session) => session,
             // A ready one may have died since it was looked at.
             None => {
-                let fresh = Fresh::boot(inner, &kind).await?;
+                let fresh = pool.boot(&kind).await?;
                 Self::make(&engine, &policy, fresh, false).await?
             }
         };
@@ -75,7 +75,7 @@ impl Session {
     async fn make(
         engine: &Engine,
         policy: &Arc<Policy>,
-        fresh: Fresh,
+        fresh: BootedInterpreter,
         has_rehearsed: bool,
     ) -> Result<Self, Error> {
         static LAST: AtomicU64 = AtomicU64::new(0);

@@ -1,31 +1,14 @@
 //! Process isolation where there is none: only Linux has what locks a worker down.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
 use crate::isolation::{IsolationReport, Layer};
+use crate::support::shared_file::SharedFile;
 use crate::waist::{Host, Link};
 
 const ELSEWHERE: &str = "isolation `process` exists on Linux only";
-
-/// Bytes that workers would share.
-pub(crate) enum Blob {}
-
-impl Blob {
-    pub(crate) fn new(_name: &str, _bytes: &[u8]) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(crate) fn of_file(_file: &std::fs::File) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(crate) fn map(&self) -> io::Result<bytes::Bytes> {
-        match *self {}
-    }
-}
 
 /// What workers would be copied from.
 #[derive(Default)]
@@ -34,7 +17,7 @@ pub(crate) struct Templates;
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) image: &'a Blob,
+    pub(crate) image: &'a SharedFile,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     pub(crate) memory_bytes: u64,

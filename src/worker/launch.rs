@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use super::blob::Blob;
 use super::init::WORKER;
 use super::link::{self, Bounds, Started};
 use super::process::Process;
@@ -20,6 +19,7 @@ use super::templates::Templates;
 use super::wire::{self, Setup, ToWorker};
 use crate::error::{Error, ErrorKind};
 use crate::isolation::{IsolationReport, Layer};
+use crate::support::shared_file::SharedFile;
 use crate::waist::{Host, Link};
 use crate::watchdog::{self, Armed};
 
@@ -33,8 +33,8 @@ pub(super) const DESCRIPTORS: usize = 2;
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: &'a Path,
-    /// What [`crate::engine::boot_of_image`] boots.
-    pub(crate) image: &'a Blob,
+    /// What [`crate::isolate::boot_of_image`] boots.
+    pub(crate) image: &'a SharedFile,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
     /// The session's memory.
@@ -47,7 +47,7 @@ pub(crate) struct Launch<'a> {
 
 /// A process to be started, for a worker or a template.
 pub(super) struct Fresh<'a> {
-    image: &'a Blob,
+    image: &'a SharedFile,
     pub(super) max_frame_bytes: u64,
     pub(super) memory_bytes: u64,
 }
@@ -175,7 +175,7 @@ pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
 fn send_setup(
     socket: &UnixStream,
     setup: Setup,
-    image: &Blob,
+    image: &SharedFile,
     interrupts: &UnixStream,
 ) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::blob::Blob;
 use super::launch::DESCRIPTORS;
 use super::lockdown::{self, Early, Settings};
 use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
 use super::template;
 use super::wire::{self, FromWorker, Setup, ToWorker};
-use crate::engine;
+use crate::isolate;
+use crate::support::shared_file::SharedFile;
 use crate::waist::ReplySink;
 use crate::watchdog;
 
@@ -45,7 +45,7 @@ pub(super) fn serve(parent: u32) -> io::Result<()> {
             }
         }
     };
-    engine::on_isolate_thread(main).map_err(io::Error::other)?;
+    isolate::on_isolate_thread(main).map_err(io::Error::other)?;
     loop {
         std::thread::park();
     }
@@ -71,7 +71,7 @@ struct Start {
     socket: UnixStream,
     interrupts: UnixStream,
     setup: Setup,
-    image: Blob,
+    image: SharedFile,
     early: Early,
     settings: Settings,
 }
@@ -85,7 +85,7 @@ impl Start {
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes));
         let inbox = Box::new(Messages::new(Arc::clone(&connection)));
         let shared = Arc::clone(&host) as _;
-        let booted = engine::boot_of_image(image, shared, inbox, setup.memory_bytes);
+        let booted = isolate::boot_of_image(image, shared, inbox, setup.memory_bytes);
         let mut booted = match booted {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
@@ -143,7 +143,7 @@ fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
 }
 
 /// Receives the first frame, and the image and the socket for interrupts that come with it.
-fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, Blob, UnixStream)> {
+fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, SharedFile, UnixStream)> {
     let mut buffer = [0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -162,7 +162,7 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, Blob, UnixStream)> {
     let (Some(image), Some(interrupts), None) = (image, interrupts, fds.next()) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let (image, interrupts) = (Blob::received(image)?, interrupts.into());
+    let (image, interrupts) = (SharedFile::received(image)?, interrupts.into());
     let content = wire::first(&buffer).ok_or(io::ErrorKind::InvalidData)?;
     match wire::decode(content)? {
         (ToWorker::Setup(setup), _) if received.bytes == wire::frame_bytes(content) => {

@@ -107,7 +107,7 @@ pub(super) enum FromWorker<'a> {
 
 /// Which program this is. A worker of another one is refused.
 pub(super) fn version() -> String {
-    format!("isolet {} with V8 {}", env!("CARGO_PKG_VERSION"), crate::v8_version())
+    format!("isolet {} with V8 {}", env!("CARGO_PKG_VERSION"), crate::version::v8_version())
 }
 
 /// The longest frame of a worker whose session lets values of so many bytes cross.

@@ -46,10 +46,10 @@ const TOP_LEVEL: &[&str] = &[
 
 /// The only files with unsafe code, each for a reason that its first lines give.
 const UNSAFE_FILES: &[&str] = &[
-    "src/engine/allocator.rs",
-    "src/engine/native_code.rs",
-    "src/engine/restore.rs",
-    "src/worker/blob.rs",
+    "src/isolate/allocator.rs",
+    "src/isolate/native_code.rs",
+    "src/isolate/restore.rs",
+    "src/support/shared_file.rs",
     "src/worker/template/server.rs",
     "src/worker/lockdown/namespaces.rs",
     "src/worker/lockdown/process.rs",
@@ -58,7 +58,7 @@ const UNSAFE_FILES: &[&str] = &[
 ];
 
 /// The only directory that knows which JavaScript engine there is.
-const ENGINE: &str = "src/engine/";
+const ENGINE: &str = "src/isolate/";
 
 /// Longer files are two files.
 const MAX_LINES: usize = 600;

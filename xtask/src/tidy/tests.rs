@@ -39,13 +39,13 @@ fn long_file_is_found() {
 #[test]
 fn engine_outside_its_directory_is_found() {
     let text = "//! x\n// deno_core in words\nuse deno_core::v8;\nlet x = v8::Isolate;\n";
-    check("src/engine/a.rs", text, &[]);
+    check("src/isolate/a.rs", text, &[]);
     check(
         "src/a.rs",
         text,
         &[
-            "src/a.rs:3: names `deno_core` outside `src/engine/`",
-            "src/a.rs:4: names `v8::` outside `src/engine/`",
+            "src/a.rs:3: names `deno_core` outside `src/isolate/`",
+            "src/a.rs:4: names `v8::` outside `src/isolate/`",
         ],
     );
     check("src/a.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::OpError;
 use super::tool::answer_refusal;
-use crate::engine::state::State;
 use crate::frame;
+use crate::isolate::state::State;
 use crate::net::{Body, Redirect, Request};
 use crate::tool::ToolError;
 use crate::value::Value;

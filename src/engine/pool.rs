@@ -1,25 +1,30 @@
 //! Interpreters that are ready before anybody asks for a session, and are replaced in the background.
 
-pub(crate) mod fresh;
-
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 
-use self::fresh::{Fresh, Kind};
-use crate::engine::Inner;
+use super::ready::{BootedInterpreter, InterpreterKind};
 use crate::error::{Error, ErrorKind};
 
+/// Boots an interpreter of a kind.
+pub(super) type Boot = Arc<
+    dyn Fn(InterpreterKind) -> BoxFuture<'static, Result<BootedInterpreter, Error>> + Send + Sync,
+>;
+
 /// The interpreters that an engine keeps ready.
-#[derive(Default)]
 pub(crate) struct Pool {
-    stocks: Mutex<HashMap<Kind, Stock>>,
+    /// Itself, for the thread that fills it.
+    this: Weak<Self>,
+    boot: Boot,
+    stocks: Mutex<HashMap<InterpreterKind, Stock>>,
     /// Told whenever something was put in stock, or could not be.
     changed: Notify,
-    filler: Mutex<Option<mpsc::UnboundedSender<Kind>>>,
+    filler: Mutex<Option<mpsc::UnboundedSender<InterpreterKind>>>,
 }
 
 /// Those of one kind.
@@ -28,7 +33,7 @@ struct Stock {
     wanted: usize,
     /// How many are being booted.
     coming: usize,
-    ready: VecDeque<Fresh>,
+    ready: VecDeque<BootedInterpreter>,
     /// Why the last one did not boot.
     failed: Option<Error>,
 }
@@ -40,31 +45,41 @@ impl Stock {
 }
 
 impl Pool {
+    pub(super) fn new(boot: Boot) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            boot,
+            stocks: Mutex::default(),
+            changed: Notify::new(),
+            filler: Mutex::default(),
+        })
+    }
+
+    /// Boots one that is not kept ready.
+    pub(crate) async fn boot(&self, kind: &InterpreterKind) -> Result<BootedInterpreter, Error> {
+        (self.boot)(kind.clone()).await
+    }
+
     /// Keeps so many of a kind ready from now on.
-    pub(crate) fn keep(
-        &self,
-        engine: &Arc<Inner>,
-        kind: &Kind,
-        wanted: usize,
-    ) -> Result<(), Error> {
+    pub(crate) fn keep(&self, kind: &InterpreterKind, wanted: usize) -> Result<(), Error> {
         let mut stocks = lock(&self.stocks);
         let stock = stocks.entry(kind.clone()).or_default();
         stock.wanted = wanted;
         let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
         drop(stocks);
         drop(surplus);
-        self.fill(engine, kind).map_err(|error| no_thread(&error))
+        self.fill(kind).map_err(|error| no_thread(&error))
     }
 
     /// Waits until as many of a kind are ready as are to be.
-    pub(crate) async fn full(&self, engine: &Arc<Inner>, kind: &Kind) -> Result<(), Error> {
+    pub(crate) async fn full(&self, kind: &InterpreterKind) -> Result<(), Error> {
         // After a failure nobody else tries again until a session is wanted.
         if let Some(stock) = lock(&self.stocks).get_mut(kind)
             && stock.coming == 0
         {
             stock.failed = None;
         }
-        self.fill(engine, kind).map_err(|error| no_thread(&error))?;
+        self.fill(kind).map_err(|error| no_thread(&error))?;
         loop {
             // Made before the look, it hears of everything that happens after.
             let changed = self.changed.notified();
@@ -81,7 +96,7 @@ impl Pool {
     }
 
     /// Takes a ready one. `None` if there is none.
-    pub(crate) fn take(&self, kind: &Kind) -> Option<Fresh> {
+    pub(crate) fn take(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
         let ready = &mut stocks.get_mut(kind)?.ready;
         std::iter::from_fn(|| ready.pop_front())
@@ -89,7 +104,7 @@ impl Pool {
     }
 
     /// Has those booted that are missing.
-    fn fill(&self, engine: &Arc<Inner>, kind: &Kind) -> io::Result<()> {
+    fn fill(&self, kind: &InterpreterKind) -> io::Result<()> {
         if !lock(&self.stocks).get(kind).is_some_and(Stock::is_short) {
             return Ok(());
         }
@@ -97,7 +112,7 @@ impl Pool {
             let mut filler = lock(&self.filler);
             match &*filler {
                 Some(requests) => requests.clone(),
-                None => filler.insert(start_filler(Arc::downgrade(engine))?).clone(),
+                None => filler.insert(start_filler(Weak::clone(&self.this))?).clone(),
             }
         };
         if let Some(stock) = lock(&self.stocks).get_mut(kind) {
@@ -109,7 +124,7 @@ impl Pool {
         Ok(())
     }
 
-    fn put(&self, kind: &Kind, booted: Result<Fresh, Error>) {
+    fn put(&self, kind: &InterpreterKind, booted: Result<BootedInterpreter, Error>) {
         let mut stocks = lock(&self.stocks);
         let Some(stock) = stocks.get_mut(kind) else { return };
         stock.coming = stock.coming.saturating_sub(1);
@@ -132,14 +147,14 @@ impl Pool {
 
 /// Replaces what was taken from the pool when it is dropped.
 pub(crate) struct Refill<'a> {
-    pub(crate) engine: &'a Arc<Inner>,
-    pub(crate) kind: &'a Kind,
+    pub(crate) pool: &'a Pool,
+    pub(crate) kind: &'a InterpreterKind,
 }
 
 impl Drop for Refill<'_> {
     fn drop(&mut self) {
         // Without the thread for it there is none in its place, and the next session boots its own.
-        let _ = self.engine.pool().fill(self.engine, self.kind);
+        let _ = self.pool.fill(self.kind);
     }
 }
 
@@ -151,20 +166,20 @@ fn no_thread(error: &io::Error) -> Error {
 /// How long a boot waits, so that it is not beside the first run of the session that it makes up for.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Starts the thread that boots what is asked for. It ends with the engine.
-fn start_filler(engine: Weak<Inner>) -> io::Result<mpsc::UnboundedSender<Kind>> {
-    let (requests, mut kinds) = mpsc::unbounded_channel::<Kind>();
+/// Starts the thread that boots what is asked for. It ends with the pool.
+fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<InterpreterKind>> {
+    let (requests, mut kinds) = mpsc::unbounded_channel::<InterpreterKind>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serve = async move {
         while let Some(kind) = kinds.recv().await {
-            let Some(engine) = engine.upgrade() else { break };
+            let Some(pool) = pool.upgrade() else { break };
             tokio::spawn(async move {
                 tokio::time::sleep(SOON).await;
-                let ready = match Fresh::boot(&engine, &kind).await {
+                let ready = match pool.boot(&kind).await {
                     Ok(mut fresh) => fresh.rehearse().await.map(|()| fresh),
                     Err(error) => Err(error),
                 };
-                engine.pool().put(&kind, ready);
+                pool.put(&kind, ready);
             });
         }
     };

@@ -3,7 +3,7 @@
 use deno_core::{OpState, op2};
 
 use super::OpError;
-use crate::engine::state::State;
+use crate::isolate::state::State;
 
 #[op2(fast)]
 pub(crate) fn op_isolet_entropy(

@@ -6,14 +6,14 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 
-use crate::engine::budget::MemoryBudget;
-use crate::engine::control::IsolateControl;
-use crate::engine::native_code::SharedModules;
-use crate::engine::ops::memory::WasmMemory;
-use crate::engine::pending::PendingCalls;
-use crate::engine::state::State;
-use crate::engine::{Files, extension, inbox, platform};
 use crate::fs::FileError;
+use crate::isolate::budget::MemoryBudget;
+use crate::isolate::control::IsolateControl;
+use crate::isolate::native_code::SharedModules;
+use crate::isolate::ops::memory::WasmMemory;
+use crate::isolate::pending::PendingCalls;
+use crate::isolate::state::State;
+use crate::isolate::{Files, extension, inbox, platform};
 use crate::waist::{Host, HostReply, HostRequest};
 
 /// Does nothing for anybody.

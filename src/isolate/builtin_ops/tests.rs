@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use deno_core::{Extension, JsRuntime, RuntimeOptions, v8};
 
 use super::{Fate, KEPT, fate, replace};
-use crate::engine::{extension, platform};
+use crate::isolate::{extension, platform};
 
 #[path = "../../../tests/golden/mod.rs"]
 mod golden;

@@ -3,7 +3,7 @@
 use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
-use crate::engine::state::State;
+use crate::isolate::state::State;
 use crate::waist::HostRequest;
 
 /// Moves the pending command frame into the guest's memory.

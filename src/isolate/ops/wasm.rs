@@ -3,8 +3,8 @@
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
-use crate::engine::state::State;
-use crate::engine::trampoline::is_trampoline;
+use crate::isolate::state::State;
+use crate::isolate::trampoline::is_trampoline;
 use crate::waist::{HostReply, HostRequest};
 
 /// The largest module that is looked at, in bytes: a few times the largest of Pyodide's packages.

@@ -3,7 +3,7 @@
 use deno_core::{OpState, op2};
 
 use super::OpError;
-use crate::engine::state::State;
+use crate::isolate::state::State;
 use crate::output::Stream;
 use crate::waist::{HostReply, HostRequest};
 

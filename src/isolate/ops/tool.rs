@@ -7,8 +7,8 @@ use std::time::Duration;
 use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
-use crate::engine::state::State;
 use crate::frame;
+use crate::isolate::state::State;
 use crate::tool::ToolError;
 use crate::value::Value;
 use crate::waist::{HostReply, HostRequest};

@@ -1,5 +1,5 @@
 //! Bytes that several processes share and none of them changes: a sealed file in memory, or one on disk that is only
-//! ever replaced as a whole. The one file of [`worker`](super) with unsafe code, to map them.
+//! ever replaced as a whole. Unsafe, to map them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ const SEALS: SealFlags =
 
 /// A file to be mapped.
 #[derive(Debug)]
-pub(crate) struct Blob(OwnedFd);
+pub(crate) struct SharedFile(OwnedFd);
 
-impl Blob {
+impl SharedFile {
     /// Copies `bytes` into a new sealed file in memory.
     pub(crate) fn new(name: &str, bytes: &[u8]) -> io::Result<Self> {
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -34,7 +34,7 @@ impl Blob {
     }
 
     /// What another process has made or opened.
-    pub(super) fn received(file: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn received(file: OwnedFd) -> io::Result<Self> {
         match fcntl_get_seals(&file) {
             Ok(seals) if !seals.contains(SEALS) => {
                 let message = format!("its seals are {seals:?}, {SEALS:?} are needed");
@@ -55,7 +55,7 @@ impl Blob {
     /// Its bytes.
     pub(crate) fn map(&self) -> io::Result<Bytes> {
         // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and `received` see to,
-        // and seals are never taken off. One on disk is an image that `engine::image::store::open_own` has opened: nobody but
+        // and seals are never taken off. One on disk is an image that `isolate::image::store::open_own` has opened: nobody but
         // the user and root may write to it, and `Place::store` there, the only one who does, renames a new file
         // over it, which leaves this one as it is.
         #[expect(unsafe_code, reason = "mapping a file is")]
@@ -69,10 +69,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blob_is_mapped_as_it_was_made_and_cannot_be_changed() {
-        let blob = Blob::new("test", b"as it was").unwrap();
-        assert_eq!(blob.map().unwrap(), b"as it was"[..]);
-        let mut file = File::from(blob.fd().try_clone_to_owned().unwrap());
+    fn a_shared_file_is_mapped_as_it_was_made_and_cannot_be_changed() {
+        let shared = SharedFile::new("test", b"as it was").unwrap();
+        assert_eq!(shared.map().unwrap(), b"as it was"[..]);
+        let mut file = File::from(shared.fd().try_clone_to_owned().unwrap());
         assert!(file.write_all(b"changed").is_err());
         assert!(file.set_len(1).is_err());
         assert!(file.set_len(100).is_err());
@@ -80,19 +80,19 @@ mod tests {
 
     #[test]
     fn a_file_on_disk_is_taken_if_it_was_opened_to_be_read() {
-        let path = std::env::temp_dir().join(format!("isolet-blob-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("isolet-shared-file-{}", std::process::id()));
         let written = File::create(&path).unwrap();
         (&written).write_all(b"on disk").unwrap();
-        assert!(Blob::of_file(&written).is_err());
-        let blob = Blob::of_file(&File::open(&path).unwrap()).unwrap();
-        assert_eq!(blob.map().unwrap(), b"on disk"[..]);
+        assert!(SharedFile::of_file(&written).is_err());
+        let shared = SharedFile::of_file(&File::open(&path).unwrap()).unwrap();
+        assert_eq!(shared.map().unwrap(), b"on disk"[..]);
         std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn a_file_that_is_not_sealed_is_not_taken() {
         let file = memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
-        let error = Blob::received(file).unwrap_err();
+        let error = SharedFile::received(file).unwrap_err();
         assert!(error.to_string().contains("are needed"), "{error}");
     }
 }

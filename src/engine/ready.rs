@@ -4,65 +4,30 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::mpsc::error::TryRecvError;
 
-use crate::engine::Inner;
 use crate::error::{Error, ErrorKind};
 use crate::frame;
 use crate::fs::FileError;
-use crate::isolation::{Confinement, Isolation, IsolationReport};
+use crate::isolation::{Confinement, IsolationReport};
 use crate::waist::{Command, Host, HostReply, HostRequest, Link, Message, Reply};
-use crate::worker::{Launch, find_worker, launch};
 
 /// Everything that an interpreter is started with. Those of one kind are as good as each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Kind {
+pub(crate) struct InterpreterKind {
     pub(crate) confinement: Confinement,
     pub(crate) memory_bytes: u64,
     pub(crate) max_report_bytes: u64,
 }
 
 /// A booted interpreter.
-pub(crate) struct Fresh {
+pub(crate) struct BootedInterpreter {
     link: Link,
     report: IsolationReport,
-    host: Arc<LateHost>,
+    host: Arc<DeferredHost>,
 }
 
-impl Fresh {
-    /// Boots one, when the processors have time for it.
-    pub(crate) async fn boot(engine: &Inner, kind: &Kind) -> Result<Self, Error> {
-        // The semaphore is never closed.
-        let _turn = engine.boots().acquire().await;
-        let host = Arc::new(LateHost::default());
-        let Kind { confinement, memory_bytes, max_report_bytes } = kind;
-        match confinement.isolation {
-            Isolation::Thread => {
-                let mut link = engine.spawn(Arc::clone(&host) as _, *memory_bytes)?;
-                let report = IsolationReport::thread();
-                match link.replies.recv().await {
-                    Some(Reply::Booted) => Ok(Self { link, report, host }),
-                    Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
-                    _ => {
-                        let message = "the interpreter ended while it started";
-                        Err(Error::new(ErrorKind::Start, message))
-                    }
-                }
-            }
-            Isolation::Process => {
-                let program = find_worker(confinement.worker.as_deref())?;
-                let launched = launch(Launch {
-                    program: &program,
-                    image: engine.shared_image()?,
-                    host: Arc::clone(&host) as _,
-                    max_report_bytes: *max_report_bytes,
-                    memory_bytes: *memory_bytes,
-                    required: &confinement.required,
-                    templates: (!confinement.fresh_workers).then(|| engine.templates()),
-                });
-                // It has booted, or it would not be locked down.
-                let (link, report) = launched.await?;
-                Ok(Self { link, report, host })
-            }
-        }
+impl BootedInterpreter {
+    pub(super) fn new(link: Link, report: IsolationReport, host: Arc<DeferredHost>) -> Self {
+        Self { link, report, host }
     }
 
     /// Has it do for nobody what a session begins with, so that the session need not wait for that.
@@ -98,9 +63,9 @@ impl Fresh {
 
 /// The host of an interpreter that may not have one yet. Until then it has nothing to give.
 #[derive(Default)]
-struct LateHost(OnceLock<Arc<dyn Host>>);
+pub(super) struct DeferredHost(OnceLock<Arc<dyn Host>>);
 
-impl Host for LateHost {
+impl Host for DeferredHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match (self.0.get(), request) {
             (Some(host), request) => host.call(request),

@@ -92,8 +92,12 @@ pub(super) fn run_tasks(isolate: &v8::Isolate) {
     }
 }
 
-/// Returns the version of the V8 that is linked in.
-#[must_use]
-pub fn v8_version() -> &'static str {
-    v8::V8::get_version()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_a_host_without_v8_knows_is_the_one_that_is_linked() {
+        assert_eq!(crate::version::v8_version(), v8::V8::get_version());
+    }
 }

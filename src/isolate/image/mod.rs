@@ -28,7 +28,7 @@ use super::native_code::SharedModules;
 use super::restore::{copy_on_write, copy_over, map_over};
 use crate::error::{Error, ErrorKind};
 use crate::packages::Preload;
-use crate::worker::Blob;
+use crate::support::shared_file::SharedFile;
 
 const MAGIC: &[u8; 16] = b"isolet image 005";
 /// The magic, the key and the digest of what follows.
@@ -89,7 +89,7 @@ struct Contents {
     file: Bytes,
     layout: Layout,
     /// The same file where several can map it: sessions, and processes.
-    shared: Option<Blob>,
+    shared: Option<SharedFile>,
 }
 
 impl SavedMemory {
@@ -139,7 +139,7 @@ impl Image {
     pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
         let path = place.path();
         let opened = store::open_own(path).and_then(|file| {
-            let shared = Blob::of_file(&file)?;
+            let shared = SharedFile::of_file(&file)?;
             Ok((shared.map()?, shared))
         });
         match opened {
@@ -173,14 +173,15 @@ impl Image {
     }
 
     /// An image that was verified before, in a process that has it from there.
-    pub(crate) fn received(shared: Blob) -> io::Result<Self> {
+    pub(crate) fn received(shared: SharedFile) -> io::Result<Self> {
         let file = shared.map()?;
         Self::new(file, Some(shared), None).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// An image that is in no directory.
     fn in_memory(file: Vec<u8>) -> Result<Self, Error> {
-        let shared = Blob::new("isolet-image", &file).and_then(|blob| Ok((blob.map()?, blob)));
+        let shared =
+            SharedFile::new("isolet-image", &file).and_then(|blob| Ok((blob.map()?, blob)));
         let image = match shared {
             Ok((mapped, blob)) => Self::new(mapped, Some(blob), None),
             Err(_) => Self::new(file.into(), None, None),
@@ -189,13 +190,13 @@ impl Image {
     }
 
     /// An image of this file; `None` if it is not laid out as one.
-    fn new(file: Bytes, shared: Option<Blob>, path: Option<PathBuf>) -> Option<Self> {
+    fn new(file: Bytes, shared: Option<SharedFile>, path: Option<PathBuf>) -> Option<Self> {
         let layout = layout(HEADER, &file)?;
         Some(Self(Arc::new(Contents { path, file, layout, shared })))
     }
 
     /// What [`received`](Self::received) wants, if it can be shared.
-    pub(crate) fn shared(&self) -> Option<&Blob> {
+    pub(crate) fn shared(&self) -> Option<&SharedFile> {
         self.0.shared.as_ref()
     }
 
@@ -291,7 +292,7 @@ impl Image {
         }
     }
 
-    fn verified(file: Bytes, shared: Option<Blob>, place: &Place) -> Result<Self, Error> {
+    fn verified(file: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
         let (path, key) = (place.path(), place.key());
         let wrong = |what: String| {
             let message = format!("image `{}` {what}; {}", path.display(), place.remedy());

@@ -2,8 +2,8 @@
 
 use deno_core::{OpState, op2};
 
-use crate::engine::state::State;
 use crate::fs::{FileError, FileKind, FileReply, FileRequest, FileStat, OpenFlags};
+use crate::isolate::state::State;
 use crate::waist::{HostReply, HostRequest};
 
 const ACCESS: u32 = 0o3;

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
-use crate::engine::extension::PYTHON_SOURCES;
-use crate::engine::image::{Library, SavedMemory};
-use crate::engine::restore::copy_over;
-use crate::engine::signal;
-use crate::engine::state::{EntryPoints, State};
+use crate::isolate::extension::PYTHON_SOURCES;
+use crate::isolate::image::{Library, SavedMemory};
+use crate::isolate::restore::copy_over;
+use crate::isolate::signal;
+use crate::isolate::state::{EntryPoints, State};
 
 /// Keeps our JavaScript's entry points.
 #[op2]

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 use deno_core::v8;
 
-use crate::worker::Blob;
+use crate::support::shared_file::SharedFile;
 
 /// Replaces the first `length` bytes of `memory`: by zeros, and by each of `runs`, which are places in the memory and
 /// in `image`. Those are read from there, and a page that is written to is copied first.
@@ -16,7 +16,7 @@ use crate::worker::Blob;
 pub(crate) fn map_over(
     memory: v8::Local<'_, v8::WasmMemoryObject>,
     length: usize,
-    image: &Blob,
+    image: &SharedFile,
     runs: &[(usize, Range<usize>)],
 ) -> io::Result<()> {
     use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
@@ -50,7 +50,7 @@ pub(crate) fn map_over(
     unsafe { mmap_anonymous(start.cast(), length, protection, flags) }?;
     for (at, run) in runs {
         // SAFETY: as above: the loop before has seen to it that these are whole pages inside of those, and of the
-        // file. Should somebody cut that off, against what `Blob` says, reading there ends the process.
+        // file. Should somebody cut that off, against what `SharedFile` says, reading there ends the process.
         #[expect(unsafe_code, reason = "what is mapped there is replaced")]
         unsafe {
             let place = start.add(*at).cast();
@@ -84,7 +84,7 @@ pub(crate) fn copy_over(
 /// The contents of a buffer that has this part of `image` to begin with. A page that is written to is copied first.
 #[cfg(target_os = "linux")]
 pub(crate) fn copy_on_write(
-    image: &Blob,
+    image: &SharedFile,
     part: Range<usize>,
 ) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
     use std::ffi::c_void;
@@ -100,7 +100,7 @@ pub(crate) fn copy_on_write(
 
     let mut options = MmapOptions::new();
     options.offset(part.start as u64).len(part.len());
-    // SAFETY: nobody changes the file while it is mapped, as `Blob::map` explains, and what is written here stays here.
+    // SAFETY: nobody changes the file while it is mapped, as `SharedFile::map` explains, and what is written here stays here.
     #[expect(unsafe_code, reason = "mapping a file is")]
     let mut mapping = unsafe { options.map_copy(&image.fd()) }?;
     let (start, length) = (mapping.as_mut_ptr(), mapping.len());
@@ -119,7 +119,7 @@ pub(crate) fn copy_on_write(
 pub(crate) fn map_over(
     _memory: v8::Local<'_, v8::WasmMemoryObject>,
     _length: usize,
-    _image: &Blob,
+    _image: &SharedFile,
     _runs: &[(usize, Range<usize>)],
 ) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
@@ -128,7 +128,7 @@ pub(crate) fn map_over(
 /// As [`map_over`].
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn copy_on_write(
-    _image: &Blob,
+    _image: &SharedFile,
     _part: Range<usize>,
 ) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
     Err(io::ErrorKind::Unsupported.into())

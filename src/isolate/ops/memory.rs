@@ -6,8 +6,8 @@ use deno_core::{OpState, op2, v8};
 
 use super::OpError;
 use super::boot::booting;
-use crate::engine::budget::{Exceeded, MemoryBudget};
-use crate::engine::state::State;
+use crate::isolate::budget::{Exceeded, MemoryBudget};
+use crate::isolate::state::State;
 
 /// The unit in which memories grow.
 const PAGE: u64 = 1 << 16;

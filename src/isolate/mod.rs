@@ -1,0 +1,92 @@
+//! V8, Pyodide and the threads they run on. The only module that names either.
+//!
+//! An isolate is made, used and dropped on one thread of its own ([`isolate`]); nothing of V8 leaves
+//! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
+//! from the same memory image ([`image`]).
+
+mod adapt;
+mod allocator;
+mod budget;
+mod builtin_ops;
+mod capture;
+mod control;
+mod extension;
+mod heap;
+mod image;
+mod inbox;
+mod isolate;
+mod loader;
+mod native_code;
+mod ops;
+mod pending;
+mod platform;
+mod relay;
+mod restore;
+mod signal;
+mod source;
+mod state;
+mod stdlib;
+mod stoppable;
+mod thread;
+mod trampoline;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use isolet_pyodide_assets::Assets;
+
+use crate::error::{Error, ErrorKind};
+use crate::support::shared_file::SharedFile;
+use crate::waist::{Host, Inbox};
+use control::IsolateControl;
+pub(crate) use control::lost_threads;
+use image::Image;
+use isolate::Parts;
+use native_code::SharedModules;
+pub(crate) use source::Source;
+pub(crate) use thread::{Booted, on_isolate_thread};
+
+/// What an interpreter is made of beside its memory image, verified.
+#[derive(Clone)]
+pub(crate) struct Files {
+    asm_wasm: Bytes,
+    /// What its memory begins with.
+    data: Bytes,
+    asm_mjs: Bytes,
+    stdlib_zip: Bytes,
+    /// What packages link to.
+    exports: Bytes,
+}
+
+impl Files {
+    fn new(assets: &Assets) -> Result<Self, Error> {
+        let (wasm, module) = (assets.asm_wasm(), assets.asm_mjs());
+        let adapted = adapt::adapted(wasm, module, extension::javascript())
+            .map_err(|message| Error::new(ErrorKind::Assets, message))?;
+        let stdlib = stdlib::completed(assets.stdlib_zip()).map_err(|error| {
+            let message = format!("`python_stdlib.zip` cannot be added to: {error}");
+            Error::new(ErrorKind::Assets, message)
+        })?;
+        Ok(Self {
+            asm_wasm: adapted.asm_wasm.into(),
+            data: adapted.data.into(),
+            asm_mjs: adapted.asm_mjs.into(),
+            stdlib_zip: stdlib.into(),
+            exports: adapted.exports.into(),
+        })
+    }
+}
+
+/// Boots an interpreter of what [`Source::shared_file`] gives, on this thread, in a process that has no engine.
+pub(crate) fn boot_of_image(
+    image: SharedFile,
+    host: Arc<dyn Host>,
+    inbox: Box<dyn Inbox>,
+    max_memory_bytes: u64,
+) -> Result<Booted, String> {
+    let image = Image::received(image)
+        .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
+    let (files, modules) = (image.files(), SharedModules::default());
+    let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload: Vec::new() };
+    Booted::boot(parts, image, IsolateControl::new())
+}

@@ -1,0 +1,81 @@
+//! What the isolates of a process start from: the memory image, found or built, and the code that is compiled of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use isolet_pyodide_assets::{Assets, lock};
+use tokio::sync::mpsc;
+
+use super::Files;
+use super::image::{Image, Place};
+use super::inbox::queue;
+use super::isolate::Parts;
+use super::native_code::SharedModules;
+use super::thread;
+use crate::error::{Error, ErrorKind};
+use crate::packages::Preload;
+use crate::support::shared_file::SharedFile;
+use crate::waist::{Host, Link};
+
+/// An image, and the modules that were compiled of it in this process.
+pub(crate) struct Source {
+    image: Image,
+    modules: SharedModules,
+}
+
+impl Source {
+    /// Opens the image of the assets in `dir` with these packages. Builds it if there is none, or if `replace_damaged`
+    /// and the one there cannot be used.
+    pub(crate) fn open(
+        dir: &Path,
+        preload: &Preload,
+        replace_damaged: bool,
+    ) -> Result<Self, Error> {
+        let wrong =
+            |error: isolet_pyodide_assets::Error| Error::new(ErrorKind::Assets, error.to_string());
+        let place = Place::new(dir, lock().map_err(wrong)?, preload);
+        let modules = SharedModules::default();
+        let image = match Image::find(&place) {
+            Ok(Some(image)) => image,
+            Err(error) if !replace_damaged => return Err(error),
+            Ok(None) | Err(_) => {
+                // Of several that start at once, one makes the image and the others find it.
+                let _turn = place.turn();
+                match Image::find(&place) {
+                    Ok(Some(image)) => image,
+                    Err(error) if !replace_damaged => return Err(error),
+                    Ok(None) | Err(_) => {
+                        let assets = Assets::open(dir).map_err(wrong)?;
+                        Image::build(&place, &Files::new(&assets)?, &modules, preload)?
+                    }
+                }
+            }
+        };
+        Ok(Self { image, modules })
+    }
+
+    /// Returns where the image is stored, if it could be.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.image.path()
+    }
+
+    /// Returns the image as other processes get it.
+    pub(crate) fn shared_file(&self) -> Result<&SharedFile, Error> {
+        let none = || Error::new(ErrorKind::Start, "the interpreter cannot be shared");
+        self.image.shared().ok_or_else(none)
+    }
+
+    /// Starts an isolate on a thread of its own.
+    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
+        let (files, modules) = (self.image.files(), Arc::clone(&self.modules));
+        let (messages, inbox) = queue();
+        let preload = Vec::new();
+        let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload };
+        let (sink, replies) = mpsc::unbounded_channel();
+        let sink = Box::new(move |reply| sink.send(reply).is_ok());
+        let control = thread::spawn(parts, self.image.clone(), sink)?;
+        // An isolate that is gone says so by its replies.
+        let messages = Arc::new(move |message| messages.send(message));
+        Ok(Link { messages, replies, control, source: None })
+    }
+}

@@ -1,0 +1,20 @@
+//! Files that processes share, on systems without workers: there are none.
+
+use std::io;
+
+/// Bytes that workers would share.
+pub(crate) enum SharedFile {}
+
+impl SharedFile {
+    pub(crate) fn new(_name: &str, _bytes: &[u8]) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn of_file(_file: &std::fs::File) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn map(&self) -> io::Result<bytes::Bytes> {
+        match *self {}
+    }
+}
