@@ -6,13 +6,14 @@ use crate::cell::Cell;
 use crate::error::Error;
 use crate::execution::{Execution, Truncation, Variable};
 use crate::fs::{ExportDirectory, FileChange};
+use crate::host::tools::{SessionHandle, Tool};
 use crate::isolation::IsolationReport;
+use crate::output::OutputChunk;
 use crate::packages::LoadedPackage;
 use crate::profile::copied_files::CopiedFiles;
 use crate::sandbox::Sandbox;
 use crate::session::{FileEntry, InterruptHandle, SessionState};
-use crate::stream::OutputChunk;
-use crate::tool::{Param, SessionHandle, Tool};
+use crate::tool::Param;
 use crate::value::Value;
 use crate::wait::wait;
 

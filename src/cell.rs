@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::stdin::Stdin;
-use crate::waist::{Program, Role};
 
 /// Code to run, with the name, arguments and standard input it runs under.
 ///
@@ -20,6 +19,30 @@ pub struct Cell {
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
+}
+
+/// What is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The code itself.
+    #[default]
+    Code,
+    /// The module of this name.
+    Module,
+    /// The `__main__.py` of the directory or the zip file at this path of the guest.
+    Application,
+}
+
+/// What a cell is to its session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Role {
+    /// One of several.
+    #[default]
+    Cell,
+    /// Typed at a prompt: its value is kept in `_`.
+    Prompt,
+    /// A whole program: exit functions are called at its end.
+    Program,
 }
 
 impl Cell {

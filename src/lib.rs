@@ -107,7 +107,6 @@ pub mod blocking;
 pub mod profile;
 
 mod assets;
-mod audit;
 mod cell;
 mod engine;
 mod error;
@@ -145,7 +144,6 @@ mod worker;
 mod worker;
 
 pub use assets::{ASSETS_VARIABLE, find_assets};
-pub use audit::{Access, AuditEvent};
 pub use cell::Cell;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{Error, ErrorKind};
@@ -153,17 +151,19 @@ pub use execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
+pub use host::audit::{Access, AuditEvent};
+pub use host::tools::{SessionHandle, Tool, ToolContext};
 pub use isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
 pub use limits::Limits;
-pub use output::Stream;
+pub use output::{OutputChunk, Stream};
 pub use packages::{LoadedPackage, python_version, script_packages};
 pub use permissions::Permissions;
 pub use sandbox::{Sandbox, SandboxBuilder};
 pub use session::{FileEntry, Files, InterruptHandle, Session, SessionState};
 pub use stdin::Stdin;
-pub use stream::{OutputChunk, RunOutput, RunStream};
+pub use stream::{RunOutput, RunStream};
 pub use terminal::Terminal;
-pub use tool::{Param, SessionHandle, Tool, ToolContext, ToolError, ToolSpec, TypeHint};
+pub use tool::{Param, ToolError, ToolSpec, TypeHint};
 pub use value::{BigInt, Value, from_value, to_value};
 pub use version::v8_version;
 pub use worker::init;

@@ -14,6 +14,16 @@ pub enum Stream {
     Stderr,
 }
 
+/// Some output of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutputChunk {
+    /// Where it was written.
+    pub stream: Stream,
+    /// What was written. A chunk may end inside a UTF-8 sequence.
+    pub bytes: Vec<u8>,
+}
+
 /// Keeps the first and the last half of `limit` bytes of whatever is written, and of so many lines.
 #[derive(Debug)]
 pub(crate) struct Capture {

@@ -6,8 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::execution::Truncation;
 use crate::limits::Limits;
-use crate::output::Stream;
-use crate::stream::OutputChunk;
+use crate::output::{OutputChunk, Stream};
 
 /// The longest chunk. Shorter output of the same stream is put together to one while it waits.
 const CHUNK_BYTES: usize = 64 << 10;

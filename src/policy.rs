@@ -3,15 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::audit::AuditSink;
 use crate::engine::ready::InterpreterKind;
 use crate::frame;
+use crate::host::audit::AuditSink;
+use crate::host::tools::Tool;
 use crate::isolation::Confinement;
 use crate::limits::Limits;
 use crate::packages::LazyStore;
 use crate::permissions::Permissions;
 use crate::terminal::Terminal;
-use crate::tool::{Tool, ToolSpec};
+use crate::tool::ToolSpec;
 
 /// The checked policy of one sandbox.
 pub(crate) struct Policy {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::audit::{AuditEvent, AuditSink};
 use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Execution;
+use crate::host::audit::{AuditEvent, AuditSink};
+use crate::host::tools::Tool;
 use crate::isolation::{Confinement, Isolation, Layer};
 use crate::limits::Limits;
 use crate::packages::LazyStore;
@@ -15,7 +16,7 @@ use crate::permissions::{Permissions, env};
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::terminal::Terminal;
-use crate::tool::{Param, Tool, ToolSpec};
+use crate::tool::{Param, ToolSpec};
 
 /// Policy for sessions: their limits, what they may see of the host and what they may call.
 ///

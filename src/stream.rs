@@ -6,18 +6,8 @@ use std::pin::Pin;
 
 use crate::error::Error;
 use crate::execution::{Execution, Truncation};
-use crate::output::Stream;
+use crate::output::OutputChunk;
 use crate::pipe::PipeReader;
-
-/// Some output of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OutputChunk {
-    /// Where it was written.
-    pub stream: Stream,
-    /// What was written. A chunk may end inside a UTF-8 sequence.
-    pub bytes: Vec<u8>,
-}
 
 /// A run under way: its output in order, then its result.
 ///

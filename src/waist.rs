@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::cell::{Program, Role};
 use crate::execution::{PyException, Variable};
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::net;
@@ -118,30 +119,6 @@ pub(crate) struct RunCommand {
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
-}
-
-/// What is run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Program {
-    /// The code itself.
-    #[default]
-    Code,
-    /// The module of this name.
-    Module,
-    /// The `__main__.py` of the directory or the zip file at this path of the guest.
-    Application,
-}
-
-/// What a cell is to its session.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Role {
-    /// One of several.
-    #[default]
-    Cell,
-    /// Typed at a prompt: its value is kept in `_`.
-    Prompt,
-    /// A whole program: exit functions are called at its end.
-    Program,
 }
 
 /// What an isolate answers to a command.

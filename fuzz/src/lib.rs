@@ -5,6 +5,8 @@
 
 #![expect(dead_code, unused_imports, reason = "the modules serve the rest of isolet")]
 
+#[path = "../../src/cell.rs"]
+mod cell;
 #[path = "../../src/error.rs"]
 mod error;
 #[path = "../../src/execution.rs"]
@@ -23,6 +25,8 @@ mod net;
 #[path = "../../src/output.rs"]
 mod output;
 mod packages;
+#[path = "../../src/stdin.rs"]
+mod stdin;
 #[path = "../../src/terminal.rs"]
 mod terminal;
 mod tool;

@@ -2,10 +2,11 @@
 
 mod report;
 
+use crate::cell::{Program, Role};
 use crate::net::{Body, Redirect, Request, ResponseHead};
 use crate::tool::{Param, ToolError, ToolSpec};
 use crate::value::{Value, check_bounds, marshal};
-use crate::waist::{Command, Program, Role, RunCommand};
+use crate::waist::{Command, RunCommand};
 pub(crate) use report::{decode, tail};
 
 /// Room for everything in a report but the value: traceback, reprs, names.

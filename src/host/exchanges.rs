@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::audit::{Access, AuditLog};
 use crate::frame;
+use crate::host::audit::{Access, AuditLog};
 use crate::net::rules::NetPolicy;
 use crate::net::{Answer, NetError, NetEvent, NetLimits, Network, Request};
 use crate::tool::ToolError;

@@ -1,11 +1,13 @@
 //! The host of one session: where its output goes, where its input, entropy and time come from, and
 //! what it may reach.
 
+pub(crate) mod audit;
 pub(crate) mod clock;
 mod exchanges;
 pub(crate) mod guarded;
 mod packages;
 pub(crate) mod stop;
+pub(crate) mod tools;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,16 +17,17 @@ use std::time::Instant;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
 use self::stop::{Gate, Passage, RunCounters, RunStopper, StoppableHost};
-use crate::audit::{Access, AuditLog, AuditSink};
 use crate::frame;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
+use crate::host::audit::{Access, AuditLog, AuditSink};
+use crate::host::tools::ToolHost;
 use crate::limits::Limits;
 use crate::net::rules::NetPolicy;
 use crate::output::{Capture, Captured, Stream};
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
 use crate::pipe::PipeWriter;
 use crate::stdin::{Input, InputPump, Stdin};
-use crate::tool::{ToolError, ToolHost};
+use crate::tool::ToolError;
 use crate::value::Value;
 use crate::waist::{Host, HostReply, HostRequest, Outbox};
 

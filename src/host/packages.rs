@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isolet_pyodide_assets::Digest;
 
 use super::exchanges::{Answers, send};
-use crate::audit::{Access, AuditLog};
 use crate::error::Error;
+use crate::host::audit::{Access, AuditLog};
 use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
 use crate::tool::ToolError;
 use crate::value::Value;

@@ -9,14 +9,13 @@ use super::inbox;
 use super::isolate::{Isolate, Parts};
 use super::native_code::{self, SharedModules};
 use super::thread::{block_on, on_isolate_thread};
+use crate::cell::{Program, Role};
 use crate::error::{Error, ErrorKind};
 use crate::frame;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
 use crate::limits::Limits;
 use crate::packages::{Preload, SITE_PACKAGES};
-use crate::waist::{
-    Command, Host, HostReply, HostRequest, Program, Reply, ReplySink, Role, RunCommand,
-};
+use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
 
 /// What an interpreter runs so that V8 sees what is worth to be optimized.
 pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");

@@ -17,11 +17,12 @@ use super::copied_files::CopiedFiles;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::execution::{Execution, Outcome, PyException};
+use crate::host::tools::Tool;
 use crate::limits::Limits;
 use crate::permissions::Permissions;
 use crate::sandbox::Sandbox;
 use crate::session::{Session, SessionState};
-use crate::tool::{Param, Tool};
+use crate::tool::Param;
 use crate::value::Value;
 
 /// What an interpreter may do and call. Everything is denied by default.

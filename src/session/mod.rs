@@ -24,13 +24,14 @@ use crate::engine::{Engine, Slot};
 use crate::error::Error;
 use crate::execution::{Execution, Variable};
 use crate::host::guarded::Guarded;
+use crate::host::tools::{SessionHandle, Tool};
 use crate::host::{HostConfig, SessionHost};
 use crate::isolation::IsolationReport;
 use crate::packages::LoadedPackage;
 use crate::pipe::pipe;
 use crate::policy::Policy;
 use crate::stream::RunStream;
-use crate::tool::{Param, SessionHandle, Tool, ToolSpec};
+use crate::tool::{Param, ToolSpec};
 use crate::value::Value;
 use crate::waist::Command;
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::shared::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::execution::Variable;
-use crate::tool::{Tool, ToolSpec, name};
+use crate::host::tools::Tool;
+use crate::tool::{ToolSpec, name};
 use crate::value::{Value, check_bounds, encoded_len};
 use crate::waist::{Command, Report, Status};
 

@@ -24,10 +24,10 @@ pub use result::ExecutionResult;
 use crate::cell::Cell;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::host::tools::Tool;
 use crate::limits::Limits;
 use crate::sandbox::Sandbox;
 use crate::session::{InterruptHandle, Session, SessionState};
-use crate::tool::Tool;
 use crate::value::Value;
 
 /// The modules that OpenEnv's executor allows to be imported unless it is told otherwise, for

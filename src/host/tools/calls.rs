@@ -10,8 +10,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
 use super::queue::{Call, CallQueue, Place};
-use super::{SessionHandle, ToolContext, ToolError, ToolHost, runtime};
+use super::{SessionHandle, ToolContext, ToolHost, runtime};
 use crate::offload;
+use crate::tool::ToolError;
 use crate::value::Value;
 
 type Outcome = Result<Value, ToolError>;

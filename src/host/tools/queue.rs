@@ -12,8 +12,9 @@ use futures_util::future::AbortHandle;
 use futures_util::task::AtomicWaker;
 use tokio::sync::watch;
 
-use super::{Tool, ToolError};
+use super::Tool;
 use crate::limits::Limits;
+use crate::tool::ToolError;
 
 /// The calls of one session.
 pub(crate) struct CallQueue {

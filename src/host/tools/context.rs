@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::queue::Place;
 use super::session_handle::SessionHandle;
-use super::spec::ToolSpec;
+use crate::tool::ToolSpec;
 
 /// One call of a host function: whose it is, and whether anybody still waits for it.
 #[derive(Clone)]

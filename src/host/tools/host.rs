@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::Tool;
 use super::queue::{Call, CallQueue, Place};
-use super::spec::{Check, Default, ToolSpec};
-use super::{Tool, ToolError};
-use crate::audit::{Access, AuditLog};
 use crate::execution::LimitKind;
+use crate::host::audit::{Access, AuditLog};
 use crate::host::stop::RunCounters;
 use crate::limits::Limits;
+use crate::tool::spec::{Check, Default};
+use crate::tool::{ToolError, ToolSpec};
 use crate::value::Value;
 use crate::value::marshal::{self, DecodeError, Reader};
 

@@ -1,0 +1,246 @@
+//! Host functions that the guest's Python calls as if they were its own.
+
+mod calls;
+mod context;
+mod host;
+mod queue;
+mod runtime;
+mod session_handle;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub(crate) use calls::Calls;
+pub use context::ToolContext;
+pub(crate) use host::ToolHost;
+pub(crate) use session_handle::SessionAccess;
+pub use session_handle::SessionHandle;
+
+use crate::error::{Error, ErrorKind};
+use crate::tool::{ToolError, ToolSpec, TypeHint, schema};
+use crate::value::{Value, from_value, to_value};
+
+type Handler =
+    Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
+
+/// A host function that the guest may call by name.
+///
+/// In Python it is a plain function with a real signature: called by position or by keyword, from
+/// anywhere, it returns when the host function has; `await search.aio(...)` and `asyncio.gather` run
+/// calls side by side, and `search.map([...])` a whole list.
+///
+/// ```
+/// use isolet::{Tool, ToolError};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// /// Adds two numbers.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Add {
+///     a: i64,
+///     #[serde(default)]
+///     b: i64,
+/// }
+///
+/// let add = Tool::from_fn("add", |args: Add, _cx| async move {
+///     args.a.checked_add(args.b).ok_or_else(|| ToolError::new("OverflowError", "too large"))
+/// });
+/// assert_eq!(add.spec().to_string(), "add(a: int, b: int = 0)");
+/// ```
+///
+/// The futures of async functions are polled by the future of the run that called them, in the
+/// caller's runtime; without one, tokio's timers and sockets work all the same. A function that
+/// blocks belongs into one of the blocking constructors, which run it on a thread of its own.
+#[derive(Clone)]
+#[must_use]
+pub struct Tool {
+    spec: Arc<ToolSpec>,
+    handler: Handler,
+    timeout: Option<Duration>,
+    max_calls: Option<u64>,
+    /// Why a sandbox cannot have it.
+    fault: Option<String>,
+}
+
+impl Tool {
+    /// Makes a tool of an async function whose arguments are the fields of a struct.
+    ///
+    /// Names, types, defaults and documentation are those of `A`: the doc comment of the struct is
+    /// the docstring, those of its fields describe the parameters. Fields without a default come
+    /// first. A call whose arguments are not an `A` raises `TypeError` or `ValueError` in the guest,
+    /// and the function does not run.
+    ///
+    /// If `A` is not a struct with named fields, or `()`, the sandbox that gets the tool refuses it.
+    pub fn from_fn<A, R, F, Fut>(name: impl Into<String>, function: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        R: Serialize,
+        F: Fn(A, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+    {
+        Self::typed::<A>(
+            name.into(),
+            Arc::new(move |arguments, cx| {
+                let name = cx.tool_name().to_owned();
+                let call = arguments_from(&name, arguments).map(|args| function(args, cx));
+                Box::pin(async move { result_from(&name, &call?.await?) })
+            }),
+        )
+    }
+
+    /// Makes a tool of a function that blocks; otherwise as [`from_fn`](Self::from_fn).
+    ///
+    /// Each call runs on a thread of its own. A cancelled call is not waited for, but its thread
+    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then. Until then it
+    /// is one of the session's [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
+    pub fn from_blocking_fn<A, R, F>(name: impl Into<String>, function: F) -> Self
+    where
+        A: DeserializeOwned + JsonSchema,
+        R: Serialize,
+        F: Fn(A, ToolContext) -> Result<R, ToolError> + Send + Sync + 'static,
+    {
+        let function = Arc::new(function);
+        Self::typed::<A>(
+            name.into(),
+            Arc::new(move |arguments, cx| {
+                let function = Arc::clone(&function);
+                Box::pin(runtime::blocking(cx.place(), move || {
+                    let name = cx.tool_name().to_owned();
+                    result_from(&name, &function(arguments_from(&name, arguments)?, cx)?)
+                }))
+            }),
+        )
+    }
+
+    /// Makes a tool of a specification and an async function that takes the arguments as a dict.
+    pub fn from_handler<F, Fut>(spec: ToolSpec, handler: F) -> Self
+    where
+        F: Fn(Value, ToolContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        Self::new(spec, Arc::new(move |arguments, cx| Box::pin(handler(arguments, cx))), None)
+    }
+
+    /// Makes a tool of a specification and a function that blocks, as
+    /// [`from_blocking_fn`](Self::from_blocking_fn) does.
+    pub fn from_blocking_handler<F>(spec: ToolSpec, handler: F) -> Self
+    where
+        F: Fn(Value, ToolContext) -> Result<Value, ToolError> + Send + Sync + 'static,
+    {
+        let handler = Arc::new(handler);
+        let call: Handler = Arc::new(move |arguments, cx| {
+            let handler = Arc::clone(&handler);
+            Box::pin(runtime::blocking(cx.place(), move || handler(arguments, cx)))
+        });
+        Self::new(spec, call, None)
+    }
+
+    fn typed<A: JsonSchema>(name: String, handler: Handler) -> Self {
+        let schema = schemars::generate::SchemaSettings::default().into_generator();
+        let schema = schema.into_root_schema_for::<A>();
+        let mut spec = ToolSpec::new(name);
+        let fault = match schema::arguments(schema.as_value()) {
+            Ok(arguments) => {
+                spec.doc = arguments.doc;
+                spec.params = arguments.params;
+                None
+            }
+            Err(reason) => Some(format!(
+                "the arguments of the tool `{}` have to be a struct with named fields, {reason}",
+                spec.name
+            )),
+        };
+        Self::new(spec, handler, fault)
+    }
+
+    fn new(spec: ToolSpec, handler: Handler, fault: Option<String>) -> Self {
+        Self { spec: Arc::new(spec), handler, timeout: None, max_calls: None, fault }
+    }
+
+    /// Sets the docstring.
+    pub fn doc(mut self, text: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.spec).doc = text.into();
+        self
+    }
+
+    /// Sets the annotation of the result, for the reader.
+    pub fn returns(mut self, hint: TypeHint) -> Self {
+        Arc::make_mut(&mut self.spec).returns = hint;
+        self
+    }
+
+    /// Sets how long a call may take. Past it the call is cancelled and raises `TimeoutError` in the
+    /// guest.
+    ///
+    /// By default only the run's own deadline ends a call.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.timeout = Some(time);
+        self
+    }
+
+    /// Sets how many calls a session may make. A further one raises `RuntimeError` in the guest, and
+    /// the function does not run.
+    ///
+    /// By default there is no such number.
+    pub fn max_calls(mut self, calls: u64) -> Self {
+        self.max_calls = Some(calls);
+        self
+    }
+
+    /// Returns what the guest sees of it.
+    #[must_use]
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    pub(crate) fn shared_spec(&self) -> Arc<ToolSpec> {
+        Arc::clone(&self.spec)
+    }
+
+    /// Refuses a tool that Python could not define.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        match &self.fault {
+            Some(fault) => Err(Error::new(ErrorKind::Config, fault.clone())),
+            None => self.spec.validate(),
+        }
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("spec", &self.spec)
+            .field("timeout", &self.timeout)
+            .field("max_calls", &self.max_calls)
+            .finish_non_exhaustive()
+    }
+}
+
+fn arguments_from<A: DeserializeOwned>(name: &str, arguments: Value) -> Result<A, ToolError> {
+    let nothing = Value::Dict(Vec::new());
+    let parsed = if arguments == nothing {
+        // A struct whose fields all have defaults, or `()`.
+        from_value(arguments).or_else(|_| from_value(Value::None))
+    } else {
+        from_value(arguments)
+    };
+    parsed.map_err(|error| {
+        ToolError::new("ValueError", format!("{name}() cannot take these arguments: {error}"))
+    })
+}
+
+fn result_from<R: Serialize>(name: &str, result: &R) -> Result<Value, ToolError> {
+    to_value(result).map_err(|error| {
+        ToolError::new("RuntimeError", format!("the result of {name}() is no value: {error}"))
+    })
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tools.md")]
+struct Documentation;
