@@ -103,67 +103,46 @@
 //! |-|-|-|
 //! | `cli` | the `isolet` command and the download of assets | yes |
 
-pub mod blocking;
 pub mod profile;
 
-mod assets;
-mod cell;
-mod engine;
-mod error;
-mod execution;
-mod frame;
+mod api;
+mod data;
 mod fs;
 mod host;
 mod isolate;
-mod isolation;
-mod limits;
-mod look;
 mod net;
-mod offload;
-mod output;
 mod packages;
-mod permissions;
-mod pipe;
-mod policy;
-mod sandbox;
-mod session;
-mod stdin;
-mod stream;
+mod protocol;
 mod support;
-mod terminal;
-mod tool;
-mod value;
-mod version;
-mod waist;
-mod wait;
-mod watchdog;
 #[cfg(target_os = "linux")]
 mod worker;
 #[cfg(not(target_os = "linux"))]
-#[path = "worker/elsewhere.rs"]
+#[path = "worker/unsupported.rs"]
 mod worker;
 
-pub use assets::{ASSETS_VARIABLE, find_assets};
-pub use cell::Cell;
-pub use engine::{Engine, EngineBuilder};
-pub use error::{Error, ErrorKind};
-pub use execution::{
+pub use api::assets::find_assets;
+pub use api::blocking;
+pub use api::engine::{Engine, EngineBuilder};
+pub use api::permissions::Permissions;
+pub use api::sandbox::{Sandbox, SandboxBuilder};
+pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState};
+pub use api::stream::{RunOutput, RunStream};
+pub use data::cell::Cell;
+pub use data::error::{Error, ErrorKind};
+pub use data::execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
+pub use data::isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
+pub use data::limits::Limits;
+pub use data::output::{OutputChunk, Stream};
+pub use data::stdin::Stdin;
+pub use data::terminal::Terminal;
+pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
+pub use data::value::{BigInt, Value, from_value, to_value};
+pub use data::version::v8_version;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};
-pub use isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
-pub use limits::Limits;
-pub use output::{OutputChunk, Stream};
 pub use packages::{LoadedPackage, python_version, script_packages};
-pub use permissions::Permissions;
-pub use sandbox::{Sandbox, SandboxBuilder};
-pub use session::{FileEntry, Files, InterruptHandle, Session, SessionState};
-pub use stdin::Stdin;
-pub use stream::{RunOutput, RunStream};
-pub use terminal::Terminal;
-pub use tool::{Param, ToolError, ToolSpec, TypeHint};
-pub use value::{BigInt, Value, from_value, to_value};
-pub use version::v8_version;
+pub use support::cache_dir::ASSETS_VARIABLE;
 pub use worker::init;

@@ -5,38 +5,15 @@
 
 #![expect(dead_code, unused_imports, reason = "the modules serve the rest of isolet")]
 
-#[path = "../../src/cell.rs"]
-mod cell;
-#[path = "../../src/error.rs"]
-mod error;
-#[path = "../../src/execution.rs"]
-mod execution;
-#[path = "../../src/frame/mod.rs"]
-mod frame;
+#[path = "../../src/data/mod.rs"]
+mod data;
 mod fs;
-#[path = "../../src/worker/incoming.rs"]
-mod incoming;
-#[path = "../../src/isolation/mod.rs"]
-mod isolation;
-#[path = "../../src/limits.rs"]
-mod limits;
 mod memory;
 mod net;
-#[path = "../../src/output.rs"]
-mod output;
 mod packages;
-#[path = "../../src/stdin.rs"]
-mod stdin;
-#[path = "../../src/terminal.rs"]
-mod terminal;
-mod tool;
-#[path = "../../src/value/mod.rs"]
-mod value;
-#[path = "../../src/version.rs"]
-mod version;
-#[path = "../../src/waist.rs"]
-mod waist;
-#[path = "../../src/worker/wire.rs"]
-mod wire;
+#[path = "../../src/protocol/mod.rs"]
+mod protocol;
+mod support;
+mod worker;
 
 pub mod checks;

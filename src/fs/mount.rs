@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::refused;
 use super::root::Root;
-use crate::Error;
+use crate::data::error::Error;
 
 const READ_WRITE_BYTES: u64 = 1024 * 1024 * 1024;
 const OVERLAY_BYTES: u64 = 256 * 1024 * 1024;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::mount::MountMode;
 use super::root::{Root, config, identity_at};
-use crate::Error;
+use crate::data::error::Error;
 
 /// The system's own directories, with all that is in them.
 const SYSTEM: [&str; 5] = ["/proc", "/sys", "/dev", "/etc", "/boot"];

@@ -10,7 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 
 use super::error::{Denial, FileError};
-use crate::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 
 /// Directories that no walk enters, whatever is mounted there.
 const NEVER_ENTERED: [&str; 3] = ["/proc", "/sys", "/dev"];

@@ -20,7 +20,7 @@ use super::root::config;
 use super::table::{MountTable, Source};
 use super::tree_volume::TreeVolume;
 use super::volume::{Times, Volume};
-use crate::Error;
+use crate::data::error::Error;
 
 /// One session's view of what is mounted: its open files, overlays and what it took of the quotas.
 pub(crate) struct FileSystem {

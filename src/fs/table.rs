@@ -7,7 +7,7 @@ use super::mount::{Mount, MountMode};
 use super::path::rest_beneath;
 use super::root::{Root, config};
 use super::tree::Tree;
-use crate::Error;
+use crate::data::error::Error;
 
 /// Guest directories that nothing is mounted at, nor beneath: the interpreter's own.
 const RESERVED: [&str; 3] = ["/lib", "/proc", "/dev"];

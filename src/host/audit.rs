@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use crate::execution::LimitKind;
+use crate::data::execution::LimitKind;
+use crate::data::limits::Limits;
 use crate::host::stop::RunCounters;
 
 /// One decision of the host about the guest.
@@ -71,7 +72,7 @@ pub enum Access {
         name: String,
     },
     /// So many events were not told, because there were more than
-    /// [`Limits::AUDIT_EVENTS`](crate::Limits::AUDIT_EVENTS) in a run.
+    /// [`Limits::AUDIT_EVENTS`](Limits::AUDIT_EVENTS) in a run.
     Dropped {
         /// How many.
         events: u64,
@@ -108,7 +109,7 @@ impl AuditLog {
             self.counters.add(LimitKind::Refusals);
         }
         let Some(inner) = &self.listener else { return };
-        if inner.told.fetch_add(1, Ordering::Relaxed) < crate::Limits::AUDIT_EVENTS {
+        if inner.told.fetch_add(1, Ordering::Relaxed) < Limits::AUDIT_EVENTS {
             inner.tell(allowed, reason, access());
         }
     }
@@ -116,10 +117,9 @@ impl AuditLog {
     /// A run ends, and with it the count of its events.
     pub(crate) fn end_run(&self) {
         let Some(inner) = &self.listener else { return };
-        let events =
-            inner.told.swap(0, Ordering::Relaxed).saturating_sub(crate::Limits::AUDIT_EVENTS);
+        let events = inner.told.swap(0, Ordering::Relaxed).saturating_sub(Limits::AUDIT_EVENTS);
         if events > 0 {
-            let reason = format!("limit {} events a run", crate::Limits::AUDIT_EVENTS);
+            let reason = format!("limit {} events a run", Limits::AUDIT_EVENTS);
             inner.tell(false, reason, Access::Dropped { events });
         }
     }

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::frame;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::net::rules::NetPolicy;
 use crate::net::{Answer, NetError, NetEvent, NetLimits, Network, Request};
-use crate::tool::ToolError;
-use crate::value::Value;
-use crate::waist::Message;
+use crate::protocol::Message;
+use crate::protocol::codec;
 
 /// Where answers go: the isolate's messages. Weak, since the isolate itself holds the host.
 pub(super) type Answers = Arc<OnceLock<Weak<dyn Fn(Message) + Send + Sync>>>;
@@ -41,7 +41,7 @@ impl Exchanges {
     }
 
     pub(super) fn start(&self, call: u32, request: Request) {
-        self.network.start(call, request, self.answer(call, frame::response_head));
+        self.network.start(call, request, self.answer(call, codec::response_head));
     }
 
     pub(super) fn send(&self, call: u32, exchange: u32, chunk: &[u8]) {
@@ -80,7 +80,7 @@ fn tool_error(error: &NetError) -> ToolError {
 /// Answers a call, if the isolate is still there.
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
     if let Some(messages) = answers.get().and_then(Weak::upgrade) {
-        let answer = frame::encode_answer(result, u64::MAX);
+        let answer = codec::encode_answer(result, u64::MAX);
         messages(Message::Answer(call, answer.into()));
     }
 }

@@ -2,10 +2,10 @@
 //! what it may reach.
 
 pub(crate) mod audit;
-pub(crate) mod clock;
 mod exchanges;
 pub(crate) mod guarded;
 mod packages;
+pub(crate) mod pipe;
 pub(crate) mod stop;
 pub(crate) mod tools;
 
@@ -17,19 +17,20 @@ use std::time::Instant;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
 use self::stop::{Gate, Passage, RunCounters, RunStopper, StoppableHost};
-use crate::frame;
+use crate::data::limits::Limits;
+use crate::data::output::{Capture, Captured, Stream};
+use crate::data::stdin::{Input, InputPump, Stdin};
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
 use crate::host::audit::{Access, AuditLog, AuditSink};
+use crate::host::pipe::PipeWriter;
 use crate::host::tools::ToolHost;
-use crate::limits::Limits;
 use crate::net::rules::NetPolicy;
-use crate::output::{Capture, Captured, Stream};
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
-use crate::pipe::PipeWriter;
-use crate::stdin::{Input, InputPump, Stdin};
-use crate::tool::ToolError;
-use crate::value::Value;
-use crate::waist::{Host, HostReply, HostRequest, Outbox};
+use crate::protocol::codec;
+use crate::protocol::{Host, HostReply, HostRequest, Outbox};
+use crate::support::clock;
 
 /// What the host of one session is made of.
 pub(crate) struct HostConfig<'a> {
@@ -108,7 +109,7 @@ impl SessionHost {
             gate: Gate::new(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
             reports: Mutex::default(),
-            max_report_bytes: frame::max_report_bytes(limits.value_bytes()),
+            max_report_bytes: codec::max_report_bytes(limits.value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
             tools: Arc::new(ToolHost::new(limits, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),

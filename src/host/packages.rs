@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use isolet_pyodide_assets::Digest;
 
 use super::exchanges::{Answers, send};
-use crate::error::Error;
+use crate::data::error::Error;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
-use crate::tool::ToolError;
-use crate::value::Value;
 
 /// Cheap to clone: a clone is the same.
 #[derive(Clone)]

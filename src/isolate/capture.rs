@@ -9,13 +9,13 @@ use super::inbox;
 use super::isolate::{Isolate, Parts};
 use super::native_code::{self, SharedModules};
 use super::thread::{block_on, on_isolate_thread};
-use crate::cell::{Program, Role};
-use crate::error::{Error, ErrorKind};
-use crate::frame;
+use crate::data::cell::{Program, Role};
+use crate::data::error::{Error, ErrorKind};
+use crate::data::limits::Limits;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
-use crate::limits::Limits;
 use crate::packages::{Preload, SITE_PACKAGES};
-use crate::waist::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
+use crate::protocol::codec;
+use crate::protocol::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
 
 /// What an interpreter runs so that V8 sees what is worth to be optimized.
 pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
@@ -130,7 +130,7 @@ fn run(code: &str) -> Command {
 
 async fn carry_out(isolate: &mut Isolate, command: Command) -> Result<(), String> {
     let nowhere: ReplySink = Box::new(|_| true);
-    match isolate.carry_out(frame::encode(command), &nowhere).await {
+    match isolate.carry_out(codec::encode(command), &nowhere).await {
         Reply::Done { .. } => Ok(()),
         reply => Err(format!("{reply:?}")),
     }

@@ -8,8 +8,8 @@ use deno_core::v8;
 use tokio::sync::Notify;
 
 use super::signal;
-use crate::waist::Control;
-use crate::watchdog;
+use crate::protocol::Control;
+use crate::support::watchdog;
 
 /// How often V8 is told to stop while the isolate's thread is expected to end.
 const REPEAT: Duration = Duration::from_millis(5);

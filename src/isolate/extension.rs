@@ -211,4 +211,4 @@ pub(crate) fn javascript() -> impl Iterator<Item = Cow<'static, str>> {
 }
 
 /// What ops call the host through.
-pub(crate) type HostHandle = Arc<dyn crate::waist::Host>;
+pub(crate) type HostHandle = Arc<dyn crate::protocol::Host>;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 
-use crate::look::look;
-use crate::waist::{Inbox, Message};
+use crate::protocol::{Inbox, Message};
+use crate::support::spin::spin;
 
 /// A queue between two threads.
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl Inbox for Receiver {
 
     fn wait(&self, limit: Duration) {
         let start = Instant::now();
-        if look(limit, || !self.0.is_empty()) || start.elapsed() >= limit {
+        if spin(limit, || !self.0.is_empty()) || start.elapsed() >= limit {
             return;
         }
         let mut state = self.0.lock();

@@ -21,8 +21,8 @@ use super::platform;
 use super::relay::{Relay, Settled};
 use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
-use crate::look;
-use crate::waist::{Inbox, Message, Reply, ReplySink};
+use crate::protocol::{Inbox, Message, Reply, ReplySink};
+use crate::support::spin;
 
 /// What an isolate is made of.
 pub(crate) struct Parts {
@@ -149,7 +149,7 @@ impl Isolate {
                 return None;
             }
             // The next one often comes soon after the last.
-            self.state(|state| state.inbox.wait(look::moment()));
+            self.state(|state| state.inbox.wait(spin::budget()));
             tokio::select! {
                 message = self.message() => return message,
                 () = self.control.woken() => {}

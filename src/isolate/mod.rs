@@ -35,9 +35,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use isolet_pyodide_assets::Assets;
 
-use crate::error::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
+use crate::protocol::{Host, Inbox};
 use crate::support::shared_file::SharedFile;
-use crate::waist::{Host, Inbox};
 use control::IsolateControl;
 pub(crate) use control::lost_threads;
 use image::Image;

@@ -15,7 +15,7 @@ use wasmparser::{BinaryReaderError, Parser, Payload, TypeRef};
 
 use super::image::Library;
 use super::platform;
-use crate::look;
+use crate::support::spin;
 
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
@@ -86,7 +86,7 @@ impl Pending {
     /// enough to do until it needs it.
     pub(crate) fn start(shared: SharedModules, wasm: Bytes, stored: Option<Bytes>) -> Self {
         let code =
-            stored.clone().filter(|_| shared.cpython().is_none() && !look::moment().is_zero());
+            stored.clone().filter(|_| shared.cpython().is_none() && !spin::budget().is_zero());
         let helper = code.and_then(|code| {
             let (sender, done) = mpsc::channel();
             let (shared, wasm) = (Arc::clone(&shared), wasm.clone());

@@ -98,6 +98,6 @@ mod tests {
 
     #[test]
     fn the_version_that_a_host_without_v8_knows_is_the_one_that_is_linked() {
-        assert_eq!(crate::version::v8_version(), v8::V8::get_version());
+        assert_eq!(crate::data::version::v8_version(), v8::V8::get_version());
     }
 }

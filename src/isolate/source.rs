@@ -12,10 +12,10 @@ use super::inbox::queue;
 use super::isolate::Parts;
 use super::native_code::SharedModules;
 use super::thread;
-use crate::error::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 use crate::packages::Preload;
+use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
-use crate::waist::{Host, Link};
 
 /// An image, and the modules that were compiled of it in this process.
 pub(crate) struct Source {

@@ -14,7 +14,7 @@ use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
-use crate::waist::{Inbox, Message};
+use crate::protocol::{Inbox, Message};
 
 /// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
 const PATIENCE: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::control::IsolateControl;
 use super::extension::HostHandle;
 use crate::fs::FileError;
-use crate::waist::{Host, HostReply, HostRequest};
+use crate::protocol::{Host, HostReply, HostRequest};
 
 const STOPPED: &str = "the session was stopped";
 

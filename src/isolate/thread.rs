@@ -10,10 +10,10 @@ use super::control::{IsolateControl, lost_threads};
 use super::image::Image;
 use super::isolate::{Isolate, Parts};
 use super::platform;
-use crate::error::{Error, ErrorKind};
-use crate::frame;
-use crate::look;
-use crate::waist::{Command, Control, Message, Reply, ReplySink};
+use crate::data::error::{Error, ErrorKind};
+use crate::protocol::codec;
+use crate::protocol::{Command, Control, Message, Reply, ReplySink};
+use crate::support::spin;
 
 /// After so many times V8 has compiled and optimized what a session begins with.
 const REHEARSALS: u32 = 150;
@@ -69,7 +69,7 @@ pub(crate) fn spawn(
 /// Runs `main` on a new thread that may have an isolate.
 pub(crate) fn on_isolate_thread(main: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     // The system is asked now: a worker that is locked down cannot.
-    look::moment();
+    spin::budget();
     platform::spawn(main).map_err(|error| {
         Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
     })
@@ -106,7 +106,7 @@ impl Booted {
     /// Readies an interpreter that is to be copied: V8 has optimized what every session begins with, and there is no
     /// garbage.
     pub(crate) fn rehearse(&mut self) -> Result<(), String> {
-        let frame = frame::encode(Command::Rehearse(REHEARSALS));
+        let frame = codec::encode(Command::Rehearse(REHEARSALS));
         let nowhere: ReplySink = Box::new(|_| true);
         self.runtime.block_on(async {
             match self.isolate.carry_out(frame, &nowhere).await {

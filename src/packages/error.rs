@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use isolet_pyodide_assets::Digest;
 
-use crate::error::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 
 /// A package could not be resolved, fetched or loaded.
 #[derive(Debug, thiserror::Error)]

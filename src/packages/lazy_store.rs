@@ -8,8 +8,9 @@ use super::policy::PackagePolicy;
 use super::requirement::Requirement;
 use super::store::{Fetch, PackageStore, StoreOptions};
 use super::wheel::MAX_WHEEL_BYTES;
-use crate::error::Error;
+use crate::data::error::Error;
 use crate::net::download;
+use crate::support::cache_dir::cache_dir;
 
 /// What stands for the name of a file in the address of a source.
 const FILE: &str = "{file}";
@@ -38,7 +39,7 @@ impl LazyStore {
         }
         let cache = match &self.policy.cache {
             Some(directory) => directory.clone(),
-            None => crate::assets::cache_dir("packages")?,
+            None => cache_dir("packages")?,
         };
         let mut options = StoreOptions {
             wheels: self.policy.wheels.clone(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::requirement::Requirement;
-use crate::error::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 
 /// Packages that a guest may import, and their sources.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::error::{PackageError, shown};
 use super::interpreter::PYTHON;
 use super::requirement::{Dependency, Requirement};
-use crate::error::Error;
+use crate::data::error::Error;
 
 /// The most packages that a script can ask for.
 const MAX_DEPENDENCIES: usize = 1000;

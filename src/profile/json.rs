@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::value::Value;
+use crate::data::value::Value;
 
 /// Returns the text that `json.dumps(value)` gives in Python, spacing and escapes included.
 ///

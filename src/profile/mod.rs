@@ -2,11 +2,10 @@
 //!
 //! Nothing here can do what the crate's users could not.
 
-pub mod copied_files;
-pub mod host_path;
 mod json;
 pub mod python_executor;
 pub mod python_interpreter;
 pub mod sandboxed_executor;
 
+pub use crate::api::{copied_files, host_path};
 pub use json::json_dumps;

@@ -13,17 +13,17 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::copied_files::CopiedFiles;
-use crate::engine::Engine;
-use crate::error::{Error, ErrorKind};
-use crate::execution::{Execution, Outcome, PyException};
+use crate::api::copied_files::CopiedFiles;
+use crate::api::engine::Engine;
+use crate::api::permissions::Permissions;
+use crate::api::sandbox::Sandbox;
+use crate::api::session::{Session, SessionState};
+use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::{Execution, Outcome, PyException};
+use crate::data::limits::Limits;
+use crate::data::tool::Param;
+use crate::data::value::Value;
 use crate::host::tools::Tool;
-use crate::limits::Limits;
-use crate::permissions::Permissions;
-use crate::sandbox::Sandbox;
-use crate::session::{Session, SessionState};
-use crate::tool::Param;
-use crate::value::Value;
 
 /// What an interpreter may do and call. Everything is denied by default.
 #[derive(Clone, Debug)]

@@ -20,16 +20,16 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::copied_files::CopiedFiles;
-use crate::cell::Cell;
-use crate::engine::Engine;
-use crate::error::{Error, ErrorKind};
-use crate::execution::{Execution, Outcome, Termination};
-use crate::limits::Limits;
-use crate::permissions::{Permissions, env};
-use crate::sandbox::Sandbox;
-use crate::session::{Session, SessionState};
-use crate::value::Value;
+use crate::api::copied_files::CopiedFiles;
+use crate::api::engine::Engine;
+use crate::api::permissions::{Permissions, env};
+use crate::api::sandbox::Sandbox;
+use crate::api::session::{Session, SessionState};
+use crate::data::cell::Cell;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::{Execution, Outcome, Termination};
+use crate::data::limits::Limits;
+use crate::data::value::Value;
 
 /// The longest timeout that a run can have.
 const LONGEST: Duration = Duration::from_hours(24 * 365);

@@ -1,7 +1,13 @@
 //! What the rest is built on and no rule of isolet's is in.
 
+pub(crate) mod block_on;
+pub(crate) mod cache_dir;
+pub(crate) mod clock;
+pub(crate) mod offload;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_file;
 #[cfg(not(target_os = "linux"))]
 #[path = "shared_file_unsupported.rs"]
 pub(crate) mod shared_file;
+pub(crate) mod spin;
+pub(crate) mod watchdog;

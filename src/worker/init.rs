@@ -2,17 +2,12 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, fstat};
 
-use super::serve::serve;
-
-/// The first argument of a worker; the second is the number of its parent's process.
-pub(super) const WORKER: &str = "isolet-worker";
-
-/// The program calls [`init`].
-static CALLED: AtomicBool = AtomicBool::new(false);
+use super::child::serve;
+use super::parent::this_program_can_be_a_worker;
+use super::wire::WORKER;
 
 /// Lets isolet make its workers of this program. Call it in the first line of `main`.
 ///
@@ -47,12 +42,7 @@ pub fn init() {
         #[expect(clippy::exit, reason = "a worker is nothing but a worker")]
         std::process::exit(status);
     }
-    CALLED.store(true, Ordering::Release);
-}
-
-/// Returns whether this program can be a worker.
-pub(super) fn is_called() -> bool {
-    CALLED.load(Ordering::Acquire)
+    this_program_can_be_a_worker();
 }
 
 /// Returns the number of the parent's process if this one was started as a worker.

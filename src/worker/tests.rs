@@ -8,15 +8,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::link::{self, Bounds, Started};
-use super::process::Process;
+use super::parent::link::{self, Bounds, Started};
+use super::parent::process::Process;
 use super::wire::{self, FromWorker, MessageHead, ToWorker};
-use crate::frame::encode_answer;
+use crate::data::isolation::IsolationReport;
+use crate::data::output::Stream;
+use crate::data::tool::ToolError;
 use crate::fs::{FileError, FileRequest};
-use crate::isolation::IsolationReport;
-use crate::output::Stream;
-use crate::tool::ToolError;
-use crate::waist::{Host, HostReply, HostRequest, Message, Reply};
+use crate::protocol::codec::encode_answer;
+use crate::protocol::{Host, HostReply, HostRequest, Message, Reply};
 
 const LIMIT: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 1 << 30 };
@@ -260,9 +260,9 @@ mod in_the_worker {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use super::super::mailbox::{Answer, Interrupts, Mailbox, Messages};
+    use super::super::child::mailbox::{Answer, Interrupts, Mailbox, Messages};
     use super::*;
-    use crate::waist::{Control, Inbox};
+    use crate::protocol::{Control, Inbox};
 
     #[derive(Default)]
     struct Flag(AtomicBool);

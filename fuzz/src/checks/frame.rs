@@ -1,13 +1,13 @@
 //! Frames of the guest's glue: reports, requests, answers.
 
 use super::value::{encoded, same};
-use crate::execution::PyException;
-use crate::frame::{decode, decode_answer, decode_request, encode_answer};
+use crate::data::execution::PyException;
+use crate::data::value::marshal::MAX_DEPTH;
+use crate::data::value::{Value, check_bounds};
 use crate::memory::measured;
 use crate::net::{Body, Redirect, Request, check_prepared};
-use crate::value::marshal::MAX_DEPTH;
-use crate::value::{Value, check_bounds};
-use crate::waist::{Report, Status};
+use crate::protocol::codec::{decode, decode_answer, decode_request, encode_answer};
+use crate::protocol::{Report, Status};
 
 /// How many times the length of a frame decoding it may take: its value, and a copy of its texts.
 const PEAK_FACTOR: usize = 100;

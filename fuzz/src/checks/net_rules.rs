@@ -14,8 +14,8 @@ use self::oracle::Oracle;
 use self::scenario::Scenario;
 use crate::net::NetLimits;
 use crate::net::resolve::{Lookup, Resolve};
-use crate::net::target::{CheckedTarget, Denial, decide, precheck};
 use crate::net::rules::{Host, NetPolicy, is_bad_port};
+use crate::net::target::{CheckedTarget, Denial, decide, precheck};
 
 /// Makes a policy of the rules in a text and decides about its URLs. Rules are read alike in every
 /// spelling, a verdict does not depend on their order, and what is allowed is what a second, plainer

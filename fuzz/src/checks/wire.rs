@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use rustix::net::RecvFlags;
 use serde::Serialize;
 
-use crate::incoming::Incoming;
 use crate::memory::measured;
-use crate::wire::{self, FromWorker, ToWorker};
+use crate::worker::wire::incoming::Incoming;
+use crate::worker::wire::{self, FromWorker, ToWorker};
 
 /// The longest frame that is taken here.
 const LIMIT: u64 = 1 << 16;

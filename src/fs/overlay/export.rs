@@ -15,7 +15,7 @@ use super::super::path::{RelativePath, check_target, climbs};
 use super::super::root::{Root, config};
 use super::Shared;
 use super::changes::{Changes, Entry, Now};
-use crate::Error;
+use crate::data::error::Error;
 
 const NEW_FILE: u32 = 0o600;
 const NEW_DIRECTORY: u32 = 0o700;

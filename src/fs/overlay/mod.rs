@@ -29,7 +29,7 @@ use super::inodes::Inodes;
 use super::path::RelativePath;
 use super::request::{FileStat, OpenFlags};
 use super::volume::{OpenFile, Opened, Times, Volume};
-use crate::Error;
+use crate::data::error::Error;
 use file::OverlayHandle;
 use state::State;
 

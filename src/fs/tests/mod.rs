@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use super::*;
-use crate::Error;
+use crate::data::error::Error;
 
 const SECRET: &str = "canary-7f3a";
 

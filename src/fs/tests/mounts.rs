@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use super::super::refused::check_with_home;
 use super::super::root::Root;
 use super::*;
-use crate::ErrorKind;
+use crate::data::error::ErrorKind;
 
 /// B3: mounting the host itself, the kernel's files or the system's settings takes a word more.
 #[test]

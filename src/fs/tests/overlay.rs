@@ -190,7 +190,7 @@ fn an_export_goes_only_where_nothing_is() {
         ["outside", "mounted", "mounted/dir/inner", "mounted/new", "none/here", "outside/secret"]
     {
         let error = guest.export(&guest.top.path().join(target)).unwrap_err();
-        assert_eq!(error.kind(), crate::ErrorKind::Config, "{target}");
+        assert_eq!(error.kind(), crate::data::error::ErrorKind::Config, "{target}");
     }
     assert_eq!(snapshot(guest.top.path()), before);
     let guest = Guest::new(read_write);

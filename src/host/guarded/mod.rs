@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::fs::FileError;
-use crate::waist::{Host, HostReply, HostRequest};
+use crate::protocol::{Host, HostReply, HostRequest};
 
 /// Passes requests on to a host and catches its panics.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Host>);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Guarded;
 use crate::fs::FileError;
-use crate::waist::{Host, HostReply, HostRequest};
+use crate::protocol::{Host, HostReply, HostRequest};
 
 struct Fragile;
 

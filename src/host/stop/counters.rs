@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::stopper::{Cause, RunStopper};
-use crate::execution::LimitKind;
-use crate::limits::Limits;
+use crate::data::execution::LimitKind;
+use crate::data::limits::Limits;
 
 /// The counts of one session's run.
 pub(crate) struct RunCounters {

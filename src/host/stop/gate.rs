@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::waist::HostRequest;
+use crate::protocol::HostRequest;
 
 /// Shut a step further with each state. A guest may outlive the kill of its isolate, and a worker
 /// that was taken over may ask at any time: neither has any effect on the host.
@@ -77,7 +77,7 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Stream;
+    use crate::data::output::Stream;
 
     const WRITE: HostRequest<'static> = HostRequest::Write(Stream::Stdout, b"x");
     const CALL: HostRequest<'static> = HostRequest::CallTool { call: 1, tool: "f", arguments: b"" };

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::gate::Passage;
-use crate::execution::LimitKind;
-use crate::waist::Control;
-use crate::watchdog::{self, Armed};
+use crate::data::execution::LimitKind;
+use crate::protocol::Control;
+use crate::support::watchdog::{self, Armed};
 
 /// How long after a kill the isolate's last reply is waited for. V8 has steps that it never
 /// interrupts, and the host may be in the midst of a request that takes long.

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 
 use super::queue::{Call, CallQueue, Place};
 use super::{SessionHandle, ToolContext, ToolHost, runtime};
-use crate::offload;
-use crate::tool::ToolError;
-use crate::value::Value;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
+use crate::support::offload;
 
 type Outcome = Result<Value, ToolError>;
 

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::queue::Place;
 use super::session_handle::SessionHandle;
-use crate::tool::ToolSpec;
+use crate::data::tool::ToolSpec;
 
 /// One call of a host function: whose it is, and whether anybody still waits for it.
 #[derive(Clone)]

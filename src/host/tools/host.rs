@@ -8,14 +8,14 @@ use bytes::Bytes;
 
 use super::Tool;
 use super::queue::{Call, CallQueue, Place};
-use crate::execution::LimitKind;
+use crate::data::execution::LimitKind;
+use crate::data::limits::Limits;
+use crate::data::tool::spec::{Check, Default};
+use crate::data::tool::{ToolError, ToolSpec};
+use crate::data::value::Value;
+use crate::data::value::marshal::{self, DecodeError, Reader};
 use crate::host::audit::{Access, AuditLog};
 use crate::host::stop::RunCounters;
-use crate::limits::Limits;
-use crate::tool::spec::{Check, Default};
-use crate::tool::{ToolError, ToolSpec};
-use crate::value::Value;
-use crate::value::marshal::{self, DecodeError, Reader};
 
 /// What a session's guest may call, and what it has called.
 pub(crate) struct ToolHost {

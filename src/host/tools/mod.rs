@@ -22,9 +22,9 @@ pub(crate) use host::ToolHost;
 pub(crate) use session_handle::SessionAccess;
 pub use session_handle::SessionHandle;
 
-use crate::error::{Error, ErrorKind};
-use crate::tool::{ToolError, ToolSpec, TypeHint, schema};
-use crate::value::{Value, from_value, to_value};
+use crate::data::error::{Error, ErrorKind};
+use crate::data::tool::{ToolError, ToolSpec, TypeHint, schema};
+use crate::data::value::{Value, from_value, to_value};
 
 type Handler =
     Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;

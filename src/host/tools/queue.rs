@@ -13,8 +13,8 @@ use futures_util::task::AtomicWaker;
 use tokio::sync::watch;
 
 use super::Tool;
-use crate::limits::Limits;
-use crate::tool::ToolError;
+use crate::data::limits::Limits;
+use crate::data::tool::ToolError;
 
 /// The calls of one session.
 pub(crate) struct CallQueue {
@@ -250,8 +250,8 @@ mod tests {
     use std::task::Wake;
 
     use super::*;
-    use crate::tool::ToolSpec;
-    use crate::value::Value;
+    use crate::data::tool::ToolSpec;
+    use crate::data::value::Value;
 
     fn queue(running: usize, bytes: u64) -> Arc<CallQueue> {
         let limits = Limits::default().max_concurrent_tools(running).max_call_bytes(bytes);

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Handle};
 
 use super::queue::Place;
-use crate::tool::ToolError;
+use crate::data::tool::ToolError;
 
 /// Threads of the runtime. Sessions bound them, each for itself, so that none of them uses up what others need.
 const MAX_THREADS: usize = 1 << 20;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::cell::Cell;
-use crate::error::Error;
-use crate::execution::{Execution, Variable};
-use crate::value::Value;
+use crate::data::cell::Cell;
+use crate::data::error::Error;
+use crate::data::execution::{Execution, Variable};
+use crate::data::value::Value;
 
 /// What a handle asks of its session.
 pub(crate) trait SessionAccess: Send + Sync {

@@ -26,7 +26,7 @@ use super::Files;
 use super::capture;
 use super::native_code::SharedModules;
 use super::restore::{copy_on_write, copy_over, map_over};
-use crate::error::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 use crate::packages::Preload;
 use crate::support::shared_file::SharedFile;
 

@@ -10,11 +10,11 @@ use std::time::SystemTime;
 use isolet_pyodide_assets::{Digest, Lock};
 
 use super::file::push_number;
+use crate::data::version::v8_version;
 use crate::isolate::extension::glue_sources;
 use crate::isolate::platform::FLAGS;
 use crate::isolate::stdlib;
 use crate::packages::Preload;
-use crate::version::v8_version;
 
 const PREFIX: &str = "image-";
 /// Of images with packages in them: followed by what the name of one without them has, and by their own.

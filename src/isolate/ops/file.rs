@@ -4,7 +4,7 @@ use deno_core::{OpState, op2};
 
 use crate::fs::{FileError, FileKind, FileReply, FileRequest, FileStat, OpenFlags};
 use crate::isolate::state::State;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::{HostReply, HostRequest};
 
 const ACCESS: u32 = 0o3;
 const WRITE_ONLY: u32 = 0o1;

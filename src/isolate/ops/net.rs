@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::OpError;
 use super::tool::answer_refusal;
-use crate::frame;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
 use crate::isolate::state::State;
 use crate::net::{Body, Redirect, Request};
-use crate::tool::ToolError;
-use crate::value::Value;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::codec;
+use crate::protocol::{HostReply, HostRequest};
 
 /// Says why no request can go to a server; nothing if one may.
 #[op2]
@@ -33,7 +33,7 @@ pub(crate) fn op_isolet_net_start(
     state: &mut OpState,
     #[buffer] request: &[u8],
 ) -> Result<u32, OpError> {
-    let request = frame::decode_request(request);
+    let request = codec::decode_request(request);
     start(state.borrow_mut(), request)
 }
 
@@ -147,7 +147,7 @@ fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpE
         }
         Err(reason) => {
             let error = Err(ToolError::new("ValueError", reason));
-            state.calls.answer(call, frame::encode_answer(error, u64::MAX).into());
+            state.calls.answer(call, codec::encode_answer(error, u64::MAX).into());
         }
     }
     Ok(call)
@@ -166,7 +166,7 @@ fn take(state: &mut State, call: u32) -> Result<Value, (String, String)> {
     let answer = state.calls.take(call);
     let answer = answer.ok_or_else(|| ToolError::new("OSError", "the exchange is closed"));
     answer
-        .and_then(|bytes| frame::decode_answer(&bytes))
+        .and_then(|bytes| codec::decode_answer(&bytes))
         .map_err(|error| (error.type_name().to_owned(), error.message().to_owned()))
 }
 

@@ -4,7 +4,7 @@ use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
 use crate::isolate::state::State;
-use crate::waist::HostRequest;
+use crate::protocol::HostRequest;
 
 /// Moves the pending command frame into the guest's memory.
 #[op2(fast)]

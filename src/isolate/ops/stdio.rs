@@ -3,9 +3,9 @@
 use deno_core::{OpState, op2};
 
 use super::OpError;
+use crate::data::output::Stream;
 use crate::isolate::state::State;
-use crate::output::Stream;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::{HostReply, HostRequest};
 
 #[op2(fast)]
 pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] bytes: &[u8]) {

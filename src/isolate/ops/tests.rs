@@ -14,7 +14,7 @@ use crate::isolate::ops::memory::WasmMemory;
 use crate::isolate::pending::PendingCalls;
 use crate::isolate::state::State;
 use crate::isolate::{Files, extension, inbox, platform};
-use crate::waist::{Host, HostReply, HostRequest};
+use crate::protocol::{Host, HostReply, HostRequest};
 
 /// Does nothing for anybody.
 struct NoHost;

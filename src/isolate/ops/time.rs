@@ -3,9 +3,9 @@
 use deno_core::{OpState, op2};
 
 use super::OpError;
+use crate::data::limits::Limits;
 use crate::isolate::state::State;
-use crate::limits::Limits;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::{HostReply, HostRequest};
 
 /// Milliseconds since the session started.
 #[op2(fast)]

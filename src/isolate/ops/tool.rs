@@ -7,11 +7,11 @@ use std::time::Duration;
 use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
-use crate::frame;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
 use crate::isolate::state::State;
-use crate::tool::ToolError;
-use crate::value::Value;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::codec;
+use crate::protocol::{HostReply, HostRequest};
 
 /// The longest name that is looked up, in bytes; the refusal repeats it.
 const MAX_NAME_BYTES: usize = 4096;
@@ -46,7 +46,7 @@ pub(crate) fn op_isolet_submit(
     let state = state.borrow_mut::<State>();
     let call = state.open_call().ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit { form, fields }))?;
-    state.calls.answer(call, frame::encode_answer(Ok(Value::None), u64::MAX).into());
+    state.calls.answer(call, codec::encode_answer(Ok(Value::None), u64::MAX).into());
     Ok(call)
 }
 
@@ -153,7 +153,7 @@ pub(super) fn answer_refusal(
         }
         HostReply::Refused(class, message) => {
             let error = ToolError::new(class, message);
-            state.calls.answer(call, frame::encode_answer(Err(error), u64::MAX).into());
+            state.calls.answer(call, codec::encode_answer(Err(error), u64::MAX).into());
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use deno_core::{OpState, op2, v8};
 use super::OpError;
 use crate::isolate::state::State;
 use crate::isolate::trampoline::is_trampoline;
-use crate::waist::{HostReply, HostRequest};
+use crate::protocol::{HostReply, HostRequest};
 
 /// The largest module that is looked at, in bytes: a few times the largest of Pyodide's packages.
 const MAX_MODULE_BYTES: usize = 128 << 20;

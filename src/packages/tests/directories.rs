@@ -10,7 +10,7 @@ use isolet_pyodide_assets::Digest;
 use super::super::PackageError;
 use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, store_without_pip, wheel_bytes};
-use crate::{Error, ErrorKind};
+use crate::data::error::{Error, ErrorKind};
 
 fn resolve(wheels: &Path, texts: &[&str]) -> Result<Vec<String>, PackageError> {
     let work = directory();

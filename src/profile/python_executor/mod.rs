@@ -21,14 +21,14 @@ use std::collections::{BTreeSet, HashSet};
 use mark::Mark;
 pub use result::ExecutionResult;
 
-use crate::cell::Cell;
-use crate::engine::Engine;
-use crate::error::Error;
+use crate::api::engine::Engine;
+use crate::api::sandbox::Sandbox;
+use crate::api::session::{InterruptHandle, Session, SessionState};
+use crate::data::cell::Cell;
+use crate::data::error::Error;
+use crate::data::limits::Limits;
+use crate::data::value::Value;
 use crate::host::tools::Tool;
-use crate::limits::Limits;
-use crate::sandbox::Sandbox;
-use crate::session::{InterruptHandle, Session, SessionState};
-use crate::value::Value;
 
 /// The modules that OpenEnv's executor allows to be imported unless it is told otherwise, for
 /// [`ExecutorOptions::allowed_imports`].

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::mark::Mark;
 use super::shown::shown;
-use crate::execution::{Execution, Outcome};
+use crate::data::execution::{Execution, Outcome};
 
 /// The result of one execution. Serialised it is OpenEnv's: an object of the public fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,8 +1,8 @@
 //! The text that stands for a cell's value in the output: JSON, or the `repr`.
 
-use crate::execution::Execution;
+use crate::data::execution::Execution;
+use crate::data::value::Value;
 use crate::profile::json_dumps;
-use crate::value::Value;
 
 /// A value as output shows it.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{ENGINE, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
+use super::{CLIMBS, ENGINE, FLOORS, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
 
 /// Each source file opens with a comment that says its one job.
 pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
@@ -43,6 +43,50 @@ pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<Stri
         }
     }
     complaints
+}
+
+/// What a folder imports is below it, so that nobody has to read the folders above to understand it.
+pub(super) fn folders_name_what_is_below_them(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in checked(files) {
+        let Some(path) = file.path.strip_prefix("src/") else { continue };
+        let Some((folder, _)) = path.rsplit_once('/') else { continue };
+        let Some((floor, below)) = floor(folder) else {
+            complaints.push(format!("{}: is on no floor (`FLOORS` in xtask)", file.path));
+            continue;
+        };
+        for (place, line) in file.code() {
+            for (start, prefix) in line.match_indices("crate::") {
+                if line[..start].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_')
+                {
+                    continue;
+                }
+                let named = line[start + prefix.len()..].replace("::", "/");
+                let named = self::floor(&named).map_or(named.as_str(), |(named, _)| named);
+                let climbs =
+                    CLIMBS.iter().any(|(from, to, _)| path.starts_with(from) && *to == named);
+                if named != *floor && !below.contains(&named) && !climbs {
+                    let named: String = named
+                        .chars()
+                        .take_while(|c| c.is_alphanumeric() || "_/".contains(*c))
+                        .collect();
+                    complaints
+                        .push(format!("{place}: `{floor}` names `{named}`, which is not below it"));
+                }
+            }
+        }
+    }
+    complaints
+}
+
+/// The floor of a path beneath `src/`: the longest that it begins with.
+fn floor(path: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
+    let is_on = |(floor, _): &&(&str, &[&str])| {
+        path.strip_prefix(*floor).is_some_and(|rest| {
+            !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_')
+        })
+    };
+    FLOORS.iter().filter(is_on).max_by_key(|(floor, _)| floor.len())
 }
 
 /// Unsafe code is where reviewers expect it.

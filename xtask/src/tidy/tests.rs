@@ -52,6 +52,37 @@ fn engine_outside_its_directory_is_found() {
 }
 
 #[test]
+fn naming_a_floor_that_is_not_below_is_found() {
+    let text =
+        "//! x\nuse crate::data::value::Value;\nuse crate::api::Engine;\nuse crate::Error;\n";
+    check("src/api/a.rs", text, &["src/api/a.rs:4: `api` names `Error`, which is not below it"]);
+    check(
+        "src/host/tools/a.rs",
+        text,
+        &[
+            "src/host/tools/a.rs:3: `host` names `api`, which is not below it",
+            "src/host/tools/a.rs:4: `host` names `Error`, which is not below it",
+        ],
+    );
+    let text = "//! x\nuse crate::worker::child::serve;\nuse crate::worker::wire::first;\n";
+    check("src/worker/a.rs", text, &[]);
+    let across =
+        "src/worker/parent/a.rs:2: `worker/parent` names `worker/child`, which is not below it";
+    check("src/worker/parent/a.rs", text, &[across]);
+    check("src/new/a.rs", "//! x\n", &["src/new/a.rs: is on no floor (`FLOORS` in xtask)"]);
+    check("src/lib.rs", "//! x\nuse crate::api::Engine;\n", &[]);
+}
+
+#[test]
+fn every_floor_names_only_those_that_are_listed_above_it() {
+    for (at, (floor, below)) in FLOORS.iter().enumerate() {
+        for named in *below {
+            assert!(FLOORS[..at].iter().any(|(lower, _)| lower == named), "{floor} names {named}");
+        }
+    }
+}
+
+#[test]
 fn unsafe_code_in_an_unlisted_file_is_found() {
     let text = "//! x\n#![deny(unsafe_code)]\nunsafe { x() }\n";
     for listed in UNSAFE_FILES {

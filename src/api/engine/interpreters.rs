@@ -1,0 +1,69 @@
+//! Boots interpreters: on a thread of this process or in a worker, no more at once than there are processors.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::ready::{BootedInterpreter, DeferredHost, InterpreterKind};
+use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::{Isolation, IsolationReport};
+use crate::isolate::Source;
+use crate::protocol::Reply;
+use crate::worker::{Launch, Templates, find_worker, launch};
+
+/// What all interpreters of an engine are booted from.
+pub(super) struct Interpreters {
+    pub(super) source: Source,
+    /// How many may boot at once, which more would only delay.
+    boots: Semaphore,
+    /// What workers are copied from.
+    templates: Templates,
+}
+
+impl Interpreters {
+    pub(super) fn new(source: Source) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { source, boots: Semaphore::new(processors), templates: Templates::default() }
+    }
+
+    /// Boots one, when the processors have time for it.
+    pub(super) async fn boot(
+        self: Arc<Self>,
+        kind: InterpreterKind,
+    ) -> Result<BootedInterpreter, Error> {
+        // The semaphore is never closed.
+        let _turn = self.boots.acquire().await;
+        let host = Arc::new(DeferredHost::default());
+        let InterpreterKind { confinement, memory_bytes, max_report_bytes } = kind;
+        match confinement.isolation {
+            Isolation::Thread => {
+                let mut link = self.source.spawn(Arc::clone(&host) as _, memory_bytes)?;
+                let report = IsolationReport::thread();
+                match link.replies.recv().await {
+                    Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host)),
+                    Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
+                    _ => {
+                        let message = "the interpreter ended while it started";
+                        Err(Error::new(ErrorKind::Start, message))
+                    }
+                }
+            }
+            Isolation::Process => {
+                let program = find_worker(confinement.worker.as_deref())?;
+                let launched = launch(Launch {
+                    program: &program,
+                    image: self.source.shared_file()?,
+                    host: Arc::clone(&host) as _,
+                    max_report_bytes,
+                    memory_bytes,
+                    required: &confinement.required,
+                    templates: (!confinement.fresh_workers).then_some(&self.templates),
+                });
+                // It has booted, or it would not be locked down.
+                let (link, report) = launched.await?;
+                Ok(BootedInterpreter::new(link, report, host))
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Interpreters that are ready before anybody asks for a session, and are replaced in the background.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, mpsc};
+
+use super::ready::{BootedInterpreter, InterpreterKind};
+use crate::data::error::{Error, ErrorKind};
+
+/// Boots an interpreter of a kind.
+pub(super) type Boot = Arc<
+    dyn Fn(InterpreterKind) -> BoxFuture<'static, Result<BootedInterpreter, Error>> + Send + Sync,
+>;
+
+/// The interpreters that an engine keeps ready.
+pub(crate) struct Pool {
+    /// Itself, for the thread that fills it.
+    this: Weak<Self>,
+    boot: Boot,
+    stocks: Mutex<HashMap<InterpreterKind, Stock>>,
+    /// Told whenever something was put in stock, or could not be.
+    changed: Notify,
+    filler: Mutex<Option<mpsc::UnboundedSender<InterpreterKind>>>,
+}
+
+/// Those of one kind.
+#[derive(Default)]
+struct Stock {
+    wanted: usize,
+    /// How many are being booted.
+    coming: usize,
+    ready: VecDeque<BootedInterpreter>,
+    /// Why the last one did not boot.
+    failed: Option<Error>,
+}
+
+impl Stock {
+    fn is_short(&self) -> bool {
+        self.coming + self.ready.len() < self.wanted
+    }
+}
+
+impl Pool {
+    pub(super) fn new(boot: Boot) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            boot,
+            stocks: Mutex::default(),
+            changed: Notify::new(),
+            filler: Mutex::default(),
+        })
+    }
+
+    /// Boots one that is not kept ready.
+    pub(crate) async fn boot(&self, kind: &InterpreterKind) -> Result<BootedInterpreter, Error> {
+        (self.boot)(kind.clone()).await
+    }
+
+    /// Keeps so many of a kind ready from now on.
+    pub(crate) fn keep(&self, kind: &InterpreterKind, wanted: usize) -> Result<(), Error> {
+        let mut stocks = lock(&self.stocks);
+        let stock = stocks.entry(kind.clone()).or_default();
+        stock.wanted = wanted;
+        let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
+        drop(stocks);
+        drop(surplus);
+        self.fill(kind).map_err(|error| no_thread(&error))
+    }
+
+    /// Waits until as many of a kind are ready as are to be.
+    pub(crate) async fn full(&self, kind: &InterpreterKind) -> Result<(), Error> {
+        // After a failure nobody else tries again until a session is wanted.
+        if let Some(stock) = lock(&self.stocks).get_mut(kind)
+            && stock.coming == 0
+        {
+            stock.failed = None;
+        }
+        self.fill(kind).map_err(|error| no_thread(&error))?;
+        loop {
+            // Made before the look, it hears of everything that happens after.
+            let changed = self.changed.notified();
+            match lock(&self.stocks).get_mut(kind) {
+                Some(stock) => match stock.failed.take() {
+                    Some(error) => return Err(error),
+                    None if stock.ready.len() >= stock.wanted => return Ok(()),
+                    None => {}
+                },
+                None => return Ok(()),
+            }
+            changed.await;
+        }
+    }
+
+    /// Takes a ready one. `None` if there is none.
+    pub(crate) fn take(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
+        let mut stocks = lock(&self.stocks);
+        let ready = &mut stocks.get_mut(kind)?.ready;
+        std::iter::from_fn(|| ready.pop_front())
+            .find_map(|mut fresh| fresh.is_well().then_some(fresh))
+    }
+
+    /// Has those booted that are missing.
+    fn fill(&self, kind: &InterpreterKind) -> io::Result<()> {
+        if !lock(&self.stocks).get(kind).is_some_and(Stock::is_short) {
+            return Ok(());
+        }
+        let requests = {
+            let mut filler = lock(&self.filler);
+            match &*filler {
+                Some(requests) => requests.clone(),
+                None => filler.insert(start_filler(Weak::clone(&self.this))?).clone(),
+            }
+        };
+        if let Some(stock) = lock(&self.stocks).get_mut(kind) {
+            while stock.is_short() {
+                requests.send(kind.clone()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+                stock.coming += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, kind: &InterpreterKind, booted: Result<BootedInterpreter, Error>) {
+        let mut stocks = lock(&self.stocks);
+        let Some(stock) = stocks.get_mut(kind) else { return };
+        stock.coming = stock.coming.saturating_sub(1);
+        let surplus = match booted {
+            Ok(fresh) if stock.ready.len() < stock.wanted => {
+                stock.ready.push_back(fresh);
+                None
+            }
+            Ok(fresh) => Some(fresh),
+            Err(error) => {
+                stock.failed = Some(error);
+                None
+            }
+        };
+        drop(stocks);
+        drop(surplus);
+        self.changed.notify_waiters();
+    }
+}
+
+/// Replaces what was taken from the pool when it is dropped.
+pub(crate) struct Refill<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) kind: &'a InterpreterKind,
+}
+
+impl Drop for Refill<'_> {
+    fn drop(&mut self) {
+        // Without the thread for it there is none in its place, and the next session boots its own.
+        let _ = self.pool.fill(self.kind);
+    }
+}
+
+fn no_thread(error: &io::Error) -> Error {
+    let message = format!("the thread that keeps sessions ready cannot start: {error}");
+    Error::new(ErrorKind::Start, message)
+}
+
+/// How long a boot waits, so that it is not beside the first run of the session that it makes up for.
+const SOON: Duration = Duration::from_millis(10);
+
+/// Starts the thread that boots what is asked for. It ends with the pool.
+fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<InterpreterKind>> {
+    let (requests, mut kinds) = mpsc::unbounded_channel::<InterpreterKind>();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let serve = async move {
+        while let Some(kind) = kinds.recv().await {
+            let Some(pool) = pool.upgrade() else { break };
+            tokio::spawn(async move {
+                tokio::time::sleep(SOON).await;
+                let ready = match pool.boot(&kind).await {
+                    Ok(mut fresh) => fresh.rehearse().await.map(|()| fresh),
+                    Err(error) => Err(error),
+                };
+                pool.put(&kind, ready);
+            });
+        }
+    };
+    let name = "isolet-pool".to_owned();
+    std::thread::Builder::new().name(name).spawn(move || runtime.block_on(serve))?;
+    Ok(requests)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

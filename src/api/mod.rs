@@ -1,0 +1,12 @@
+//! What users of the library have: engines make sandboxes, sandboxes make sessions, sessions run code.
+
+pub(crate) mod assets;
+pub mod blocking;
+pub mod copied_files;
+pub(crate) mod engine;
+pub mod host_path;
+pub(crate) mod permissions;
+mod policy;
+pub(crate) mod sandbox;
+pub(crate) mod session;
+pub(crate) mod stream;

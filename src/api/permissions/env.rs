@@ -1,0 +1,60 @@
+//! The guest's environment: named variables, copied when they are allowed.
+
+use crate::data::error::{Error, ErrorKind};
+
+/// What every guest has: a home directory of its own.
+const HOME: (&str, &str) = ("HOME", "/home/user");
+
+/// The environment that a guest starts with, of what it is allowed.
+///
+/// # Errors
+///
+/// [`ErrorKind::Config`] if a name is empty or holds `=`, or a NUL is in it or in a value.
+pub(crate) fn environment(allowed: &[(String, String)]) -> Result<Vec<(String, String)>, Error> {
+    let mut environment = vec![(HOME.0.to_owned(), HOME.1.to_owned())];
+    for (name, value) in allowed {
+        check_name(name)?;
+        if value.contains('\0') {
+            let message = format!("the value of environment variable `{name}` holds a NUL");
+            return Err(Error::new(ErrorKind::Config, message));
+        }
+        environment.push((name.clone(), value.clone()));
+    }
+    Ok(environment)
+}
+
+/// The value of one of the host's variables.
+///
+/// # Errors
+///
+/// [`ErrorKind::Config`] if it is no name, or the value is no Unicode.
+pub(crate) fn inherited(name: &str) -> Result<Option<String>, Error> {
+    check_name(name)?;
+    #[expect(clippy::disallowed_methods, reason = "the owner named this one variable")]
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(Error::new(
+            ErrorKind::Config,
+            format!("the value of environment variable `{name}` is not Unicode"),
+        )),
+    }
+}
+
+/// The names of the host's variables, as far as a guest could have them.
+pub(crate) fn names() -> Vec<String> {
+    #[expect(clippy::disallowed_methods, reason = "the owner asked for all of them")]
+    let variables = std::env::vars_os();
+    let unicode = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        value.into_string().ok().and(name.into_string().ok())
+    };
+    variables.filter_map(unicode).filter(|name| check_name(name).is_ok()).collect()
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        let message = format!("`{}` is no name of an environment variable", name.escape_debug());
+        return Err(Error::new(ErrorKind::Config, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! What the sessions of a sandbox are made with. It never changes once the sandbox is built.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::api::engine::ready::InterpreterKind;
+use crate::api::permissions::Permissions;
+use crate::data::isolation::Confinement;
+use crate::data::limits::Limits;
+use crate::data::terminal::Terminal;
+use crate::data::tool::ToolSpec;
+use crate::host::audit::AuditSink;
+use crate::host::tools::Tool;
+use crate::packages::LazyStore;
+use crate::protocol::codec;
+
+/// The checked policy of one sandbox.
+pub(crate) struct Policy {
+    pub(crate) limits: Limits,
+    pub(crate) permissions: Permissions,
+    /// Which packages sessions may have, and where they come from.
+    pub(crate) packages: Arc<LazyStore>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) terminal: Option<Terminal>,
+    pub(crate) audit: Option<AuditSink>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) submit: Option<Arc<ToolSpec>>,
+    pub(crate) confinement: Confinement,
+}
+
+impl Policy {
+    /// Returns what an interpreter for these sessions is started with.
+    pub(crate) fn kind(&self) -> InterpreterKind {
+        InterpreterKind {
+            confinement: self.confinement.clone(),
+            memory_bytes: self.limits.memory_bytes(),
+            max_report_bytes: codec::max_report_bytes(self.limits.value_bytes()),
+        }
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("limits", &self.limits)
+            .field("permissions", &self.permissions)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! Runs a cell and makes an [`Execution`] of what became of it.
+
+use std::sync::Arc;
+
+use super::finish::{Ending, Finished};
+use super::shared::Shared;
+use super::state::SessionState;
+use crate::data::cell::Cell;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::{Execution, Outcome, Termination, Usage};
+use crate::data::limits::Limits;
+use crate::data::value::Value;
+use crate::host::pipe::PipeWriter;
+use crate::protocol::{Command, Report, RunCommand, Status};
+
+impl Shared {
+    pub(super) async fn run_cell(
+        self: &Arc<Self>,
+        cell: Cell,
+        pipe: Option<PipeWriter>,
+    ) -> Result<Execution, Error> {
+        self.check_source(&cell.code)?;
+        let run_time =
+            cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
+        let command = Command::Run(RunCommand {
+            code: cell.code,
+            program: cell.program,
+            directory: cell.directory,
+            import_from: cell.import_from,
+            name: cell.name,
+            is_file: cell.is_file,
+            role: cell.role,
+            has_stdin: !cell.stdin.is_empty(),
+            argv: cell.argv,
+            max_repr_chars: Limits::REPR_CHARS,
+            max_value_bytes: self.limits.value_bytes(),
+        });
+        let finished = self.command(command, run_time, cell.stdin, pipe).await?;
+        Ok(self.execution(finished))
+    }
+
+    /// Refuses code that is too long to be compiled.
+    pub(super) fn check_source(&self, code: &str) -> Result<(), Error> {
+        let (limit, needed) = (self.limits.source_bytes(), code.len() as u64);
+        if needed <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "the code has {needed} bytes, the limit is {limit} bytes (`Limits::max_source_bytes`)"
+        );
+        let error = Error::new(ErrorKind::Limit, message);
+        Err(if self.state() == SessionState::Ready { error.with_session_alive() } else { error })
+    }
+
+    fn execution(&self, finished: Finished) -> Execution {
+        let usage = Usage {
+            wall_time: finished.wall_time,
+            peak_memory_bytes: finished.memory_bytes,
+            stdout_bytes: finished.stdout.written(),
+            stderr_bytes: finished.stderr.written(),
+            tool_calls: finished.tool_calls,
+        };
+        let mut system_exit = None;
+        let (outcome, report) = match finished.ending {
+            Ending::Reported(mut report) => {
+                if let Status::Exited(_, exception) = &mut report.status {
+                    system_exit = exception.take();
+                }
+                (self.outcome(&mut report, finished.submission), report)
+            }
+            Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
+            Ending::Stopped(termination, mut report) => {
+                // Of what was stopped there is no value; variables are there all the same.
+                report.repr = None;
+                report.value_error = None;
+                (Outcome::Terminated(termination), report)
+            }
+        };
+        Execution {
+            outcome,
+            system_exit,
+            repr: report.repr,
+            value_error: report.value_error,
+            is_json: !report.flag,
+            stdout: finished.stdout,
+            stderr: finished.stderr,
+            locals: report.locals,
+            usage,
+            session_alive: self.state() == SessionState::Ready,
+        }
+    }
+
+    fn outcome(&self, report: &mut Report, submission: Option<Value>) -> Outcome {
+        if let Some(submission) = submission {
+            return Outcome::Submitted(submission);
+        }
+        match std::mem::take(&mut report.status) {
+            Status::Completed => Outcome::Completed(report.value.take()),
+            Status::Exited(code, _) => Outcome::Exited(code),
+            Status::Raised(exception)
+                if exception.type_name == "KeyboardInterrupt" && self.was_interrupted() =>
+            {
+                Outcome::Terminated(Termination::Interrupted)
+            }
+            Status::Raised(exception) => Outcome::Raised(exception),
+        }
+    }
+}

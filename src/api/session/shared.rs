@@ -1,0 +1,376 @@
+//! What a session's owner and its handles share: the link to the isolate, and how a command is
+//! carried out over it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+
+use super::finish::{Ending, Finished, unreadable};
+use super::state::SessionState;
+use crate::data::cell::Cell;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::{Execution, Termination, Variable};
+use crate::data::limits::Limits;
+use crate::data::stdin::Stdin;
+use crate::data::terminal::Terminal;
+use crate::data::tool::ToolError;
+use crate::data::value::Value;
+use crate::host::SessionHost;
+use crate::host::pipe::PipeWriter;
+use crate::host::stop::{Cause, Decided, Passage, RunStopper, StoppableHost, Stopping};
+use crate::host::tools::{Calls, SessionAccess, SessionHandle};
+use crate::protocol::codec;
+use crate::protocol::{Command, Link, Message, Outbox, Reply, Report};
+use crate::support::block_on::PollSource;
+use crate::support::block_on::with_source;
+use crate::support::offload;
+
+/// One interpreter, as its owner and its handles see it.
+pub(crate) struct Shared {
+    pub(super) id: u64,
+    pub(super) host: Arc<SessionHost>,
+    pub(super) limits: Limits,
+    pub(super) stopper: Arc<RunStopper>,
+    messages: Outbox,
+    source: Option<Arc<dyn PollSource>>,
+    state: Mutex<SessionState>,
+    /// Held by whoever has the guest do something.
+    driver: tokio::sync::Mutex<Driver>,
+    peeks: Mutex<Peeks>,
+}
+
+/// What only the one who has the guest do something may use.
+struct Driver {
+    replies: mpsc::UnboundedReceiver<Reply>,
+    /// The reply to the first command has not been read.
+    is_starting: bool,
+}
+
+#[derive(Default)]
+struct Peeks {
+    /// Whether a command is under way and its replies are read.
+    open: bool,
+    last: u64,
+    waiting: HashMap<u64, oneshot::Sender<Result<Vec<u8>, String>>>,
+}
+
+impl Shared {
+    pub(super) fn new(id: u64, link: Link, host: Arc<SessionHost>, limits: Limits) -> Self {
+        let Link { messages, replies, control, source } = link;
+        let stopper = Arc::new(RunStopper::new(control, Arc::clone(&host) as _, limits.grace()));
+        host.stop_with(&stopper);
+        Self {
+            id,
+            host,
+            limits,
+            stopper,
+            messages,
+            source,
+            state: Mutex::new(SessionState::Ready),
+            driver: tokio::sync::Mutex::new(Driver { replies, is_starting: false }),
+            peeks: Mutex::default(),
+        }
+    }
+
+    pub(super) fn state(&self) -> SessionState {
+        *lock(&self.state)
+    }
+
+    pub(super) fn set_state(&self, state: SessionState) {
+        let mut current = lock(&self.state);
+        // An owner that is gone does not come back.
+        if *current != SessionState::Closed {
+            *current = state;
+        }
+    }
+
+    pub(super) fn interrupt(&self) {
+        self.stopper.interrupt();
+    }
+
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.stopper.control().interrupted()
+    }
+
+    /// Ends the interpreter, for good.
+    pub(super) fn close(&self) {
+        self.set_state(SessionState::Closed);
+        self.stopper.kill();
+        self.host.close();
+    }
+
+    /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
+    /// by the next command.
+    pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
+        let has_packages = self.host.packages().any_allowed();
+        self.driver.lock().await.is_starting = true;
+        self.send_command(Command::Start { env, terminal, has_packages });
+    }
+
+    /// Waits until the interpreter is this session's own.
+    pub(super) async fn started(&self) -> Result<(), Error> {
+        self.finish_start(&mut *self.driver.lock().await).await
+    }
+
+    async fn finish_start(&self, driver: &mut Driver) -> Result<(), Error> {
+        if !driver.is_starting {
+            return Ok(());
+        }
+        let reply = with_source(self.source.as_ref(), driver.replies.recv()).await;
+        driver.is_starting = false;
+        let reason = match reply {
+            Some(Reply::Done { .. }) => match self.report(0).await {
+                Ok(_) => {
+                    self.host.shut(Passage::Idle);
+                    return Ok(());
+                }
+                Err(reason) => unreadable(&reason),
+            },
+            Some(Reply::Failed(reason)) => reason,
+            _ => "the interpreter ended while it started".to_owned(),
+        };
+        self.host.shut(Passage::Closed);
+        self.set_state(SessionState::Died);
+        Err(Error::new(ErrorKind::Start, reason))
+    }
+
+    /// Has the guest carry out a command, within the deadline.
+    pub(super) async fn command(
+        self: &Arc<Self>,
+        command: Command,
+        run_time: Duration,
+        stdin: Stdin,
+        pipe: Option<PipeWriter>,
+    ) -> Result<Finished, Error> {
+        let Ok(mut driver) = self.driver.try_lock() else {
+            return Err(self.busy());
+        };
+        self.check_ready()?;
+        self.finish_start(&mut driver).await?;
+        let started = Instant::now();
+        let stopping = self.stopper.begin(started + run_time).map_err(|error| {
+            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
+        })?;
+        // Only now: an interrupt that ends a wait for input is one of this run.
+        self.host.begin(&self.limits, stdin, pipe);
+        if !matches!(command, Command::Run(_)) {
+            self.host.tools().pause();
+        }
+        // Until the reply is here a drop of this future leaves the session abandoned, and the guest
+        // is killed by the guard.
+        self.set_state(SessionState::Abandoned);
+        let guard = KillOnDrop(self);
+        self.send_command(command);
+        let reply = with_source(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
+        let decided = stopping.end();
+        self.host.shut(Passage::Output);
+        let wall_time = started.elapsed();
+        // Nothing waits for this but the caller: the verdict is settled.
+        let report = match &decided {
+            Decided { killed: true, .. } => Err("the guest was killed".to_owned()),
+            // Of what was stopped there is no value.
+            Decided { cause: Cause::Finished, .. } => self.report(self.limits.value_bytes()).await,
+            Decided { .. } => self.report(0).await,
+        };
+        std::mem::forget(guard);
+        Ok(self.finish(reply, report, decided, wall_time, run_time))
+    }
+
+    /// Reads the guest's account of the command.
+    async fn report(&self, max_value_bytes: u64) -> Result<Report, String> {
+        read(self.host.take_report(None), max_value_bytes).await
+    }
+
+    /// Serves the guest's tool calls until the command's reply is here, or the guest was killed and
+    /// none comes.
+    async fn serve(
+        self: &Arc<Self>,
+        driver: &mut Driver,
+        stopping: &Stopping<'_>,
+    ) -> Option<Reply> {
+        let _peeks = PeekWindow::open(&self.peeks);
+        let session = SessionHandle::new(Arc::clone(self) as _);
+        let mut calls = Calls::new(session, self.host.tools());
+        let reply = loop {
+            tokio::select! {
+                biased;
+                reply = driver.replies.recv() => match reply {
+                    Some(Reply::Peeked(number)) => self.peeked(number),
+                    last => break last,
+                },
+                (call, outcome) = calls.next() => self.answer(call, outcome),
+                () = stopping.overdue() => break None,
+            }
+        };
+        let over = "the run that made this call has ended";
+        for call in calls.cancel_all() {
+            self.answer(call, Err(ToolError::new("RuntimeError", over)));
+        }
+        reply
+    }
+
+    /// Has the guest carry out a command that runs no cell; during a run as soon as the run waits.
+    pub(super) async fn look(
+        self: &Arc<Self>,
+        command: impl Fn() -> Command,
+    ) -> Result<Report, Error> {
+        loop {
+            if let Some(answer) = self.peek(&command) {
+                // If there is none, the run has ended meanwhile.
+                let Ok(report) = answer.await else { continue };
+                return read(report, self.limits.value_bytes()).await.map_err(|reason| {
+                    let message = format!("the guest's answer cannot be read: {reason}");
+                    Error::new(ErrorKind::Value, message).with_session_alive()
+                });
+            }
+            match self.quick(command()).await {
+                // A run is just beginning or ending.
+                Err(error) if error.kind() == ErrorKind::Busy => tokio::task::yield_now().await,
+                done => return done,
+            }
+        }
+    }
+
+    /// Asks the guest of the command that is under way, if one is.
+    fn peek(
+        &self,
+        command: impl Fn() -> Command,
+    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
+        let mut peeks = lock(&self.peeks);
+        if !peeks.open {
+            return None;
+        }
+        peeks.last += 1;
+        let number = peeks.last;
+        let (sender, answer) = oneshot::channel();
+        peeks.waiting.insert(number, sender);
+        self.host.expect_report(number);
+        self.send(Message::Peek(number, codec::encode(command())));
+        Some(answer)
+    }
+
+    /// Has the guest carry out a command that runs no cell, within the deadline of a run.
+    pub(super) async fn quick(self: &Arc<Self>, command: Command) -> Result<Report, Error> {
+        self.quick_within(command, self.limits.run_time()).await
+    }
+
+    /// The same within another deadline.
+    pub(super) async fn quick_within(
+        self: &Arc<Self>,
+        command: Command,
+        run_time: Duration,
+    ) -> Result<Report, Error> {
+        let finished = self.command(command, run_time, Stdin::empty(), None).await?;
+        match finished.ending {
+            Ending::Reported(report) => Ok(report),
+            Ending::Exited(_) => Err(self.closed()),
+            Ending::Stopped(termination, _) => {
+                let kind = match termination {
+                    Termination::Died { .. } => ErrorKind::WorkerDied,
+                    _ => ErrorKind::Limit,
+                };
+                let error = Error::new(kind, termination.to_string());
+                let alive = self.state() == SessionState::Ready;
+                Err(if alive { error.with_session_alive() } else { error })
+            }
+        }
+    }
+
+    fn peeked(&self, number: u64) {
+        let report = self.host.take_report(Some(number));
+        if let Some(sender) = lock(&self.peeks).waiting.remove(&number) {
+            let _ = sender.send(report);
+        }
+    }
+
+    fn send_command(&self, command: Command) {
+        self.send(Message::Command(codec::encode(command)));
+    }
+
+    fn answer(&self, call: u32, outcome: Result<Value, ToolError>) {
+        let answer = codec::encode_answer(outcome, self.limits.value_bytes());
+        let answer = self.host.tools().unread(answer);
+        self.send(Message::Answer(call, answer));
+    }
+
+    fn send(&self, message: Message) {
+        (self.messages)(message);
+    }
+
+    fn check_ready(&self) -> Result<(), Error> {
+        if self.state() == SessionState::Ready { Ok(()) } else { Err(self.closed()) }
+    }
+
+    fn closed(&self) -> Error {
+        let message = format!("the session is {}, make a new one", self.state());
+        Error::new(ErrorKind::Closed, message)
+    }
+
+    fn busy(&self) -> Error {
+        let message = format!("session {} is busy, something runs in it already", self.id);
+        Error::new(ErrorKind::Busy, message).with_session_alive()
+    }
+}
+
+impl SessionAccess for Shared {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn log(&self, line: &str) {
+        self.host.log(line);
+    }
+
+    fn run(self: Arc<Self>, cell: Cell) -> BoxFuture<'static, Result<Execution, Error>> {
+        Box::pin(async move { self.run_cell(cell, None).await })
+    }
+
+    fn get<'a>(self: Arc<Self>, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, Error>> {
+        Box::pin(async move { self.get_variable(name).await })
+    }
+
+    fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>> {
+        Box::pin(async move { self.list_variables().await })
+    }
+}
+
+/// Reads an account of the guest's, whose value may take so many bytes of memory.
+async fn read(report: Result<Vec<u8>, String>, max_value_bytes: u64) -> Result<Report, String> {
+    let report = report?;
+    offload::by_size(report.len(), move || codec::decode(&report, max_value_bytes)).await?
+}
+
+/// Kills the guest of a run whose future is dropped before its reply came.
+struct KillOnDrop<'a>(&'a Shared);
+
+impl Drop for KillOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.stopper.kill();
+        self.0.host.close();
+    }
+}
+
+/// While it lives, peeks are answered. Those that are not when it goes have to ask anew.
+struct PeekWindow<'a>(&'a Mutex<Peeks>);
+
+impl<'a> PeekWindow<'a> {
+    fn open(peeks: &'a Mutex<Peeks>) -> Self {
+        lock(peeks).open = true;
+        Self(peeks)
+    }
+}
+
+impl Drop for PeekWindow<'_> {
+    fn drop(&mut self) {
+        let mut peeks = lock(self.0);
+        peeks.open = false;
+        peeks.waiting.clear();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

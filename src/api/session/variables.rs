@@ -1,0 +1,109 @@
+//! Variables of the guest's namespace, and the functions that the host puts there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::shared::Shared;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::Variable;
+use crate::data::tool::{ToolSpec, name};
+use crate::data::value::{Value, check_bounds, encoded_len};
+use crate::host::tools::Tool;
+use crate::protocol::{Command, Report, Status};
+
+/// How long making functions known to the guest may take at least.
+const DEFINE_TIME: Duration = Duration::from_secs(10);
+
+/// How long completing a name may take.
+const COMPLETE_TIME: Duration = Duration::from_secs(1);
+
+/// The most names that a completion gives.
+const COMPLETED_NAMES: usize = 1000;
+
+impl Shared {
+    pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
+        let mut left = self.limits.value_bytes();
+        for (variable, value) in &items {
+            if !name::is_identifier(variable) {
+                return Err(unusable(format!(
+                    "`{}` cannot be a variable, it is no Python identifier",
+                    variable.escape_debug()
+                )));
+            }
+            check_bounds(value, left).map_err(unusable)?;
+            left = left.saturating_sub(encoded_len(value));
+        }
+        let report = self.quick(Command::Set(items)).await?;
+        completed(&report, "the guest could not take the variables")
+    }
+
+    pub(super) async fn get_variable(
+        self: &Arc<Self>,
+        variable: &str,
+    ) -> Result<Option<Value>, Error> {
+        let max_value_bytes = self.limits.value_bytes();
+        let command = || Command::Get { name: variable.to_owned(), max_value_bytes };
+        let report = self.look(command).await?;
+        completed(&report, "the guest could not give the variable")?;
+        match (report.value, report.value_error) {
+            (_, Some(reason)) => Err(unusable(reason)),
+            (value, None) => Ok(value.filter(|_| report.flag)),
+        }
+    }
+
+    pub(super) async fn list_variables(self: &Arc<Self>) -> Result<Vec<Variable>, Error> {
+        let report = self.look(|| Command::Variables).await?;
+        completed(&report, "the guest could not list its variables")?;
+        Ok(report.locals)
+    }
+
+    pub(super) async fn complete(self: &Arc<Self>, text: String) -> Result<Vec<String>, Error> {
+        self.check_source(&text)?;
+        let time = self.limits.run_time().min(COMPLETE_TIME);
+        let report = self.quick_within(Command::Complete(text), time).await?;
+        completed(&report, "the guest could not complete the name")?;
+        let Some(Value::List(names)) = report.value else { return Ok(Vec::new()) };
+        let names = names.into_iter().filter_map(|name| match name {
+            Value::Str(name) if name.chars().all(unicode_ident::is_xid_continue) => Some(name),
+            _ => None,
+        });
+        Ok(names.take(COMPLETED_NAMES).collect())
+    }
+
+    pub(super) async fn delete(self: &Arc<Self>, variable: &str) -> Result<bool, Error> {
+        let report = self.quick(Command::Delete(variable.to_owned())).await?;
+        completed(&report, "the guest could not delete the variable")?;
+        Ok(report.flag)
+    }
+
+    /// Allows host functions and makes them known to the guest.
+    pub(super) async fn define(
+        self: &Arc<Self>,
+        tools: Vec<Tool>,
+        submit: Option<Arc<ToolSpec>>,
+    ) -> Result<(), Error> {
+        let specs = tools.iter().map(Tool::shared_spec).collect();
+        let submit = submit.map(|spec| (self.host.tools().allow_submit(&spec), spec));
+        let command = Command::Define { tools: specs, submit };
+        // The owner's doing, which a session needs to start at all: not what a short run time is about.
+        let time = self.limits.run_time().max(DEFINE_TIME);
+        let report = self.quick_within(command, time).await?;
+        completed(&report, "the guest could not define the functions")?;
+        for tool in tools {
+            self.host.tools().register(tool);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn unusable(message: String) -> Error {
+    Error::new(ErrorKind::Value, message).with_session_alive()
+}
+
+/// An error unless the guest has done what it was told to.
+pub(super) fn completed(report: &Report, failure: &str) -> Result<(), Error> {
+    match &report.status {
+        Status::Raised(exception) => Err(unusable(format!("{failure}: {exception}"))),
+        Status::Completed | Status::Exited(..) => Ok(()),
+    }
+}

@@ -1,0 +1,13 @@
+//! Plain data that everything else knows: values, what goes into a run, what comes out of it, limits, errors.
+
+pub(crate) mod cell;
+pub(crate) mod error;
+pub(crate) mod execution;
+pub(crate) mod isolation;
+pub(crate) mod limits;
+pub(crate) mod output;
+pub(crate) mod stdin;
+pub(crate) mod terminal;
+pub(crate) mod tool;
+pub(crate) mod value;
+pub(crate) mod version;

@@ -1,0 +1,113 @@
+//! Why a value and a Rust type do not fit each other.
+
+use std::fmt::{self, Display};
+
+use serde::de::{self, Expected, Unexpected};
+use serde::ser;
+
+use super::Value;
+use super::marshal::MAX_DEPTH;
+use crate::data::error::{Error, ErrorKind};
+
+/// Characters of a text in the value that a message repeats at most; the guest may have chosen it.
+const MAX_TEXT_CHARS: usize = 40;
+
+/// The same for where something is.
+const MAX_PATH_CHARS: usize = 160;
+
+/// The error of both conversions; private, because it ends as an [`Error`].
+#[derive(Debug)]
+pub(super) struct Fault {
+    message: String,
+    /// Where in the value, as Python's subscripts: `['a'][0]`.
+    path: String,
+}
+
+impl Fault {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), path: String::new() }
+    }
+
+    pub(super) fn depth() -> Self {
+        Self::new(format!("a value nested deeper than {MAX_DEPTH} levels cannot be converted"))
+    }
+
+    pub(super) fn key(key: &Value) -> Self {
+        Self::new(format!("a dict key has to be a scalar, not a {}", key.type_name()))
+    }
+
+    /// Says that it happened below `key`; what is inside comes first.
+    #[must_use]
+    pub(super) fn at(mut self, key: &Value) -> Self {
+        self.path.insert_str(0, &format!("[{key}]"));
+        self
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(ErrorKind::Value, fault.to_string())
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.path.is_empty() {
+            return Ok(());
+        }
+        write!(f, ", at {}", cut(&self.path, MAX_PATH_CHARS))
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl ser::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}
+
+impl de::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format!("invalid type: {}, expected {expected}", in_python(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format!("invalid value: {}, expected {expected}", in_python(found)))
+    }
+}
+
+/// What was found, with Python's names for it.
+fn in_python(found: Unexpected<'_>) -> String {
+    let value = match found {
+        Unexpected::Bool(flag) => Value::Bool(flag),
+        Unexpected::Unsigned(number) => Value::from(number),
+        Unexpected::Signed(number) => Value::Int(number),
+        Unexpected::Float(number) => Value::Float(number),
+        Unexpected::Char(character) => Value::Str(character.into()),
+        Unexpected::Str(text) => Value::Str(shortened(text)),
+        Unexpected::Unit => return "None".to_owned(),
+        Unexpected::Bytes(_) => return "bytes".to_owned(),
+        Unexpected::Seq => return "list".to_owned(),
+        Unexpected::Map => return "dict".to_owned(),
+        other => return other.to_string(),
+    };
+    format!("{} {value}", value.type_name())
+}
+
+/// As much of `text` as a message shows.
+pub(super) fn shortened(text: &str) -> String {
+    cut(text, MAX_TEXT_CHARS)
+}
+
+fn cut(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,195 @@
+//! The frames that the guest's Python glue takes and gives. What comes back is hostile.
+
+mod report;
+
+use crate::data::cell::{Program, Role};
+use crate::data::tool::{Param, ToolError, ToolSpec};
+use crate::data::value::{Value, check_bounds, marshal};
+use crate::net::{Body, Redirect, Request, ResponseHead};
+use crate::protocol::{Command, RunCommand};
+pub(crate) use report::{decode, tail};
+
+/// Room for everything in a report but the value: traceback, reprs, names.
+const OVERHEAD_BYTES: u64 = 16 << 20;
+
+/// Room for the tree that a request is decoded to, besides its texts and its body.
+const REQUEST_BYTES: u64 = 4 << 20;
+
+/// Encodes a command for the guest.
+pub(crate) fn encode(command: Command) -> Vec<u8> {
+    let (name, fields) = match command {
+        Command::Start { env, terminal, has_packages } => {
+            let env = env.into_iter().map(|(name, value)| (name.into(), value.into()));
+            let env = Value::Dict(env.collect());
+            let mut fields = vec![("env", env), ("packages", has_packages.into())];
+            if let Some(terminal) = terminal {
+                let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
+                let streams = [terminal.stdout, terminal.stderr].map(Value::from);
+                fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
+            }
+            ("start", fields)
+        }
+        Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
+        Command::PackagesLoaded => ("packages_loaded", vec![]),
+        Command::PutFile { path, contents } => {
+            ("put_file", vec![("path", path.into()), ("data", Value::Bytes(contents))])
+        }
+        Command::GetFile { path, max_value_bytes } => {
+            ("get_file", vec![("path", path.into()), ("max_value", size(max_value_bytes))])
+        }
+        Command::ListFiles(path) => ("list_files", vec![("path", path.into())]),
+        Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
+        Command::Check { code } => ("check", vec![("code", code.into())]),
+        Command::Complete(text) => ("complete", vec![("text", text.into())]),
+        Command::Set(items) => {
+            let items = items.into_iter().map(|(name, value)| (name.into(), value));
+            ("set", vec![("items", Value::Dict(items.collect()))])
+        }
+        Command::Get { name, max_value_bytes } => {
+            ("get", vec![("name", name.into()), ("max_value", size(max_value_bytes))])
+        }
+        Command::Variables => ("variables", vec![]),
+        Command::Delete(name) => ("delete", vec![("name", name.into())]),
+        Command::Define { tools, submit } => (
+            "define",
+            vec![
+                ("tools", Value::List(tools.iter().map(|spec| function(spec)).collect())),
+                ("form", submit.as_ref().map_or(Value::None, |(form, _)| i64::from(*form).into())),
+                ("submit", submit.map_or(Value::None, |(_, spec)| function(&spec))),
+            ],
+        ),
+        Command::Run(run) => ("run", run_fields(run)),
+    };
+    let mut frame = vec![(Value::from("command"), Value::from(name))];
+    frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
+    let mut bytes = Vec::new();
+    marshal::encode(&Value::Dict(frame), &mut bytes);
+    bytes
+}
+
+/// What the guest is told of a cell. What most cells do without is left out.
+fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![
+        ("code", run.code.into()),
+        ("name", run.name.into()),
+        ("file", run.is_file.into()),
+        ("role", role(run.role).into()),
+        ("stdin", run.has_stdin.into()),
+        ("argv", run.argv.into()),
+        ("max_repr", i64::from(run.max_repr_chars).into()),
+        ("max_value", size(run.max_value_bytes)),
+    ];
+    match run.program {
+        Program::Code => {}
+        Program::Module => fields.push(("program", "module".into())),
+        Program::Application => fields.push(("program", "application".into())),
+    }
+    fields.extend(run.directory.map(|directory| ("directory", directory.into())));
+    fields.extend(run.import_from.map(|directory| ("import_from", directory.into())));
+    fields
+}
+
+/// Encodes how a tool call ended: `[True, value]` or `[False, class, message]`.
+pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u64) -> Vec<u8> {
+    let refuse = |reason| ToolError::new("ValueError", format!("the host's result: {reason}"));
+    let checked = answer.and_then(|value| match check_bounds(&value, max_value_bytes) {
+        Ok(()) => Ok(value),
+        Err(reason) => Err(refuse(reason)),
+    });
+    let answer = match checked {
+        Ok(value) => vec![Value::Bool(true), value],
+        Err(error) => vec![Value::Bool(false), error.type_name().into(), error.message().into()],
+    };
+    let mut bytes = Vec::new();
+    marshal::encode(&Value::List(answer), &mut bytes);
+    bytes
+}
+
+/// Decodes an answer that [`encode_answer`] made.
+pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
+    let unreadable = || ToolError::new("RuntimeError", "the host's answer cannot be read");
+    let Value::List(parts) = marshal::decode(bytes).map_err(|_| unreadable())? else {
+        return Err(unreadable());
+    };
+    let mut parts = parts.into_iter();
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(Value::Bool(true)), Some(value), None) => Ok(value),
+        (Some(Value::Bool(false)), Some(Value::Str(name)), Some(Value::Str(message))) => {
+            Err(ToolError::new(name, message))
+        }
+        _ => Err(unreadable()),
+    }
+}
+
+/// Decodes an HTTP request of the guest's. The error says what is wrong with it.
+pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
+    // A body is as long as it is encoded, and the rest is little.
+    let memory = (bytes.len() as u64).saturating_add(REQUEST_BYTES);
+    let value = marshal::decode_within(bytes, memory).map_err(|error| error.to_string())?;
+    let field = |name| value.get(name).ok_or_else(|| format!("a request lacks its `{name}`"));
+    let text = |name| {
+        let text =
+            field(name)?.as_str().ok_or_else(|| format!("a request's `{name}` is no str"))?;
+        Ok::<_, String>(text.to_owned())
+    };
+    let header = |pair: &Value| match pair.as_list() {
+        Some([Value::Str(name), Value::Bytes(value)]) => Ok((name.clone(), value.clone())),
+        _ => Err("a request's header is no pair of str and bytes".to_owned()),
+    };
+    let headers = field("headers")?.as_list().ok_or("a request's `headers` are no list")?;
+    let body = match field("body")? {
+        Value::None => Body::None,
+        Value::Bytes(bytes) => Body::Bytes(bytes.clone()),
+        _ => Body::Streamed,
+    };
+    Ok(Request {
+        method: text("method")?,
+        url: text("url")?,
+        headers: headers.iter().map(header).collect::<Result<_, _>>()?,
+        body,
+        redirect: Redirect::Manual,
+        decode: false,
+        timeout: None,
+    })
+}
+
+/// The head of a response as the guest gets it.
+pub(crate) fn response_head(head: ResponseHead) -> Value {
+    let header =
+        |(name, value): (String, Vec<u8>)| Value::List(vec![name.into(), Value::Bytes(value)]);
+    let fields = [
+        ("status", i64::from(head.status).into()),
+        ("reason", head.reason.into()),
+        ("url", head.url.into()),
+        ("redirected", head.redirected.into()),
+        ("headers", Value::List(head.headers.into_iter().map(header).collect())),
+    ];
+    Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+}
+
+/// A host function as the guest's glue gets it.
+fn function(spec: &ToolSpec) -> Value {
+    Value::List(vec![
+        spec.name.as_str().into(),
+        spec.docstring().into(),
+        Value::List(spec.params.iter().map(Param::to_value).collect()),
+        spec.returns.to_value(),
+    ])
+}
+
+fn size(bytes: u64) -> Value {
+    i64::try_from(bytes).unwrap_or(i64::MAX).into()
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Cell => "cell",
+        Role::Prompt => "prompt",
+        Role::Program => "program",
+    }
+}
+
+/// The most bytes a report may have when values of so many may cross.
+pub(crate) fn max_report_bytes(max_value_bytes: u64) -> u64 {
+    max_value_bytes.saturating_add(OVERHEAD_BYTES)
+}

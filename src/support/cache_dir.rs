@@ -1,0 +1,22 @@
+//! Where isolet keeps files of its own for a user.
+
+use std::path::PathBuf;
+
+use crate::data::error::{Error, ErrorKind};
+
+/// The environment variable that names the directory of the assets.
+pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
+
+/// A directory of isolet's own in the user's cache directory.
+///
+/// # Errors
+///
+/// [`ErrorKind::Assets`] if the user has no cache directory.
+pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
+    use etcetera::BaseStrategy;
+    let strategy = etcetera::choose_base_strategy().map_err(|error| {
+        Error::new(ErrorKind::Assets, format!("the user's cache directory is unknown: {error}"))
+            .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
+    })?;
+    Ok(strategy.cache_dir().join("isolet").join(name))
+}

@@ -1,0 +1,87 @@
+//! What the process is to others: its descriptors, its session, its parent, who may look into it.
+
+use std::ffi::c_long;
+use std::io;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Signal};
+
+use super::LockdownError;
+use super::states::States;
+use crate::data::isolation::Layer;
+
+/// Fails if there is more than one thread.
+pub(super) fn require_one_thread() -> Result<(), LockdownError> {
+    let threads = std::fs::read_dir("/proc/self/task")
+        .map_err(|source| LockdownError::Step { step: "count its threads", source })?;
+    match threads.count() {
+        1 => Ok(()),
+        found => Err(LockdownError::Threads { found }),
+    }
+}
+
+/// Records whether the parent gave this process an environment.
+pub(super) fn check_environment(states: &mut States) {
+    #[expect(clippy::disallowed_methods, reason = "counts the variables and reads none")]
+    let variables = std::env::vars_os().count();
+    if variables == 0 {
+        states.enforced(Layer::EmptyEnvironment, "");
+    } else {
+        states.missing(Layer::EmptyEnvironment, format!("it has {variables} variables"));
+    }
+}
+
+/// Closes every descriptor but 0, 1 and 2: also those that a parent's libraries forgot to mark.
+pub(super) fn close_descriptors(states: &mut States) -> Result<(), LockdownError> {
+    const FIRST: c_long = 3;
+    const LAST: c_long = c_long::MAX & 0xffff_ffff;
+    #[expect(unsafe_code, reason = "that nobody owns a descriptor is not known to the compiler")]
+    // SAFETY: the call takes three numbers and touches no memory. It would break code that owns a
+    // descriptor above 2. This runs at the start of a process that has one thread, in a function
+    // that never returns to what ran before: nothing touches what that had opened.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, LAST, 0) };
+    if result != 0 {
+        let source = io::Error::last_os_error();
+        return Err(LockdownError::Step { step: "close inherited descriptors", source });
+    }
+    states.enforced(Layer::Descriptors, "0, 1 and 2");
+    Ok(())
+}
+
+/// Leaves the terminal's session, so that its signals do not arrive, and the current directory.
+pub(super) fn leave_session() -> Result<(), LockdownError> {
+    let own = rustix::process::getpid();
+    match rustix::process::setsid() {
+        // A process that leads a session already is what this is to achieve.
+        Err(Errno::PERM) if rustix::process::getsid(None) == Ok(own) => {}
+        result => drop(result.map_err(LockdownError::step("leave its session"))?),
+    }
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    rustix::process::chdir("/").map_err(LockdownError::step("change to the root directory"))
+}
+
+/// Gives up gaining privileges by starting a program.
+pub(super) fn give_up_privileges(states: &mut States) -> Result<(), LockdownError> {
+    rustix::thread::set_no_new_privs(true)
+        .map_err(LockdownError::step("give up gaining privileges"))?;
+    states.enforced(Layer::NoNewPrivileges, "");
+    Ok(())
+}
+
+/// Makes the process one that leaves no core dump and that its user's others cannot trace.
+pub(super) fn forbid_dumps(states: &mut States) -> Result<(), LockdownError> {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(LockdownError::step("forbid dumps of its memory"))?;
+    states.enforced(Layer::NotDumpable, "");
+    Ok(())
+}
+
+/// Has the kernel kill this process when the thread that started it ends.
+pub(super) fn die_with(parent: u32) -> Result<(), LockdownError> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(LockdownError::step("ask to die with its parent"))?;
+    // The parent may have died before it was asked; then the parent is another one by now.
+    let found = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid().unsigned_abs());
+    if found == parent { Ok(()) } else { Err(LockdownError::Parent { found, expected: parent }) }
+}

@@ -1,0 +1,89 @@
+//! The seccomp filters: the table of [`CALLS`] as programs for the kernel, applied to all threads.
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+use super::LockdownError;
+use super::states::States;
+use super::syscalls::{CALLS, Call, Then, When};
+use crate::data::isolation::Layer;
+
+/// Applies the filters to every thread of the process.
+///
+/// From here on a call that is not in the table, or comes by another architecture's numbers, kills
+/// the process.
+pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
+    let programs = programs().map_err(LockdownError::Filter)?;
+    let applied = programs.iter().try_for_each(|one| seccompiler::apply_filter_all_threads(one));
+    match applied {
+        Ok(()) => {
+            let run = CALLS.iter().filter(|call| call.then == Then::Run).count();
+            let detail = format!("{run} system calls, nearly any other kills the process");
+            states.enforced(Layer::Seccomp, detail);
+        }
+        Err(error) => {
+            states.missing(Layer::Seccomp, format!("the kernel takes no filter: {error}"));
+        }
+    }
+    Ok(())
+}
+
+/// Builds the filters in the order in which they are to be applied.
+///
+/// A filter knows two answers, so each error is a filter of its own. Of the answers of all filters
+/// the kernel takes the strictest, and to fail is stricter than to run. The filter that kills comes
+/// last, as it does not let another one come.
+pub(super) fn programs() -> Result<Vec<BpfProgram>, BackendError> {
+    let error = |call: &Call| match call.then {
+        Then::Run => None,
+        Then::Fail(error) => Some(error.unsigned_abs()),
+    };
+    let errors: std::collections::BTreeSet<u32> = CALLS.iter().filter_map(error).collect();
+    let refusing = errors.iter().map(|number| {
+        let refused = CALLS.iter().filter(|call| error(call) == Some(*number));
+        program(refused, SeccompAction::Errno(*number), SeccompAction::Allow)
+    });
+    let killing = program(CALLS.iter(), SeccompAction::Allow, SeccompAction::KillProcess);
+    refusing.chain([killing]).collect()
+}
+
+/// Builds the filter that answers these calls one way, and all others another way.
+fn program<'a>(
+    calls: impl Iterator<Item = &'a Call>,
+    answer: SeccompAction,
+    otherwise: SeccompAction,
+) -> Result<BpfProgram, BackendError> {
+    let own = u64::from(std::process::id());
+    let rules = calls
+        .map(|call| Ok((call.number, alternatives(call.when, own)?)))
+        .collect::<Result<_, BackendError>>()?;
+    let target = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, otherwise, answer, target)?.try_into()
+}
+
+/// The rules of one call, of which one has to match; none for a call that is always in the table.
+fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> {
+    use SeccompCmpArgLen::{Dword, Qword};
+    use SeccompCmpOp::{Eq, MaskedEq};
+    let rule = |argument, length, operator, value| {
+        SeccompRule::new(vec![SeccompCondition::new(argument, length, operator, value)?])
+    };
+    // Of an argument that the kernel takes as an `int` the upper half is nothing.
+    let bits = |int: i32| u64::from(int.cast_unsigned());
+    match when {
+        When::Always => Ok(Vec::new()),
+        When::IntIs(argument, values) => {
+            values.iter().map(|value| rule(argument, Dword, Eq, bits(*value))).collect()
+        }
+        When::IntMasked(argument, mask, values) => values
+            .iter()
+            .map(|value| rule(argument, Dword, MaskedEq(bits(mask)), bits(*value)))
+            .collect(),
+        When::LongMasked(argument, mask, value) => {
+            Ok(vec![rule(argument, Qword, MaskedEq(mask.cast_unsigned()), bits(value))?])
+        }
+        When::OwnProcess(argument) => Ok(vec![rule(argument, Dword, Eq, own)?]),
+    }
+}

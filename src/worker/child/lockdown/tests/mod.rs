@@ -1,0 +1,158 @@
+//! Tests of the lockdown on real processes: each worker attempts one thing, its status is judged.
+//!
+//! The test starts this binary again with the name of a probe as its `argv[0]`, so that there is no
+//! environment. There the hidden test [`start`] forks the worker, which has one thread then, as a
+//! worker's `main` has, and tells on standard output how the worker ended.
+
+mod denied;
+mod early;
+mod landlocked;
+mod late;
+mod probes;
+mod table;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+
+use super::{Early, Settings, after_load, before_threads};
+use crate::data::isolation::IsolationReport;
+
+/// What begins the name of a probe in `argv[0]`.
+const PROBE: &str = "isolet-probe:";
+
+/// What begins a line about how a worker ended.
+const ENDED: &str = "ended: ";
+
+/// What begins a line that a worker says.
+const SAID: &str = "said: ";
+
+/// How a worker ended: `signal 31`, `code 0`.
+type Ending = String;
+
+/// A probe that is running: the process that started the worker.
+struct Running {
+    starter: Child,
+    stdin: Option<ChildStdin>,
+    lines: Box<dyn Iterator<Item = String>>,
+}
+
+impl Running {
+    /// Starts a probe.
+    fn start(probe: &str) -> Self {
+        let test = format!("{}::start", module_path!().split_once("::").unwrap().1);
+        let mut starter = Command::new(std::env::current_exe().unwrap())
+            .arg0(format!("{PROBE}{probe}"))
+            .args(["--exact", &test, "--nocapture"])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A file would end a probe that writes to it: it may write to none.
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdin = starter.stdin.take();
+        let lines = BufReader::new(starter.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // libtest begins lines of its own, and ours continue them.
+        let ours = lines.filter_map(|line| {
+            let at = line.find(SAID).or_else(|| line.find(ENDED))?;
+            Some(line[at..].to_owned())
+        });
+        Self { starter, stdin, lines: Box::new(ours) }
+    }
+
+    /// Gives the worker its input, and the end of it.
+    fn write(&mut self, input: &str) {
+        self.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    }
+
+    /// Waits for the next thing that the worker says.
+    fn next(&mut self) -> String {
+        let line = self.lines.next().expect("the worker says something");
+        line.strip_prefix(SAID).unwrap_or_else(|| panic!("a worker {line}")).to_owned()
+    }
+
+    /// Waits for the report that the worker says after its lockdown.
+    fn report(&mut self) -> IsolationReport {
+        serde_json::from_str(&self.next()).unwrap()
+    }
+
+    /// Lets the worker go on, which waits for the end of its input; returns how it ends.
+    fn ending(mut self) -> Ending {
+        self.stdin = None;
+        let line = self.lines.next().expect("it is told how the worker ended");
+        let ending = line.strip_prefix(ENDED).unwrap_or_else(|| panic!("a worker {line}"));
+        let ending = ending.to_owned();
+        assert!(self.starter.wait().unwrap().success());
+        ending
+    }
+}
+
+/// Runs a probe to its end; returns what it said last, if anything, and how it ended.
+fn attempt(probe: &str) -> (Option<String>, Ending) {
+    let mut running = Running::start(probe);
+    let (mut said, mut ended) = (None, None);
+    for line in running.lines.by_ref() {
+        match line.strip_prefix(SAID) {
+            Some(text) => said = Some(text.to_owned()),
+            None => ended = line.strip_prefix(ENDED).map(str::to_owned),
+        }
+    }
+    assert!(running.starter.wait().unwrap().success(), "{probe}");
+    (said, ended.expect("it is told how the worker ended"))
+}
+
+/// Not a test: what [`Running::start`] starts.
+#[test]
+fn start() {
+    let name = std::env::args().next().unwrap();
+    if let Some(probe) = name.strip_prefix(PROBE) {
+        probes::run(probe);
+    }
+}
+
+/// Forks a worker and waits for its end. A panic in it aborts it.
+fn worker(job: impl Fn() + Send + Sync + 'static) -> ExitStatus {
+    let work = move || -> std::io::Result<()> {
+        probes::end_some_day();
+        job();
+        #[expect(clippy::exit, reason = "nothing of the process that was forked should go on")]
+        std::process::exit(0);
+    };
+    let mut command = Command::new("nothing is executed");
+    #[expect(unsafe_code, reason = "a process with one thread is made by forking")]
+    // SAFETY: in the forked child only the forking thread is left, so what it uses must not be held
+    // by another. The only other thread of this process is libtest's, which waits for this one.
+    unsafe {
+        command.pre_exec(work);
+    }
+    command.status().unwrap()
+}
+
+/// Tells how a worker ended.
+fn tell(status: ExitStatus) {
+    let ending = match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("signal {signal}"),
+        (_, code) => format!("code {}", code.unwrap_or_default()),
+    };
+    writeln!(std::io::stdout(), "\n{ENDED}{ending}").unwrap();
+}
+
+/// Says a line, in a worker.
+fn say(text: impl std::fmt::Display) {
+    writeln!(std::io::stdout(), "\n{SAID}{text}").unwrap();
+}
+
+fn settings() -> Settings {
+    Settings { parent: std::os::unix::process::parent_id(), data_bytes: 1 << 30 }
+}
+
+/// The first part of the lockdown, in a worker.
+fn first_part() -> Early {
+    before_threads(&settings()).unwrap()
+}
+
+/// The whole lockdown, in a worker.
+fn lock() -> IsolationReport {
+    after_load(first_part(), &settings()).unwrap()
+}

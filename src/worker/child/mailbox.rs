@@ -1,0 +1,298 @@
+//! The worker's end of the socket to its parent. The isolate's thread reads it itself, whenever it waits for
+//! something: what its session sends, or the answer to a request.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
+use tokio::io::Interest;
+
+use crate::fs::FileError;
+use crate::protocol::{Control, HostReply, Inbox, Message};
+use crate::support::spin::spin;
+use crate::worker::wire::incoming::Incoming;
+use crate::worker::wire::outgoing::Outgoing;
+use crate::worker::wire::{self, FileBytes, ToWorker};
+
+/// What the parent answers.
+pub(crate) enum Answer {
+    Reply(HostReply),
+    FileBytes(Result<FileBytes, FileError>),
+}
+
+/// The mailbox of a session, once there is one: a template boots without.
+pub(crate) type Connection = Arc<OnceLock<Mailbox>>;
+
+/// A socket of frames in both directions, which does not block: who waits, polls.
+pub(crate) struct Mailbox {
+    started: Instant,
+    socket: UnixStream,
+    received: Mutex<Received>,
+    /// Held while a frame is written.
+    writing: Mutex<()>,
+    interrupts: Arc<Interrupts>,
+    messages_taken: AtomicU64,
+}
+
+/// What has come and nobody has taken yet.
+struct Received {
+    incoming: Incoming,
+    messages: VecDeque<Message>,
+    answers: VecDeque<Answer>,
+    /// The parent is gone.
+    closed: bool,
+}
+
+/// Which run is interrupted. Its number comes another way than the run itself, before or after it.
+#[derive(Default)]
+pub(crate) struct Interrupts {
+    numbers: Mutex<Numbers>,
+    changed: Condvar,
+    control: OnceLock<Arc<dyn Control>>,
+}
+
+#[derive(Default)]
+struct Numbers {
+    current: u64,
+    /// The run that was interrupted last, and how often.
+    interrupted: (u64, u64),
+}
+
+impl Numbers {
+    /// How often the run that is under way was interrupted.
+    fn of_current(&self) -> u64 {
+        let (run, times) = self.interrupted;
+        if run == self.current { times } else { 0 }
+    }
+}
+
+impl Mailbox {
+    pub(crate) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        // What the parent sends is as long as it has to be.
+        let received = Received {
+            incoming: Incoming::new(u64::MAX),
+            messages: VecDeque::new(),
+            answers: VecDeque::new(),
+            closed: false,
+        };
+        let (received, writing) = (Mutex::new(received), Mutex::default());
+        let messages_taken = AtomicU64::new(0);
+        Ok(Self { started: Instant::now(), socket, received, writing, interrupts, messages_taken })
+    }
+
+    /// How many messages were taken so far.
+    pub(crate) fn messages_taken(&self) -> u64 {
+        self.messages_taken.load(Ordering::Relaxed)
+    }
+
+    /// When the session started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Writes a frame.
+    pub(crate) fn send(&self, head: Vec<u8>, body: &[u8]) -> io::Result<()> {
+        let frame = Outgoing::new(head, body);
+        let mut sent = 0;
+        let _turn = lock(&self.writing);
+        while sent < frame.len() {
+            match (&self.socket).write_vectored(&frame.after(sent)) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_for_room(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the socket takes something. The parent mostly reads what is longer than it holds as it comes.
+    fn wait_for_room(&self) {
+        let now = Some(Duration::ZERO);
+        if !spin(Duration::MAX, || self.wait_for(PollFlags::OUT, now)) {
+            self.wait_for(PollFlags::OUT, None);
+        }
+    }
+
+    /// Waits until the isolate has been told of so many interrupts of the run.
+    pub(crate) fn wait_for_interrupts(&self, times: u64) {
+        self.interrupts.wait_for(times);
+    }
+
+    /// Waits until the socket is ready for something. Whatever comes of it, the caller tries.
+    fn wait_for(&self, what: PollFlags, limit: Option<Duration>) -> bool {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        poll(&mut [PollFd::new(&self.socket, what)], limit.as_ref()).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Waits for the answer to the request that was sent last.
+    pub(crate) fn answer(&self) -> io::Result<Answer> {
+        let mut received = lock(&self.received);
+        loop {
+            if let Some(answer) = received.answers.pop_front() {
+                return Ok(answer);
+            }
+            if received.closed {
+                return Err(io::Error::other("the host is gone"));
+            }
+            match self.receive(&mut received) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.wait_for(PollFlags::IN, None);
+                }
+                done => done?,
+            }
+        }
+    }
+
+    /// Receives something and sorts it; the error is `WouldBlock` if there is nothing.
+    fn receive(&self, received: &mut Received) -> io::Result<()> {
+        let Received { incoming, messages, answers, closed } = received;
+        if !incoming.receive(&self.socket, RecvFlags::empty())? {
+            *closed = true;
+        }
+        while let Some(content) = incoming.first()? {
+            let (frame, body) = wire::decode(content)?;
+            let body = body.len();
+            match frame {
+                ToWorker::Message(head) => {
+                    messages.push_back(head.join(incoming.take_body(body)));
+                    continue;
+                }
+                ToWorker::Reply(reply) => answers.push_back(Answer::Reply(reply)),
+                ToWorker::FileBytes(bytes) => answers.push_back(Answer::FileBytes(bytes)),
+                ToWorker::Run(number) => self.interrupts.begin(number),
+                ToWorker::Setup(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            incoming.take_first();
+        }
+        Ok(())
+    }
+
+    /// Takes the next message; the error is `WouldBlock` if there is none yet, and another one if no more come.
+    fn take(&self) -> io::Result<Message> {
+        let mut received = lock(&self.received);
+        loop {
+            if let Some(message) = received.messages.pop_front() {
+                self.messages_taken.fetch_add(1, Ordering::Relaxed);
+                return Ok(message);
+            }
+            if received.closed {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.receive(&mut received)?;
+        }
+    }
+}
+
+impl Interrupts {
+    pub(crate) fn connect(&self, control: Arc<dyn Control>) {
+        // There is one isolate.
+        let _ = self.control.set(control);
+    }
+
+    /// Interrupts the run of this number, now or when it begins.
+    pub(crate) fn interrupt(&self, run: u64) {
+        let mut numbers = lock(&self.numbers);
+        let (last, times) = numbers.interrupted;
+        numbers.interrupted = (run, if run == last { times + 1 } else { 1 });
+        self.changed.notify_all();
+        if numbers.current == run
+            && let Some(control) = self.control.get()
+        {
+            control.interrupt();
+        }
+    }
+
+    fn begin(&self, run: u64) {
+        let mut numbers = lock(&self.numbers);
+        numbers.current = run;
+        let Some(control) = self.control.get() else { return };
+        control.clear_interrupt();
+        if numbers.of_current() > 0 {
+            control.interrupt();
+        }
+    }
+
+    /// Waits until the run was interrupted so often. The parent has said that it was; it says so on two sockets.
+    fn wait_for(&self, times: u64) {
+        let numbers = lock(&self.numbers);
+        let is_early = |numbers: &mut Numbers| numbers.of_current() < times;
+        drop(self.changed.wait_while(numbers, is_early).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The messages in a mailbox.
+pub(crate) struct Messages {
+    connection: Connection,
+    /// Tells the event loop that there is something to receive.
+    readiness: Option<tokio::net::UnixStream>,
+}
+
+impl Messages {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection, readiness: None }
+    }
+
+    fn take(&self) -> io::Result<Message> {
+        self.connection.get().ok_or(io::ErrorKind::NotConnected)?.take()
+    }
+}
+
+impl Inbox for Messages {
+    fn attach(&mut self) -> io::Result<()> {
+        let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
+        self.readiness = Some(tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?);
+        Ok(())
+    }
+
+    fn try_take(&self) -> Option<Message> {
+        self.take().ok()
+    }
+
+    fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
+        // Without a session it is a template that boots, which nobody sends anything.
+        let Some(readiness) = &self.readiness else { return Poll::Pending };
+        let mut taken = self.take();
+        loop {
+            match taken {
+                Ok(message) => return Poll::Ready(Some(message)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Poll::Ready(None),
+            }
+            if ready!(readiness.poll_read_ready(context)).is_err() {
+                return Poll::Ready(None);
+            }
+            taken = readiness.try_io(Interest::READABLE, || self.take());
+        }
+    }
+
+    fn wait(&self, limit: Duration) {
+        let Some(mailbox) = self.connection.get() else { return };
+        let start = Instant::now();
+        let mut received = lock(&mailbox.received);
+        let mut has_something = || {
+            // If the parent is gone or sends nonsense, whoever takes from it sees that.
+            match mailbox.receive(&mut received) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done.is_err() || received.closed || !received.messages.is_empty(),
+            }
+            !received.messages.is_empty()
+        };
+        if spin(limit, &mut has_something) || start.elapsed() >= limit {
+            return;
+        }
+        let left = limit.saturating_sub(start.elapsed());
+        mailbox.wait_for(PollFlags::IN, Some(left));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::mailbox::{Answer, Connection, Mailbox};
+use super::read_ahead::ReadAhead;
+use crate::fs::{FileError, FileReply, FileRequest};
+use crate::protocol::{Host, HostReply, HostRequest};
+use crate::support::clock;
+use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker};
+
+pub(super) struct RemoteHost {
+    connection: Connection,
+    max_frame_bytes: u64,
+    ahead: Mutex<ReadAhead>,
+    /// How many messages the isolate had taken when it last read a file.
+    messages_seen: AtomicU64,
+}
+
+impl RemoteHost {
+    pub(super) fn new(connection: Connection, max_frame_bytes: u64) -> Self {
+        Self {
+            connection,
+            max_frame_bytes,
+            ahead: Mutex::default(),
+            messages_seen: AtomicU64::new(0),
+        }
+    }
+
+    fn mailbox(&self) -> io::Result<&Mailbox> {
+        self.connection.get().ok_or_else(|| io::Error::other("there is no session yet"))
+    }
+
+    /// Writes a frame that nobody answers.
+    pub(super) fn tell(&self, content: &FromWorker<'_>) -> io::Result<()> {
+        self.tell_with(content, &[])
+    }
+
+    /// Writes one with a body.
+    fn tell_with(&self, head: &FromWorker<'_>, body: &[u8]) -> io::Result<()> {
+        let head = wire::encode_after(Vec::new(), head, body.len())?;
+        let (limit, needed) = (self.max_frame_bytes, (head.len() + body.len()) as u64);
+        if needed > limit {
+            let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
+            return Err(io::Error::other(message));
+        }
+        self.mailbox()?.send(head, body)
+    }
+
+    /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next one is it.
+    fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
+        self.tell(content)?;
+        self.mailbox()?.answer()
+    }
+
+    fn request(&self, request: HostRequest<'_>) -> io::Result<HostReply> {
+        if request.is_one_way() {
+            return self.tell(&FromWorker::Request(request)).map(|()| HostReply::Done);
+        }
+        match self.ask(&FromWorker::Request(request))? {
+            Answer::Reply(reply) => {
+                // Python asks for the interrupt as soon as it has the answer, and then waits again.
+                if let HostReply::Interrupted(nth) = reply {
+                    self.mailbox()?.wait_for_interrupts(nth);
+                }
+                Ok(reply)
+            }
+            Answer::FileBytes(_) => {
+                Err(io::Error::other("the host's answer is to another request"))
+            }
+        }
+    }
+
+    /// Writes to a file in several requests.
+    fn write_file(&self, file: u32, offset: u64, bytes: &[u8]) -> io::Result<HostReply> {
+        let mut written = 0;
+        for piece in bytes.chunks(BULK_BYTES) {
+            let request = FileRequest::Write { file, offset: offset + written, bytes: piece };
+            match self.request(HostRequest::File(request))? {
+                HostReply::File(Ok(FileReply::Count(count))) => {
+                    written += u64::from(count);
+                    if u64::from(count) < piece.len() as u64 {
+                        break;
+                    }
+                }
+                // What was written before counts, as it does on a device that fills up.
+                HostReply::File(Err(_)) if written > 0 => break,
+                other => return Ok(other),
+            }
+        }
+        let written = u32::try_from(written).unwrap_or(u32::MAX);
+        Ok(HostReply::File(Ok(FileReply::Count(written))))
+    }
+
+    /// Asks for so many bytes of a file.
+    fn fetch(&self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, FileError> {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        match self.ask(&FromWorker::ReadFile { file, offset, length }) {
+            Ok(Answer::FileBytes(bytes)) => bytes.map(|FileBytes(bytes)| bytes),
+            Ok(Answer::Reply(_)) | Err(_) => Err(FileError::Io),
+        }
+    }
+
+    /// What was read ahead, without what is older than the last message of the host's.
+    fn ahead(&self) -> MutexGuard<'_, ReadAhead> {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.connection.get().map_or(0, Mailbox::messages_taken);
+        if self.messages_seen.swap(taken, Ordering::Relaxed) != taken {
+            ahead.forget();
+        }
+        ahead
+    }
+}
+
+/// Whether the guest cannot know from the answer to this request that a file has changed, nor change one by it.
+fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
+    matches!(
+        request,
+        HostRequest::Now
+            | HostRequest::WallClock
+            | HostRequest::Write(..)
+            | HostRequest::Report(..)
+    )
+}
+
+impl Host for RemoteHost {
+    fn call(&self, request: HostRequest<'_>) -> HostReply {
+        if !leaves_files_alone(&request) {
+            self.ahead().forget();
+        }
+        let reply = match request {
+            // Every process has clocks; only how coarse they are is a rule.
+            HostRequest::Now => {
+                let started = self.connection.get().map(Mailbox::started);
+                return HostReply::Time(started.map_or(0.0, clock::since));
+            }
+            HostRequest::WallClock => return HostReply::Time(clock::wall()),
+            // A template rehearses.
+            HostRequest::MountPoints if self.connection.get().is_none() => {
+                return HostReply::MountPoints(Vec::new());
+            }
+            HostRequest::Report(..) if self.connection.get().is_none() => return HostReply::Done,
+            HostRequest::Report(peek, report) => {
+                self.tell_with(&FromWorker::Report(peek), &report).map(|()| HostReply::Done)
+            }
+            HostRequest::Write(stream, bytes) => bytes
+                .chunks(BULK_BYTES)
+                .try_for_each(|piece| self.tell_with(&FromWorker::Write(stream), piece))
+                .map(|()| HostReply::Done),
+            HostRequest::File(FileRequest::Write { file, offset, bytes })
+                if bytes.len() > BULK_BYTES =>
+            {
+                self.write_file(file, offset, bytes)
+            }
+            request => self.request(request),
+        };
+        reply.unwrap_or_else(|error| HostReply::Failed(error.to_string()))
+    }
+
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        let fetch = |offset, length| self.fetch(file, offset, length);
+        let read = self.ahead().read(Instant::now(), file, offset, into, fetch)?;
+        Ok(u32::try_from(read).unwrap_or(u32::MAX))
+    }
+}

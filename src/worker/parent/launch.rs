@@ -1,0 +1,187 @@
+//! Starting a worker: its process, its descriptors, and the wait until it is locked down.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use super::link::{self, Bounds, Started};
+use super::process::Process;
+use super::spawner;
+use super::template::Template;
+use super::templates::Templates;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::{IsolationReport, Layer};
+use crate::protocol::{Host, Link};
+use crate::support::shared_file::SharedFile;
+use crate::support::watchdog::{self, Armed};
+use crate::worker::wire::{self, DESCRIPTORS, Setup, ToWorker, WORKER};
+
+/// How long a worker may take to be ready. Many times what it takes on a busy machine.
+const START_TIME: Duration = Duration::from_mins(1);
+
+/// What a worker is started with.
+pub(crate) struct Launch<'a> {
+    /// The program.
+    pub(crate) program: &'a Path,
+    /// What [`crate::isolate::boot_of_image`] boots.
+    pub(crate) image: &'a SharedFile,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) max_report_bytes: u64,
+    /// The session's memory.
+    pub(crate) memory_bytes: u64,
+    /// What has to be in force.
+    pub(crate) required: &'a [Layer],
+    /// Those that may make it.
+    pub(crate) templates: Option<&'a Templates>,
+}
+
+/// A process to be started, for a worker or a template.
+pub(super) struct Fresh<'a> {
+    image: &'a SharedFile,
+    pub(super) max_frame_bytes: u64,
+    pub(super) memory_bytes: u64,
+}
+
+/// A template that boots.
+pub(super) struct Starting {
+    socket: UnixStream,
+    child: Child,
+    /// The template has the other end, which it does not use.
+    _interrupts: UnixStream,
+}
+
+impl Starting {
+    /// Waits until it has booted.
+    pub(super) fn wait(self) -> io::Result<Template> {
+        Template::new(self.socket, self.child)
+    }
+}
+
+impl Fresh<'_> {
+    /// Starts the process; returns it and the sockets to it. It is not set up yet.
+    fn spawn(program: &Path) -> io::Result<(UnixStream, Child)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(program);
+        command.arg(WORKER).arg(std::process::id().to_string());
+        command.env_clear().current_dir("/");
+        command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Ok((ours, spawner::spawn(command)?))
+    }
+
+    fn set_up(
+        &self,
+        socket: &UnixStream,
+        interrupts: &UnixStream,
+        is_template: bool,
+    ) -> io::Result<()> {
+        let Self { image, max_frame_bytes, memory_bytes } = *self;
+        let setup = Setup { max_frame_bytes, memory_bytes, is_template };
+        send_setup(socket, setup, image, interrupts)
+    }
+}
+
+/// Starts a template.
+pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Starting> {
+    let (socket, child) = Fresh::spawn(program)?;
+    let (ours, theirs) = UnixStream::pair()?;
+    fresh.set_up(&socket, &theirs, true)?;
+    Ok(Starting { socket, child, _interrupts: ours })
+}
+
+/// Starts a worker and waits until it is locked down.
+pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+    let program = launch.program.display();
+    let failed = |error: io::Error| {
+        Error::new(ErrorKind::Start, format!("the worker `{program}` cannot be started: {error}"))
+    };
+    let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
+    let fresh = Fresh { image: launch.image, max_frame_bytes, memory_bytes: launch.memory_bytes };
+    let resident_bytes = wire::resident_bytes(launch.memory_bytes);
+    let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
+    let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
+    interrupts.set_nonblocking(true).map_err(failed)?;
+    let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
+    let forked = match template {
+        Some(template) => {
+            let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+            let their_interrupts = their_interrupts.try_clone().map_err(failed)?;
+            let stuck = Arc::clone(&template);
+            let _armed = in_time(move || stuck.kill()).map_err(failed)?;
+            // A template that cannot is no reason for the session not to start.
+            template.fork(theirs, their_interrupts).await.ok().map(|forked| (ours, forked))
+        }
+        None => None,
+    };
+    let started = if let Some((socket, forked)) = forked {
+        let process = Process::Forked(forked);
+        link::start(socket, interrupts, process, launch.host, bounds, |_| Ok(()))
+    } else {
+        let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
+        let process = Process::Child(child);
+        link::start(socket, interrupts, process, launch.host, bounds, |socket| {
+            fresh.set_up(socket, &their_interrupts, false)
+        })
+    };
+    let Started { link, ready } = started.map_err(failed)?;
+    // Kills the worker if it is not ready in time; the link then says that it is gone.
+    let control = Arc::clone(&link.control);
+    let armed = in_time(move || control.terminate()).map_err(failed)?;
+    let answer = ready.await;
+    drop(armed);
+    let not_ready = |reason: String| {
+        link.control.terminate();
+        Error::new(ErrorKind::Start, format!("the worker `{program}` did not start: {reason}"))
+    };
+    let (version, report) = match answer {
+        Ok(Ok(ready)) => ready,
+        Ok(Err(reason)) => return Err(not_ready(reason)),
+        Err(_) => return Err(not_ready("it ended".to_owned())),
+    };
+    if version != wire::version() {
+        return Err(not_ready(format!("it is `{version}`, this is `{}`", wire::version())));
+    }
+    let missing = report.missing(launch.required);
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|layer| layer.name()).collect();
+        link.control.terminate();
+        let message = format!("the worker runs without {}, which is required", names.join(", "));
+        return Err(Error::new(ErrorKind::Start, message)
+            .with_hint("`isolet doctor` says what is in force here and why the rest is not"));
+    }
+    Ok((link, report))
+}
+
+/// Calls this if it takes longer than it may until what is returned is dropped.
+pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
+    let late = move || {
+        kill();
+        None
+    };
+    watchdog::arm(Instant::now() + START_TIME, Box::new(late))
+}
+
+/// Sends the first frame, and the descriptors with it.
+fn send_setup(
+    socket: &UnixStream,
+    setup: Setup,
+    image: &SharedFile,
+    interrupts: &UnixStream,
+) -> io::Result<()> {
+    let frame = wire::encode(&ToWorker::Setup(setup))?;
+    let fds: [BorrowedFd<'_>; DESCRIPTORS] = [image.fd(), interrupts.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::other("there is no room for the descriptors"));
+    }
+    let sent =
+        sendmsg(socket.as_fd(), &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}

@@ -1,0 +1,350 @@
+//! The parent's end of a worker: what its frames are answered with, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+
+use super::process::Process;
+use super::reader::{Answer, Reader, Shift};
+use super::watch::{Statm, Watched, watch};
+use super::writer::{Frame, Kind, Writer};
+use crate::data::isolation::IsolationReport;
+use crate::data::limits::Limits;
+use crate::data::tool::ToolError;
+use crate::protocol::codec;
+use crate::protocol::{Control, Host, HostReply, HostRequest, Link, Message, Reply};
+use crate::support::block_on::PollSource;
+use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
+
+/// Messages that may wait for a worker to read them: more than there can be calls of host functions.
+const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
+
+/// The threads of a worker do little, and there may be many.
+const STACK_BYTES: usize = 512 << 10;
+
+/// What a worker says when it is ready: which program it is, and what is in force.
+pub(crate) type Readiness = Result<(String, IsolationReport), String>;
+
+/// A worker that was started.
+pub(crate) struct Started {
+    pub(crate) link: Link,
+    pub(crate) ready: oneshot::Receiver<Readiness>,
+}
+
+/// What a worker may have.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The longest frame that is taken from it.
+    pub(crate) frame_bytes: u64,
+    /// The memory that it may hold.
+    pub(crate) resident_bytes: u64,
+}
+
+struct WorkerControl {
+    process: Mutex<Process>,
+    /// `None` where the kernel does not say how much memory a process holds.
+    statm: Option<Statm>,
+    resident_bytes: u64,
+    /// What it held when it was killed for it.
+    overgrown: OnceLock<u64>,
+    /// Takes the numbers of the runs to interrupt.
+    interrupts: UnixStream,
+    /// The number of the run that is under way, or the last one.
+    run: AtomicU64,
+    /// An interrupt was asked for in this run.
+    asked: AtomicBool,
+    /// Replies that the worker owes: one to each command and peek, and one that says that it could not start.
+    owed: AtomicUsize,
+    shift: Arc<Shift>,
+}
+
+/// What a worker's frames are answered with.
+struct Answers {
+    writer: Writer,
+    host: Arc<dyn Host>,
+    control: Arc<WorkerControl>,
+    replies: mpsc::UnboundedSender<Reply>,
+    ready: Option<oneshot::Sender<Readiness>>,
+}
+
+/// Starts the thread of a worker. `first` writes to it before anybody else.
+pub(crate) fn start(
+    socket: UnixStream,
+    interrupts: UnixStream,
+    process: Process,
+    host: Arc<dyn Host>,
+    bounds: Bounds,
+    first: impl FnOnce(&UnixStream) -> io::Result<()>,
+) -> io::Result<Started> {
+    let (sink, replies) = mpsc::unbounded_channel();
+    let (sender, ready) = oneshot::channel();
+    let statm = Statm::of(&process).ok();
+    let control = Arc::new(WorkerControl {
+        process: Mutex::new(process),
+        statm,
+        resident_bytes: bounds.resident_bytes,
+        overgrown: OnceLock::new(),
+        interrupts,
+        run: AtomicU64::new(0),
+        asked: AtomicBool::new(false),
+        owed: AtomicUsize::new(1),
+        shift: Arc::default(),
+    });
+    let begun = first(&socket).or_else(|error| match error.kind() {
+        // It has ended already; the reading thread says how.
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        _ => Err(error),
+    });
+    let begun = begun.and_then(|()| {
+        let writer = Writer::new(socket.try_clone()?);
+        let answers = Answers {
+            writer: writer.clone(),
+            host,
+            control: Arc::clone(&control),
+            replies: sink,
+            ready: Some(sender),
+        };
+        let reader = Reader::new(socket, bounds.frame_bytes, Box::new(answers));
+        let watched: Weak<WorkerControl> = Arc::downgrade(&control);
+        watch(watched)?;
+        let shift = Arc::clone(&control.shift);
+        thread("isolet-from-worker", move || reader.serve(&shift))?;
+        Ok(writer)
+    });
+    let writer = match begun {
+        Ok(writer) => writer,
+        Err(error) => {
+            let _ = control.end();
+            return Err(error);
+        }
+    };
+    let shared = Arc::clone(&control);
+    let messages = Arc::new(move |message| {
+        if matches!(message, Message::Command(_) | Message::Peek(..)) {
+            shared.owed.fetch_add(1, Ordering::Relaxed);
+        }
+        // A worker that is gone says so by its replies, and one that cannot be written to has to go.
+        if shared.send(&writer, message).is_err() {
+            shared.terminate();
+        }
+    });
+    let source: Arc<dyn PollSource> = Arc::clone(&control.shift) as _;
+    Ok(Started { link: Link { messages, replies, control, source: Some(source) }, ready })
+}
+
+pub(crate) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(main).map(drop)
+}
+
+impl Answer for Answers {
+    fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool {
+        match frame {
+            FromWorker::Request(request) => self.host.may_wait(request),
+            FromWorker::Write(stream) => self.host.may_wait(&HostRequest::Write(*stream, body)),
+            _ => false,
+        }
+    }
+
+    fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {
+        match frame {
+            FromWorker::Request(request) => self.carry_out(request)?,
+            FromWorker::Write(stream) => self.carry_out(HostRequest::Write(stream, body))?,
+            FromWorker::Report(peek) => self.report(peek, body.to_vec())?,
+            FromWorker::ReadFile { file, offset, length } => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX).min(BULK_BYTES);
+                let mut bytes = vec![0; length];
+                let read = self.host.read_file(file, offset, &mut bytes);
+                let read = read.map(|count| {
+                    bytes.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+                    FileBytes(bytes)
+                });
+                self.reply(&ToWorker::FileBytes(read))?;
+            }
+            FromWorker::Reply(reply) => {
+                let owed = &self.control.owed;
+                let one_less = |owed: usize| owed.checked_sub(1);
+                if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+                    return Err(violation("a reply that nobody has asked for"));
+                }
+                // The session may be gone; then the worker is about to be killed.
+                let _ = self.replies.send(reply);
+            }
+            FromWorker::Ready { version, report } => {
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(Ok((version.to_owned(), report)));
+                }
+            }
+            FromWorker::NotReady(reason) => {
+                if let Some(ready) = self.ready.take() {
+                    let _ = ready.send(Err(reason.to_owned()));
+                }
+            }
+        }
+        let queued = self.writer.waiting_messages();
+        if queued > QUEUED_MESSAGES {
+            let message = format!(
+                "requests without reading the answers: limit {QUEUED_MESSAGES}, waiting {queued}"
+            );
+            return Err(violation(&message));
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()> {
+        self.carry_out(HostRequest::Report(peek, report.into()))
+    }
+
+    /// Sees to the worker's end.
+    fn end(&mut self, reason: io::Result<()>) {
+        let status = self.control.end();
+        let reason = match reason {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                format!("the worker was killed, since it sent {error}")
+            }
+            _ => ending(status),
+        };
+        if let Some(ready) = self.ready.take() {
+            let _ = ready.send(Err(reason.clone()));
+        }
+        let reply = match self.control.overgrown.get() {
+            Some(observed) => {
+                Reply::OutOfMemory { limit: self.control.resident_bytes, observed: *observed }
+            }
+            None => Reply::Failed(reason),
+        };
+        // Who does not listen any more does not have to know.
+        let _ = self.replies.send(reply);
+    }
+}
+
+impl Answers {
+    fn carry_out(&self, request: HostRequest<'_>) -> io::Result<()> {
+        let one_way = request.is_one_way();
+        let call = match request {
+            HostRequest::CallTool { call, .. } => Some(call),
+            _ => None,
+        };
+        match (self.host.call(request), call) {
+            (HostReply::Refused(class, message), Some(call)) => {
+                let refusal = codec::encode_answer(Err(ToolError::new(class, message)), u64::MAX);
+                self.control.send(&self.writer, Message::Answer(call, refusal.into()))
+            }
+            _ if one_way => Ok(()),
+            (reply, _) => self.reply(&ToWorker::Reply(reply)),
+        }
+    }
+
+    /// Answers a request. A worker that asks for more than it reads waits.
+    fn reply(&self, content: &impl Serialize) -> io::Result<()> {
+        self.writer.wait_for_replies();
+        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
+    }
+}
+
+impl WorkerControl {
+    fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
+        let before = match message {
+            Message::Command(_) => wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?,
+            _ => Vec::new(),
+        };
+        let (head, body) = MessageHead::split(message);
+        let head = wire::encode_after(before, &ToWorker::Message(head), body.len())?;
+        writer.send(Kind::Message, Frame::new(head, body))
+    }
+
+    /// Kills the worker, if it still lives, and waits until it is gone.
+    fn end(&self) -> io::Result<ExitStatus> {
+        let mut process = lock(&self.process);
+        // It fails only if the worker is gone already.
+        let _ = process.kill();
+        process.wait()
+    }
+}
+
+impl Watched for WorkerControl {
+    fn is_busy(&self) -> bool {
+        self.owed.load(Ordering::Relaxed) > 0
+    }
+
+    fn check_memory(&self) {
+        let resident = self.statm.as_ref().and_then(Statm::resident);
+        if let Some(resident) = resident.filter(|resident| *resident > self.resident_bytes) {
+            let _ = self.overgrown.set(resident);
+            self.terminate();
+        }
+    }
+}
+
+impl Control for WorkerControl {
+    fn interrupt(&self) {
+        self.asked.store(true, Ordering::Release);
+        let run = self.run.load(Ordering::Acquire).to_le_bytes();
+        // A worker that has not read thousands of them reads no more; it is killed in the end.
+        let _ = (&self.interrupts).write(&run);
+    }
+
+    fn clear_interrupt(&self) {
+        self.run.fetch_add(1, Ordering::AcqRel);
+        self.asked.store(false, Ordering::Release);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    fn is_alive(&self) -> bool {
+        // While it is locked the process is being killed, or its end waited for.
+        self.process.try_lock().is_ok_and(|mut process| !process.has_ended())
+    }
+
+    /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it is
+    /// needed any more: what it has written is in the socket or here.
+    fn terminate(&self) {
+        let _ = lock(&self.process).kill();
+        self.shift.leave_to_thread();
+    }
+}
+
+fn violation(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// How the worker ended.
+fn ending(status: io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => match (status.signal(), status.code()) {
+            (Some(signal), _) => format!("the worker was killed by signal {}", named(signal)),
+            (None, Some(code)) => format!("the worker ended with status {code}"),
+            (None, None) => format!("the worker ended: {status}"),
+        },
+        Err(error) => format!("the worker ended, and nobody knows how: {error}"),
+    }
+}
+
+fn named(signal: i32) -> String {
+    let name = match rustix::process::Signal::from_named_raw(signal) {
+        Some(rustix::process::Signal::SYS) => {
+            "SIGSYS: it tried a system call that it must not make"
+        }
+        Some(rustix::process::Signal::KILL) => "SIGKILL",
+        Some(rustix::process::Signal::SEGV) => "SIGSEGV",
+        Some(rustix::process::Signal::ABORT) => "SIGABRT",
+        Some(rustix::process::Signal::TRAP) => "SIGTRAP",
+        Some(rustix::process::Signal::BUS) => "SIGBUS",
+        Some(rustix::process::Signal::ILL) => "SIGILL",
+        _ => return signal.to_string(),
+    };
+    format!("{signal} ({name})")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

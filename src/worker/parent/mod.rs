@@ -1,0 +1,17 @@
+//! The host's end of workers: starts them, answers their frames, and stops them. Takes every frame for hostile.
+
+mod find;
+mod launch;
+pub(crate) mod link;
+pub(crate) mod process;
+mod reader;
+mod spawner;
+mod template;
+mod templates;
+mod watch;
+mod writer;
+
+pub(crate) use find::find_worker;
+pub(crate) use find::this_program_can_be_a_worker;
+pub(crate) use launch::{Launch, launch};
+pub(crate) use templates::Templates;

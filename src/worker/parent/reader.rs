@@ -1,0 +1,373 @@
+//! Reading what a worker sends, and answering it: by a thread, or by the caller of a session, who waits for it
+//! anyway. One frame after the other, whoever reads.
+//!
+//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than what they are for. It reads
+//! only while it looks for what comes ([`crate::support::block_on`]); before it sleeps or does something else it leaves the
+//! reading to the thread.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use rustix::net::RecvFlags;
+
+use crate::support::block_on::PollSource;
+use crate::support::spin::spin;
+use crate::worker::wire::incoming::Incoming;
+use crate::worker::wire::{self, FromWorker};
+
+/// Answers a worker.
+pub(super) trait Answer: Send {
+    /// Returns whether that may have to be waited for.
+    fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool;
+    /// Does what a frame asks for. An error is the end of the worker.
+    fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
+    /// Takes the guest's account of a command, or of the peek of this number.
+    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()>;
+    /// Is called once there are no more frames, with the error that ended them.
+    fn end(&mut self, reason: io::Result<()>);
+}
+
+/// Reads a worker's frames and has them answered.
+pub(super) struct Reader {
+    socket: UnixStream,
+    incoming: Incoming,
+    answers: Box<dyn Answer>,
+    /// The last frame was output: what prints a line mostly prints another one, and to be woken for each takes longer
+    /// than to look for it.
+    more_is_likely: bool,
+    /// There are no more frames, for this reason.
+    ended: Option<io::Result<()>>,
+}
+
+/// What came of reading.
+enum Progress {
+    /// Something came.
+    Came,
+    /// Nothing has come.
+    Nothing,
+    /// What is to be done next is the thread's to do: it may take a while, or is the last.
+    Thread,
+}
+
+impl Reader {
+    pub(super) fn new(socket: UnixStream, max_frame_bytes: u64, answers: Box<dyn Answer>) -> Self {
+        Self {
+            socket,
+            incoming: Incoming::new(max_frame_bytes),
+            answers,
+            more_is_likely: false,
+            ended: None,
+        }
+    }
+
+    /// Reads until there are no more frames, when no caller does.
+    pub(super) fn serve(mut self, shift: &Shift) {
+        while self.ended.is_none() {
+            let mut progress = Progress::Nothing;
+            if self.more_is_likely {
+                spin(Duration::MAX, || {
+                    progress = self.read(RecvFlags::DONTWAIT);
+                    !matches!(progress, Progress::Nothing)
+                });
+            }
+            if !matches!(progress, Progress::Came) {
+                self.read(RecvFlags::empty());
+            }
+            self = shift.offer(self);
+        }
+        if let Some(reason) = self.ended.take() {
+            self.answers.end(reason);
+        }
+    }
+
+    /// Reads something and has it answered. With [`RecvFlags::DONTWAIT`] neither is waited for.
+    fn read(&mut self, flags: RecvFlags) -> Progress {
+        match self.try_read(flags) {
+            Ok(progress) => progress,
+            Err(error) => {
+                self.ended = Some(Err(error));
+                Progress::Thread
+            }
+        }
+    }
+
+    fn try_read(&mut self, flags: RecvFlags) -> io::Result<Progress> {
+        let Self { socket, incoming, answers, more_is_likely, ended } = self;
+        if ended.is_some() {
+            return Ok(Progress::Thread);
+        }
+        if incoming.first()?.is_none() {
+            match incoming.receive(socket, flags) {
+                Ok(true) => {}
+                Ok(false) => {
+                    *ended = Some(Ok(()));
+                    return Ok(Progress::Thread);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Progress::Nothing);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        while let Some(content) = incoming.first()? {
+            let (frame, body) = wire::decode(content)?;
+            if flags.contains(RecvFlags::DONTWAIT) && answers.may_wait(&frame, body) {
+                return Ok(Progress::Thread);
+            }
+            *more_is_likely = matches!(frame, FromWorker::Write(_));
+            if let FromWorker::Report(peek) = frame {
+                let length = body.len();
+                answers.report(peek, incoming.take_body(length))?;
+            } else {
+                answers.answer(frame, body)?;
+                incoming.take_first();
+            }
+        }
+        Ok(Progress::Came)
+    }
+}
+
+/// Whose turn it is to read.
+#[derive(Default)]
+pub(super) struct Shift {
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// A caller wants to read.
+    is_wanted: bool,
+    /// Something is the thread's to do first.
+    is_refused: bool,
+    /// A caller may read. Otherwise the thread has it.
+    reader: Option<Reader>,
+}
+
+impl Shift {
+    /// The thread has read something. If a caller wants to read, this returns when it does not any more.
+    fn offer(&self, reader: Reader) -> Reader {
+        let mut turn = lock(&self.turn);
+        turn.is_refused = false;
+        if !turn.is_wanted || reader.ended.is_some() {
+            return reader;
+        }
+        turn.reader = Some(reader);
+        loop {
+            let wanted = |turn: &mut Turn| turn.is_wanted;
+            turn = self.changed.wait_while(turn, wanted).unwrap_or_else(PoisonError::into_inner);
+            if let Some(reader) = turn.reader.take() {
+                return reader;
+            }
+        }
+    }
+
+    /// The worker is killed, and somebody has to see its end. A caller that reads just now does.
+    pub(super) fn leave_to_thread(&self) {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        self.end_turn(turn);
+    }
+
+    fn end_turn(&self, mut turn: MutexGuard<'_, Turn>) {
+        turn.is_wanted = false;
+        if turn.reader.is_some() {
+            self.changed.notify_one();
+        }
+    }
+}
+
+impl PollSource for Shift {
+    fn poll_once(&self) -> bool {
+        let mut turn = lock(&self.turn);
+        if turn.is_refused {
+            return false;
+        }
+        turn.is_wanted = true;
+        let Some(reader) = &mut turn.reader else { return false };
+        match reader.read(RecvFlags::DONTWAIT) {
+            Progress::Came => true,
+            Progress::Nothing => false,
+            Progress::Thread => {
+                turn.is_refused = true;
+                self.end_turn(turn);
+                false
+            }
+        }
+    }
+
+    fn release(&self) {
+        self.end_turn(lock(&self.turn));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, mpsc};
+    use std::thread::{self, ThreadId};
+
+    use super::*;
+    use crate::data::output::Stream;
+    use crate::protocol::HostRequest;
+
+    /// What was answered, in its order, and by which thread.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Seen {
+        Output(Vec<u8>),
+        Input,
+        Failed,
+        End(bool),
+    }
+
+    struct Recorder(mpsc::Sender<(Seen, ThreadId)>);
+
+    impl Answer for Recorder {
+        fn report(&mut self, _: Option<u64>, _: Vec<u8>) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn may_wait(&self, frame: &FromWorker<'_>, _: &[u8]) -> bool {
+            matches!(frame, FromWorker::Request(HostRequest::ReadStdin(_)))
+        }
+
+        fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()> {
+            let seen = match frame {
+                FromWorker::Write(_) => Seen::Output(body.to_vec()),
+                FromWorker::Request(HostRequest::ReadStdin(_)) => Seen::Input,
+                _ => Seen::Failed,
+            };
+            let failed = seen == Seen::Failed;
+            self.0.send((seen, thread::current().id())).unwrap();
+            // As when there is no thread for the rest of an answer.
+            if failed { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        }
+
+        fn end(&mut self, reason: io::Result<()>) {
+            self.0.send((Seen::End(reason.is_ok()), thread::current().id())).unwrap();
+        }
+    }
+
+    struct Worker {
+        socket: UnixStream,
+        shift: Arc<Shift>,
+        seen: mpsc::Receiver<(Seen, ThreadId)>,
+        thread: ThreadId,
+        count: u8,
+    }
+
+    impl Worker {
+        fn start() -> Self {
+            let (socket, ours) = UnixStream::pair().unwrap();
+            let (sender, seen) = mpsc::channel();
+            let reader = Reader::new(ours, u64::MAX, Box::new(Recorder(sender)));
+            let shift = Arc::new(Shift::default());
+            let theirs = Arc::clone(&shift);
+            let thread = thread::spawn(move || reader.serve(&theirs)).thread().id();
+            Self { socket, shift, seen, thread, count: 0 }
+        }
+
+        /// Prints a number.
+        fn print(&mut self) {
+            self.count += 1;
+            let head = wire::encode_after(Vec::new(), &FromWorker::Write(Stream::Stdout), 1);
+            self.socket.write_all(&[head.unwrap(), vec![self.count]].concat()).unwrap();
+        }
+
+        /// Sends something that a caller reads.
+        fn send_to_caller(&mut self, bytes: &[u8]) {
+            self.hand_over();
+            self.socket.write_all(bytes).unwrap();
+            while self.shift.poll_once() {}
+        }
+
+        /// Prints and reads until a caller has read what was printed.
+        fn hand_over(&mut self) {
+            loop {
+                self.print();
+                let (seen, thread) = loop {
+                    self.shift.poll_once();
+                    if let Ok(seen) = self.seen.try_recv() {
+                        break seen;
+                    }
+                };
+                assert_eq!(seen, Seen::Output(vec![self.count]));
+                if thread != self.thread {
+                    return assert_eq!(thread, thread::current().id());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_caller_reads_until_it_leaves_and_then_the_thread_does() {
+        let mut worker = Worker::start();
+        worker.print();
+        assert_eq!(worker.seen.recv().unwrap(), (Seen::Output(vec![1]), worker.thread));
+        for _ in 0..3 {
+            worker.hand_over();
+            assert!(!worker.shift.poll_once());
+            worker.shift.release();
+            worker.print();
+            let count = worker.count;
+            assert_eq!(worker.seen.recv().unwrap(), (Seen::Output(vec![count]), worker.thread));
+        }
+    }
+
+    #[test]
+    fn what_may_take_a_while_is_left_to_the_thread_and_nothing_overtakes_it() {
+        let mut worker = Worker::start();
+        worker.hand_over();
+        let request = FromWorker::Request(HostRequest::ReadStdin(1));
+        worker.socket.write_all(&wire::encode(&request).unwrap()).unwrap();
+        worker.print();
+        let mut both = Vec::new();
+        while both.len() < 2 {
+            worker.shift.poll_once();
+            both.extend(worker.seen.try_recv());
+        }
+        assert_eq!(both[0], (Seen::Input, worker.thread));
+        assert_eq!(both[1].0, Seen::Output(vec![worker.count]));
+    }
+
+    #[test]
+    fn the_end_is_seen_by_the_thread_whoever_reads() {
+        for leaves in [false, true] {
+            let mut worker = Worker::start();
+            worker.hand_over();
+            worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
+            if leaves {
+                // The caller has gone without a word, and the session is closed.
+                worker.shift.leave_to_thread();
+            } else {
+                while worker.shift.poll_once() {}
+            }
+            assert_eq!(worker.seen.recv().unwrap(), (Seen::End(true), worker.thread));
+        }
+    }
+
+    #[test]
+    fn a_frame_that_a_caller_cannot_read_is_the_end_for_the_thread() {
+        let mut worker = Worker::start();
+        worker.send_to_caller(&[1, 0, 0, 0, 0, 0, 0, 0, 0xff]);
+        assert_eq!(worker.seen.recv().unwrap(), (Seen::End(false), worker.thread));
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_answered_is_not_answered_again() {
+        let mut worker = Worker::start();
+        let request = FromWorker::Request(HostRequest::NetClose(1));
+        worker.send_to_caller(&wire::encode(&request).unwrap());
+        assert_eq!(worker.seen.recv().unwrap(), (Seen::Failed, thread::current().id()));
+        assert_eq!(worker.seen.recv().unwrap(), (Seen::End(false), worker.thread));
+    }
+}

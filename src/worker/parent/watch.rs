@@ -1,0 +1,94 @@
+//! Ends workers that hold more memory than a session may have.
+//!
+//! The kernel's own limit (`RLIMIT_DATA`) counts the memory that can be written to at the moment. Code
+//! that took a worker over may fill memory and then make it read-only, over and over, which counts for
+//! nothing. So the parent looks at what its workers hold.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::process::Process;
+use crate::support::watchdog;
+
+/// How often the workers that carry out a command are looked at.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Of so many looks one is at the idle workers, too.
+const IDLE: u64 = 20;
+
+/// A worker whose memory is looked at.
+pub(super) trait Watched: Send + Sync {
+    /// Returns whether it carries out a command.
+    fn is_busy(&self) -> bool;
+    /// Ends it if it holds more than it may.
+    fn check_memory(&self);
+}
+
+struct Watch {
+    workers: Vec<Weak<dyn Watched>>,
+    /// The watchdog calls while there are workers.
+    is_running: bool,
+}
+
+static WATCH: Mutex<Watch> = Mutex::new(Watch { workers: Vec::new(), is_running: false });
+
+/// Has a worker looked at until it is dropped.
+pub(super) fn watch(worker: Weak<dyn Watched>) -> io::Result<()> {
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    watch.workers.push(worker);
+    if !watch.is_running {
+        let mut looks = 0;
+        let again = move || {
+            looks += 1;
+            look(looks % IDLE == 0).then(|| Instant::now() + EVERY)
+        };
+        watchdog::repeat(Instant::now() + EVERY, Box::new(again))?;
+        watch.is_running = true;
+    }
+    Ok(())
+}
+
+/// Looks at the workers once. Returns whether there are any.
+fn look(at_idle_ones: bool) -> bool {
+    let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut workers = Vec::with_capacity(watch.workers.len());
+    watch.workers.retain(|worker| worker.upgrade().map(|worker| workers.push(worker)).is_some());
+    watch.is_running = !watch.workers.is_empty();
+    drop(watch);
+    for worker in &workers {
+        if at_idle_ones || worker.is_busy() {
+            worker.check_memory();
+        }
+    }
+    !workers.is_empty()
+}
+
+/// Where the kernel says how much memory a process holds.
+pub(super) struct Statm(String);
+
+impl Statm {
+    pub(super) fn of(process: &Process) -> io::Result<Self> {
+        let id = match process {
+            Process::Child(child) => child.id(),
+            Process::Forked(forked) => number(forked.descriptor().as_raw_fd())?,
+        };
+        Ok(Self(format!("/proc/{id}/statm")))
+    }
+
+    /// Returns the bytes that are resident; `None` if the process is gone, or hidden from this one.
+    pub(super) fn resident(&self) -> Option<u64> {
+        let pages: u64 = fs::read_to_string(&self.0).ok()?.split(' ').nth(1)?.parse().ok()?;
+        Some(pages.saturating_mul(rustix::param::page_size() as u64))
+    }
+}
+
+/// The number of the process that a descriptor is of.
+fn number(descriptor: i32) -> io::Result<u32> {
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}"))?;
+    let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
+    let number = line.and_then(|number| number.trim().parse().ok());
+    number.ok_or_else(|| io::Error::other("the kernel does not say which process a worker is"))
+}

@@ -1,0 +1,182 @@
+//! What is written to a worker: at once what its socket takes while the worker reads it, the rest by a thread that
+//! waits for the worker to read. Nobody else waits for it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+use super::link::thread;
+use crate::support::spin::spin;
+use crate::worker::wire::outgoing::Outgoing;
+
+/// How long the caller writes to a worker that reads, however slowly.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// What is written.
+pub(super) type Frame = Outgoing<Bytes>;
+
+/// What a frame is to the worker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It has not asked for it.
+    Message,
+    /// It waits for it.
+    Reply,
+}
+
+/// Writes frames in the order in which they come.
+#[derive(Clone)]
+pub(super) struct Writer(Arc<Shared>);
+
+struct Shared {
+    socket: UnixStream,
+    backlog: Mutex<Backlog>,
+    /// Told when a frame of the backlog was written.
+    written: Condvar,
+}
+
+/// A frame of which the socket has taken so many bytes.
+struct Waiting {
+    kind: Kind,
+    frame: Arc<Frame>,
+    written: usize,
+}
+
+/// What the socket has not taken.
+#[derive(Default)]
+struct Backlog {
+    frames: VecDeque<Waiting>,
+    /// A thread writes them.
+    draining: bool,
+    /// The worker is gone.
+    broken: bool,
+}
+
+impl Backlog {
+    fn count(&self, kind: Kind) -> usize {
+        self.frames.iter().filter(|waiting| waiting.kind == kind).count()
+    }
+}
+
+impl Writer {
+    pub(super) fn new(socket: UnixStream) -> Self {
+        let (backlog, written) = (Mutex::default(), Condvar::new());
+        Self(Arc::new(Shared { socket, backlog, written }))
+    }
+
+    /// Writes a frame, now or later. That the worker is gone is for who reads from it to say.
+    pub(super) fn send(&self, kind: Kind, frame: Frame) -> io::Result<()> {
+        let mut backlog = self.0.lock();
+        if backlog.broken {
+            return Ok(());
+        }
+        let mut written = 0;
+        if !backlog.draining {
+            match self.0.write_while_read(&frame) {
+                Ok(count) if count == frame.len() => return Ok(()),
+                Ok(count) => written = count,
+                Err(_) => {
+                    backlog.broken = true;
+                    return Ok(());
+                }
+            }
+            let shared = Arc::clone(&self.0);
+            thread("isolet-to-worker", move || shared.drain())?;
+            backlog.draining = true;
+        }
+        backlog.frames.push_back(Waiting { kind, frame: Arc::new(frame), written });
+        Ok(())
+    }
+
+    /// How many messages the worker has still to read.
+    pub(super) fn waiting_messages(&self) -> usize {
+        self.0.lock().count(Kind::Message)
+    }
+
+    /// Waits until the worker has read what it has asked for.
+    pub(super) fn wait_for_replies(&self) {
+        let backlog = self.0.lock();
+        let waiting = |backlog: &mut Backlog| backlog.count(Kind::Reply) > 0;
+        drop(self.0.written.wait_while(backlog, waiting));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of a megabyte is
+    /// several times what a socket holds, and to start a thread for the rest takes longer than it does.
+    fn write_while_read(&self, frame: &Frame) -> io::Result<usize> {
+        let start = Instant::now();
+        let mut written = self.write_now(frame, 0)?;
+        while written < frame.len() && start.elapsed() < PATIENCE {
+            let mut after = Ok(written);
+            spin(PATIENCE, || {
+                after = self.write_now(frame, written);
+                !matches!(after, Ok(after) if after == written)
+            });
+            match after? {
+                after if after == written => break,
+                after => written = after,
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes what the socket takes without waiting; returns how much of the frame is written then.
+    fn write_now(&self, frame: &Frame, mut written: usize) -> io::Result<usize> {
+        while written < frame.len() {
+            match self.write(frame, written, SendFlags::DONTWAIT) {
+                Ok(count) => written += count,
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes something of the rest of a frame.
+    fn write(&self, frame: &Frame, written: usize, flags: SendFlags) -> rustix::io::Result<usize> {
+        let mut nothing = SendAncillaryBuffer::default();
+        loop {
+            let rest = frame.after(written);
+            match sendmsg(&self.socket, &rest, &mut nothing, flags | SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Writes the backlog until there is none.
+    fn drain(&self) {
+        let mut backlog = self.lock();
+        // A frame counts until it is written.
+        while let Some(Waiting { frame, written, .. }) = backlog.frames.front() {
+            let (frame, mut written) = (Arc::clone(frame), *written);
+            drop(backlog);
+            let mut result = Ok(());
+            while written < frame.len() && result.is_ok() {
+                match self.write(&frame, written, SendFlags::empty()) {
+                    Ok(count) => written += count,
+                    Err(error) => result = Err(error),
+                }
+            }
+            backlog = self.lock();
+            backlog.frames.pop_front();
+            if result.is_err() {
+                backlog.broken = true;
+                backlog.frames.clear();
+            }
+            self.written.notify_all();
+        }
+        backlog.draining = false;
+    }
+}

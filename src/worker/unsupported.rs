@@ -1,0 +1,39 @@
+//! Process isolation where there is none: only Linux has what locks a worker down.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::{IsolationReport, Layer};
+use crate::protocol::{Host, Link};
+use crate::support::shared_file::SharedFile;
+
+const ELSEWHERE: &str = "isolation `process` exists on Linux only";
+
+/// What workers would be copied from.
+#[derive(Default)]
+pub(crate) struct Templates;
+
+/// What a worker would be started with.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) image: &'a SharedFile,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) max_report_bytes: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) required: &'a [Layer],
+    pub(crate) templates: Option<&'a Templates>,
+}
+
+/// Says that there are no workers.
+pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
+    Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// As [`find_worker`], which is called first.
+pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+    Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// Lets a program be the worker of its own sessions on Linux; does nothing here.
+pub fn init() {}
