@@ -4,6 +4,8 @@
 mod body;
 #[path = "../../src/net/error.rs"]
 mod error;
+#[path = "../../src/net/guest.rs"]
+pub(crate) mod guest;
 #[path = "../../src/net/head.rs"]
 mod head;
 #[path = "../../src/net/limits.rs"]
@@ -18,7 +20,6 @@ pub(crate) mod rules;
 pub(crate) mod target;
 
 use body::Streamed;
-pub(crate) use head::ResponseHead;
 pub(crate) use limits::NetLimits;
 use request::Prepared;
 pub(crate) use request::{Body, Redirect, Request};

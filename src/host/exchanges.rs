@@ -6,9 +6,11 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::net::rules::NetPolicy;
-use crate::net::{Answer, NetError, NetEvent, NetLimits, Network, Request};
-use crate::protocol::Message;
+use crate::net::{
+    Answer, NetError, NetEvent, NetLimits, Network, decode_request, fetch_request, response_head,
+};
 use crate::protocol::codec;
+use crate::protocol::{Message, NetRequest};
 
 /// Where answers go: the isolate's messages. Weak, since the isolate itself holds the host.
 pub(super) type Answers = Arc<OnceLock<Weak<dyn Fn(Message) + Send + Sync>>>;
@@ -40,8 +42,17 @@ impl Exchanges {
         self.network.check(host, port).map_err(|error| tool_error(&error))
     }
 
-    pub(super) fn start(&self, call: u32, request: Request) {
-        self.network.start(call, request, self.answer(call, codec::response_head));
+    /// Starts an exchange. What the guest says of it may be no request.
+    pub(super) fn start(&self, call: u32, request: &NetRequest<'_>) -> Result<(), ToolError> {
+        let request = match *request {
+            NetRequest::Encoded(bytes) => decode_request(bytes),
+            NetRequest::Fetch { method, url, headers, body, redirect } => {
+                fetch_request(method, url, headers, body, redirect)
+            }
+        };
+        let request = request.map_err(|reason| ToolError::new("ValueError", reason))?;
+        self.network.start(call, request, self.answer(call, response_head));
+        Ok(())
     }
 
     pub(super) fn send(&self, call: u32, exchange: u32, chunk: &[u8]) {

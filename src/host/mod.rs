@@ -297,8 +297,7 @@ impl Host for SessionHost {
                 done_or_refused(self.exchanges.check(host, port))
             }
             HostRequest::NetStart { call, request } => {
-                self.exchanges.start(call, request);
-                HostReply::Done
+                done_or_refused(self.exchanges.start(call, &request))
             }
             HostRequest::NetSend { call, exchange, chunk } => {
                 self.exchanges.send(call, exchange, chunk);

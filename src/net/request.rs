@@ -5,7 +5,6 @@ use std::time::Duration;
 use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::body::{Payload, Streamed};
@@ -14,7 +13,7 @@ use super::limits::NetLimits;
 use super::rules::{Host, is_framing};
 
 /// A request, as the guest describes it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) url: String,
@@ -28,17 +27,17 @@ pub(crate) struct Request {
 }
 
 /// A request's body.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) enum Body {
     None,
-    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
+    Bytes(Vec<u8>),
     /// Comes by [`Network::send`](super::Network::send). It cannot be sent twice, so it cannot
     /// follow a redirect that keeps the body.
     Streamed,
 }
 
 /// What to do about a redirect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
     Follow,
     /// Answer with it.

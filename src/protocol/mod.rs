@@ -25,7 +25,6 @@ use crate::data::terminal::Terminal;
 use crate::data::tool::ToolSpec;
 use crate::data::value::Value;
 use crate::fs::{FileError, FileReply, FileRequest};
-use crate::net;
 use crate::support::block_on::PollSource;
 
 /// What a session sends to its isolate.
@@ -217,7 +216,8 @@ pub(crate) enum HostRequest<'a> {
         /// The number of the call and of the exchange.
         call: u32,
         /// What to request.
-        request: net::Request,
+        #[serde(borrow)]
+        request: NetRequest<'a>,
     },
     /// Send the next piece of a streamed body; an empty one ends it.
     NetSend {
@@ -265,6 +265,27 @@ pub(crate) enum HostRequest<'a> {
     /// Take the guest's account of a command, or of the peek of this number.
     #[serde(skip)]
     Report(Option<u64>, Cow<'a, [u8]>),
+}
+
+/// An HTTP request as the guest's glue describes it. The host decodes it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum NetRequest<'a> {
+    /// By Python, in the value format.
+    Encoded(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// By the `fetch` of JavaScript.
+    Fetch {
+        /// The method.
+        method: &'a str,
+        /// The URL.
+        url: &'a str,
+        /// Pairs of text as JSON.
+        headers: &'a str,
+        /// The body, if there is one.
+        #[serde(with = "serde_bytes")]
+        body: Option<&'a [u8]>,
+        /// What to do about a redirect, as `fetch` names it.
+        redirect: &'a str,
+    },
 }
 
 impl HostRequest<'_> {

@@ -6,7 +6,8 @@ use crate::data::value::marshal::MAX_DEPTH;
 use crate::data::value::{Value, check_bounds};
 use crate::memory::measured;
 use crate::net::{Body, Redirect, Request, check_prepared};
-use crate::protocol::codec::{decode, decode_answer, decode_request, encode_answer};
+use crate::net::guest::decode_request;
+use crate::protocol::codec::{decode, decode_answer, encode_answer};
 use crate::protocol::{Report, Status};
 
 /// How many times the length of a frame decoding it may take: its value, and a copy of its texts.

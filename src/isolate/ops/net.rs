@@ -9,9 +9,8 @@ use super::tool::answer_refusal;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::isolate::state::State;
-use crate::net::{Body, Redirect, Request};
 use crate::protocol::codec;
-use crate::protocol::{HostReply, HostRequest};
+use crate::protocol::{HostReply, HostRequest, NetRequest};
 
 /// Says why no request can go to a server; nothing if one may.
 #[op2]
@@ -33,8 +32,8 @@ pub(crate) fn op_isolet_net_start(
     state: &mut OpState,
     #[buffer] request: &[u8],
 ) -> Result<u32, OpError> {
-    let request = codec::decode_request(request);
-    start(state.borrow_mut(), request)
+    let request = NetRequest::Encoded(request);
+    call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 
 /// Starts an exchange that `fetch` describes, the headers as JSON; returns its number.
@@ -47,17 +46,9 @@ pub(crate) fn op_isolet_fetch(
     #[buffer] body: Option<&[u8]>,
     #[string] redirect: String,
 ) -> Result<u32, OpError> {
-    let redirect = match redirect.as_str() {
-        "manual" => Redirect::Manual,
-        "error" => Redirect::Error,
-        _ => Redirect::Follow,
-    };
-    let headers: Vec<(String, String)> =
-        serde_json::from_str(&headers).map_err(|_| OpError::Argument("pairs of text as JSON"))?;
-    let headers = headers.into_iter().map(|(name, value)| (name, latin1(&value))).collect();
-    let body = body.map_or(Body::None, |bytes| Body::Bytes(bytes.to_vec()));
-    let request = Request { method, url, headers, body, redirect, decode: true, timeout: None };
-    start(state.borrow_mut(), Ok(request))
+    let (method, url, headers, redirect) = (&*method, &*url, &*headers, &*redirect);
+    let request = NetRequest::Fetch { method, url, headers, body, redirect };
+    call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 
 /// Gives the next piece of the body; an empty one ends it. Returns the number of the call, which is
@@ -137,22 +128,6 @@ pub(crate) fn op_isolet_net_chunk(
     }
 }
 
-fn start(state: &mut State, request: Result<Request, String>) -> Result<u32, OpError> {
-    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
-    match request {
-        Ok(request) => {
-            answer_refusal(state, call, |state| {
-                state.host.call(HostRequest::NetStart { call, request })
-            })?;
-        }
-        Err(reason) => {
-            let error = Err(ToolError::new("ValueError", reason));
-            state.calls.answer(call, codec::encode_answer(error, u64::MAX).into());
-        }
-    }
-    Ok(call)
-}
-
 fn call<'a>(
     state: &mut State,
     request: impl FnOnce(u32) -> HostRequest<'a>,
@@ -177,9 +152,4 @@ fn header(pair: &Value) -> Option<(String, String)> {
         }
         _ => None,
     }
-}
-
-/// A header's value as JavaScript has it, one character a byte; the host refuses what is not.
-fn latin1(text: &str) -> Vec<u8> {
-    text.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'\n')).collect()
 }

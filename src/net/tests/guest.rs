@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::super::request::{Body, Redirect};
 use super::super::resolve::{Lookup, Resolve};
 use super::super::tls::Tls;
 use super::super::*;

@@ -1,6 +1,7 @@
 //! The headers of requests: what the guest may set, what it cannot, and what it need not.
 
-use super::super::{Body, Request};
+use super::super::Request;
+use super::super::request::Body;
 use super::guest::{Guest, allowing, get, post, with_headers};
 use super::server::{Server, ok};
 

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use super::super::request::Body;
 use super::super::tls::Tls;
-use super::super::{Answer, Body, NetLimits, ResponseHead};
+use super::super::{Answer, NetLimits, ResponseHead};
 use super::guest::{Guest, answer, get, post, wait};
 use super::server::{Server, Then, ok, wait_for_close};
 

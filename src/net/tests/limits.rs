@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
+use super::super::NetLimits;
+use super::super::request::Body;
 use super::super::tls::Tls;
-use super::super::{Body, NetLimits};
 use super::guest::{Guest, allowing, denied, get, post, wait};
 use super::server::{Server, Then, ok, wait_for_close};
 

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use super::super::{Body, NetLimits, Redirect, Request};
+use super::super::request::{Body, Redirect};
+use super::super::{NetLimits, Request};
 use super::guest::{Guest, allowing, denied, get, post, with_headers};
 use super::server::{Server, Then, ok, redirect};
 

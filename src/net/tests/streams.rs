@@ -5,7 +5,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
-use super::super::{Body, NetError, NetErrorKind, Request};
+use super::super::request::Body;
+use super::super::{NetError, NetErrorKind, Request};
 use super::guest::{Guest, answer, get, post, wait, with_headers};
 use super::server::{Server, Then, ok, read_chunk, read_head, wait_for_close};
 

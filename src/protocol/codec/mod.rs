@@ -5,15 +5,11 @@ mod report;
 use crate::data::cell::{Program, Role};
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
-use crate::net::{Body, Redirect, Request, ResponseHead};
 use crate::protocol::{Command, RunCommand};
 pub(crate) use report::{decode, tail};
 
 /// Room for everything in a report but the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
-
-/// Room for the tree that a request is decoded to, besides its texts and its body.
-const REQUEST_BYTES: u64 = 4 << 20;
 
 /// Encodes a command for the guest.
 pub(crate) fn encode(command: Command) -> Vec<u8> {
@@ -119,52 +115,6 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
         }
         _ => Err(unreadable()),
     }
-}
-
-/// Decodes an HTTP request of the guest's. The error says what is wrong with it.
-pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
-    // A body is as long as it is encoded, and the rest is little.
-    let memory = (bytes.len() as u64).saturating_add(REQUEST_BYTES);
-    let value = marshal::decode_within(bytes, memory).map_err(|error| error.to_string())?;
-    let field = |name| value.get(name).ok_or_else(|| format!("a request lacks its `{name}`"));
-    let text = |name| {
-        let text =
-            field(name)?.as_str().ok_or_else(|| format!("a request's `{name}` is no str"))?;
-        Ok::<_, String>(text.to_owned())
-    };
-    let header = |pair: &Value| match pair.as_list() {
-        Some([Value::Str(name), Value::Bytes(value)]) => Ok((name.clone(), value.clone())),
-        _ => Err("a request's header is no pair of str and bytes".to_owned()),
-    };
-    let headers = field("headers")?.as_list().ok_or("a request's `headers` are no list")?;
-    let body = match field("body")? {
-        Value::None => Body::None,
-        Value::Bytes(bytes) => Body::Bytes(bytes.clone()),
-        _ => Body::Streamed,
-    };
-    Ok(Request {
-        method: text("method")?,
-        url: text("url")?,
-        headers: headers.iter().map(header).collect::<Result<_, _>>()?,
-        body,
-        redirect: Redirect::Manual,
-        decode: false,
-        timeout: None,
-    })
-}
-
-/// The head of a response as the guest gets it.
-pub(crate) fn response_head(head: ResponseHead) -> Value {
-    let header =
-        |(name, value): (String, Vec<u8>)| Value::List(vec![name.into(), Value::Bytes(value)]);
-    let fields = [
-        ("status", i64::from(head.status).into()),
-        ("reason", head.reason.into()),
-        ("url", head.url.into()),
-        ("redirected", head.redirected.into()),
-        ("headers", Value::List(head.headers.into_iter().map(header).collect())),
-    ];
-    Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
 /// A host function as the guest's glue gets it.

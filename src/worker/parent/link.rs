@@ -229,7 +229,7 @@ impl Answers {
     fn carry_out(&self, request: HostRequest<'_>) -> io::Result<()> {
         let one_way = request.is_one_way();
         let call = match request {
-            HostRequest::CallTool { call, .. } => Some(call),
+            HostRequest::CallTool { call, .. } | HostRequest::NetStart { call, .. } => Some(call),
             _ => None,
         };
         match (self.host.call(request), call) {
