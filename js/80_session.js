@@ -19,11 +19,11 @@ import {
   op_isolet_net_read,
   op_isolet_net_send,
   op_isolet_net_start,
-  op_isolet_reply,
+  op_isolet_report,
   op_isolet_submit,
+  op_isolet_tool_block,
   op_isolet_tool_call,
   op_isolet_tool_cancel,
-  op_isolet_tool_block,
   op_isolet_tool_soon,
   op_isolet_tool_take,
   op_isolet_tool_wait,
@@ -76,8 +76,8 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     sleep: (delay) => new Promise((resolve) => schedule(resolve, delay)),
     /** Copies the pending command frame to `address`. */
     take: (address, length) => op_isolet_frame_take(at(address, length)),
-    /** Hands `length` bytes at `address` to the host as the reply. */
-    give: (address, length) => op_isolet_reply(at(address, length)),
+    /** Hands `length` bytes at `address` to the host as the report. */
+    give: (address, length) => op_isolet_report(at(address, length)),
     /** Says which output streams are for a terminal, and how large that is. */
     terminal: (stdout, stderr, columns, rows) =>
       becomeTerminal(Module, stdout, stderr, columns, rows),

@@ -9,14 +9,12 @@ pub(crate) mod pipe;
 pub(crate) mod stop;
 pub(crate) mod tools;
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
-use self::stop::{Gate, Passage, RunCounters, RunStopper, StoppableHost};
+use self::stop::{Gate, Passage, RunCounters, RunStopper, Stoppable};
 use crate::data::limits::Limits;
 use crate::data::output::{Capture, Captured, Stream};
 use crate::data::stdin::{Input, InputPump, Stdin};
@@ -28,7 +26,6 @@ use crate::host::pipe::PipeWriter;
 use crate::host::tools::ToolHost;
 use crate::net::rules::NetPolicy;
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
-use crate::protocol::codec;
 use crate::protocol::{Host, HostReply, HostRequest, Outbox};
 use crate::support::clock;
 
@@ -50,8 +47,6 @@ pub(crate) struct SessionHost {
     started: Instant,
     gate: Gate,
     run: Mutex<RunStreams>,
-    reports: Mutex<Reports>,
-    max_report_bytes: u64,
     input: Mutex<Arc<InputPump>>,
     tools: Arc<ToolHost>,
     mount_points: Vec<String>,
@@ -69,15 +64,6 @@ pub(crate) struct FinishedRun {
     pub(crate) stderr: Captured,
     pub(crate) tool_calls: u64,
     pub(crate) submission: Option<Value>,
-}
-
-/// The guest's accounts of the command and of peeks that the session has not taken yet.
-#[derive(Default)]
-struct Reports {
-    /// The peeks that were asked for. What comes of others nobody would take.
-    peeks: HashSet<u64>,
-    /// As they came: they are decoded by who takes them.
-    received: HashMap<Option<u64>, Result<Vec<u8>, String>>,
 }
 
 struct RunStreams {
@@ -108,8 +94,6 @@ impl SessionHost {
             started: Instant::now(),
             gate: Gate::new(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
-            reports: Mutex::default(),
-            max_report_bytes: codec::max_report_bytes(limits.value_bytes()),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
             tools: Arc::new(ToolHost::new(limits, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
@@ -163,7 +147,6 @@ impl SessionHost {
     /// Opens the streams of a run; what was left of the last run's is gone.
     pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, pipe: Option<PipeWriter>) {
         *lock(&self.run) = RunStreams::new(limits, pipe);
-        *lock(&self.reports) = Reports::default();
         *lock(&self.input) = InputPump::new(stdin).into();
         self.counters.begin();
         self.tools.begin();
@@ -184,33 +167,6 @@ impl SessionHost {
         self.audit.end_run();
         let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
         FinishedRun { stdout, stderr, tool_calls, submission }
-    }
-
-    /// Lets the guest give an account of this peek.
-    pub(crate) fn expect_report(&self, peek: u64) {
-        lock(&self.reports).peeks.insert(peek);
-    }
-
-    /// Takes the guest's account of the command, or of the peek of this number.
-    pub(crate) fn take_report(&self, peek: Option<u64>) -> Result<Vec<u8>, String> {
-        let mut reports = lock(&self.reports);
-        if let Some(number) = peek {
-            reports.peeks.remove(&number);
-        }
-        reports.received.remove(&peek).unwrap_or_else(|| Err("there is none".to_owned()))
-    }
-
-    fn report(&self, peek: Option<u64>, report: Cow<'_, [u8]>) {
-        let limit = self.max_report_bytes;
-        let report = if report.len() as u64 > limit {
-            Err(format!("it has {} bytes, the limit is {limit}", report.len()))
-        } else {
-            Ok(report.into_owned())
-        };
-        let mut reports = lock(&self.reports);
-        if peek.is_none_or(|number| reports.peeks.contains(&number)) {
-            reports.received.insert(peek, report);
-        }
     }
 
     /// Adds a line of the host's own to standard error.
@@ -240,7 +196,7 @@ impl RunStreams {
     }
 }
 
-impl StoppableHost for SessionHost {
+impl Stoppable for SessionHost {
     fn shut(&self, passage: Passage) {
         self.gate.shut(passage);
     }
@@ -269,10 +225,6 @@ impl Host for SessionHost {
                 if let Some(pipe) = pipe {
                     pipe.write(stream, bytes);
                 }
-                HostReply::Done
-            }
-            HostRequest::Report(peek, report) => {
-                self.report(peek, report);
                 HostReply::Done
             }
             HostRequest::ReadStdin(max) => {

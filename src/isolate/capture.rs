@@ -72,7 +72,15 @@ impl Host for PackageHost {
 fn parts(files: Files, modules: SharedModules) -> Parts {
     let (_, inbox) = inbox::queue();
     let (host, preload) = (Arc::new(NoHost), Vec::new());
-    Parts { files, modules, host, inbox, max_memory_bytes: MEMORY_BYTES, preload }
+    Parts {
+        files,
+        modules,
+        host,
+        inbox,
+        max_memory_bytes: MEMORY_BYTES,
+        max_report_bytes: u64::MAX,
+        preload,
+    }
 }
 
 /// Boots an interpreter from nothing, has it import what is to be preloaded, and returns its memory.

@@ -42,7 +42,7 @@ deno_core::extension!(
         ops::memory::op_isolet_memory_make,
         ops::memory::op_isolet_memory_take,
         ops::run::op_isolet_frame_take,
-        ops::run::op_isolet_reply,
+        ops::run::op_isolet_report,
         ops::run::op_isolet_exited,
         ops::run::op_isolet_died,
         ops::run::op_isolet_interrupted,

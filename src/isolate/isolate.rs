@@ -31,6 +31,7 @@ pub(crate) struct Parts {
     pub(crate) host: HostHandle,
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
+    pub(crate) max_report_bytes: u64,
     /// The modules to import, if it is booted for its image.
     pub(crate) preload: Vec<String>,
 }
@@ -82,8 +83,8 @@ impl Isolate {
             booted: false,
             entry_points: None,
             frame: None,
-            peek: None,
-            reported: false,
+            report: None,
+            max_report_bytes: parts.max_report_bytes,
             exited: None,
             died: None,
             calls: PendingCalls::default(),
@@ -164,7 +165,7 @@ impl Isolate {
 
     pub(super) async fn carry_out(&mut self, frame: Vec<u8>, replies: &ReplySink) -> Reply {
         let length = self.offer(frame);
-        self.state(|state| state.reported = false);
+        self.state(|state| state.report = None);
         let handle = self.entry_points.handle.clone();
         match self.call(&handle, &[length], replies).await {
             Called::Stopped => self.stopped(),
@@ -173,13 +174,16 @@ impl Isolate {
                 (Some(reason), _) => Reply::Failed(summary(&reason)),
                 (None, status) => Reply::Exited(status.unwrap_or_default()),
             },
-            Called::Returned => match self.state(|state| (state.reported, state.exited)) {
+            Called::Returned => match self.state(|state| (state.report.take(), state.exited)) {
                 (_, Some(status)) => Reply::Exited(status),
-                (true, None) => match self.measure() {
-                    Ok(memory_bytes) => Reply::Done { memory_bytes },
+                (Some(Ok(report)), None) => match self.measure() {
+                    Ok(memory_bytes) => Reply::Done { memory_bytes, report },
                     Err(error) => Reply::Failed(error.to_string()),
                 },
-                (false, None) => Reply::Failed("it ended the run without a report".to_owned()),
+                (Some(Err(reason)), None) => {
+                    Reply::Failed(format!("its report cannot be read: {reason}"))
+                }
+                (None, None) => Reply::Failed("it ended the run without a report".to_owned()),
             },
         }
     }
@@ -219,30 +223,26 @@ impl Isolate {
         match message {
             Message::Answer(call, answer) => self.state(|state| state.calls.answer(call, answer)),
             Message::Peek(number, frame) => {
-                self.peek(number, frame);
+                let report = self.peek(frame);
                 // It fails only when the session is gone, and then nobody waits.
-                let _ = replies(Reply::Peeked(number));
+                let _ = replies(Reply::Peeked { number, report });
             }
             // A session sends one command at a time; this one is between two of them.
             Message::Command(_) => {}
         }
     }
 
-    /// Has the guest carry out a command while it waits for something else.
-    fn peek(&mut self, number: u64, frame: Vec<u8>) {
+    /// Has the guest carry out a command while it waits for something else. Returns its report; an empty one if it gave none.
+    fn peek(&mut self, frame: Vec<u8>) -> Vec<u8> {
         let length = self.offer(frame);
-        let outer = self.state(|state| {
-            state.peek = Some(number);
-            state.reported
-        });
+        let outer = self.state(|state| state.report.take());
         let peek = self.entry_points.peek.clone();
         // What the guest reports counts, not what the call returns.
         drop(self.runtime.call_with_args(&peek, &[length]));
         self.state(|state| {
             state.frame = None;
-            state.peek = None;
-            state.reported = outer;
-        });
+            std::mem::replace(&mut state.report, outer).and_then(Result::ok).unwrap_or_default()
+        })
     }
 
     /// Calls an async function of ours and serves the event loop until it is done or the isolate is

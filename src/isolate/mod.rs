@@ -83,10 +83,19 @@ pub(crate) fn boot_of_image(
     host: Arc<dyn Host>,
     inbox: Box<dyn Inbox>,
     max_memory_bytes: u64,
+    max_report_bytes: u64,
 ) -> Result<Booted, String> {
     let image = Image::received(image)
         .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
     let (files, modules) = (image.files(), SharedModules::default());
-    let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload: Vec::new() };
+    let parts = Parts {
+        files,
+        modules,
+        host,
+        inbox,
+        max_memory_bytes,
+        max_report_bytes,
+        preload: Vec::new(),
+    };
     Booted::boot(parts, image, IsolateControl::new())
 }

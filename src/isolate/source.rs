@@ -66,11 +66,17 @@ impl Source {
     }
 
     /// Starts an isolate on a thread of its own.
-    pub(crate) fn spawn(&self, host: Arc<dyn Host>, max_memory_bytes: u64) -> Result<Link, Error> {
+    pub(crate) fn spawn(
+        &self,
+        host: Arc<dyn Host>,
+        max_memory_bytes: u64,
+        max_report_bytes: u64,
+    ) -> Result<Link, Error> {
         let (files, modules) = (self.image.files(), Arc::clone(&self.modules));
         let (messages, inbox) = queue();
         let preload = Vec::new();
-        let parts = Parts { files, modules, host, inbox, max_memory_bytes, preload };
+        let parts =
+            Parts { files, modules, host, inbox, max_memory_bytes, max_report_bytes, preload };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let control = thread::spawn(parts, self.image.clone(), sink)?;

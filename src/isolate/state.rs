@@ -55,10 +55,10 @@ pub(crate) struct State {
     pub(crate) entry_points: Option<EntryPoints>,
     /// The command that the guest has not taken yet.
     pub(crate) frame: Option<Vec<u8>>,
-    /// The number of the peek that the guest carries out.
-    pub(crate) peek: Option<u64>,
-    /// The guest has reported on the command.
-    pub(crate) reported: bool,
+    /// The guest's report on what it carries out, or why it is none.
+    pub(crate) report: Option<Result<Vec<u8>, String>>,
+    /// The longest report.
+    pub(crate) max_report_bytes: u64,
     pub(crate) exited: Option<i32>,
     /// The interpreter has died, for this reason.
     pub(crate) died: Option<String>,

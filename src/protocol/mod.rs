@@ -8,7 +8,6 @@
 
 pub(crate) mod codec;
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -128,13 +127,22 @@ pub(crate) struct RunCommand {
 pub(crate) enum Reply {
     /// The interpreter is there.
     Booted,
-    /// The guest carried the command out; its account of it went to the host before.
+    /// The guest carried the command out.
     Done {
         /// The most memory that the session has had, by the engine's count.
         memory_bytes: u64,
+        /// The guest's [`Report`], encoded. A worker sends it as the body of the frame.
+        #[serde(skip)]
+        report: Vec<u8>,
     },
-    /// The guest carried out the peek of this number.
-    Peeked(u64),
+    /// The guest carried out a peek.
+    Peeked {
+        /// Its number.
+        number: u64,
+        /// As above; empty if the guest gave none.
+        #[serde(skip)]
+        report: Vec<u8>,
+    },
     /// The isolate was terminated; it takes no more commands.
     Terminated,
     /// The isolate was stopped because it outgrew its memory; it takes no more commands.
@@ -151,7 +159,17 @@ pub(crate) enum Reply {
     Failed(String),
 }
 
-/// The guest's own account of a command.
+impl Reply {
+    /// The guest's report, where there is one.
+    pub(crate) fn report(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Done { report, .. } | Self::Peeked { report, .. } => Some(report),
+            _ => None,
+        }
+    }
+}
+
+/// What the guest claims became of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) status: Status,
@@ -259,12 +277,9 @@ pub(crate) enum HostRequest<'a> {
         fields: &'a [u8],
     },
     // What is skipped comes last, since serde numbers the others differently in either direction.
-    /// Take output. A worker sends it as a frame of its own kind, like the next one.
+    /// Take output. A worker sends it as a frame of its own kind.
     #[serde(skip)]
     Write(Stream, &'a [u8]),
-    /// Take the guest's account of a command, or of the peek of this number.
-    #[serde(skip)]
-    Report(Option<u64>, Cow<'a, [u8]>),
 }
 
 /// An HTTP request as the guest's glue describes it. The host decodes it.
@@ -294,7 +309,6 @@ impl HostRequest<'_> {
     pub(crate) fn is_one_way(&self) -> bool {
         match self {
             Self::Write(..)
-            | Self::Report(..)
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }

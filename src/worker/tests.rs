@@ -114,9 +114,26 @@ fn a_worker_that_sends_no_frames_is_killed() {
     assert!(sent(&longer).contains("a frame with 1 bytes too many"), "{}", sent(&longer));
 }
 
+fn done(memory_bytes: u64) -> Reply {
+    Reply::Done { memory_bytes, report: Vec::new() }
+}
+
+#[test]
+fn the_body_of_a_reply_is_the_report() {
+    let (mut parent, mut worker) = parent();
+    let body = vec![7; 100_000];
+    let head = wire::encode_after(Vec::new(), &FromWorker::Reply(done(5)), body.len()).unwrap();
+    worker.write_all(&[head, body.clone()].concat()).unwrap();
+    let told = parent.link.replies.blocking_recv();
+    assert!(
+        matches!(&told, Some(Reply::Done { memory_bytes: 5, report }) if *report == body),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn a_worker_that_replies_unasked_is_killed() {
-    let reply = frame(&FromWorker::Reply(Reply::Peeked(1)));
+    let reply = frame(&FromWorker::Reply(Reply::Peeked { number: 1, report: Vec::new() }));
     let told = reason(|worker| worker.write_all(&[reply.clone(), reply].concat()).unwrap());
     assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
 }
@@ -140,7 +157,7 @@ fn a_worker_that_reads_no_answers_is_killed() {
 #[test]
 fn a_worker_that_hangs_up_is_killed() {
     for length in [0, 3, 8, 10] {
-        let whole = frame(&FromWorker::Reply(Reply::Done { memory_bytes: u64::MAX }));
+        let whole = frame(&FromWorker::Reply(done(u64::MAX)));
         let told = reason(|worker| {
             worker.write_all(&whole[..length.min(whole.len())]).unwrap();
             worker.shutdown(std::net::Shutdown::Both).unwrap();

@@ -38,7 +38,8 @@ impl Interpreters {
         let InterpreterKind { confinement, memory_bytes, max_report_bytes } = kind;
         match confinement.isolation {
             Isolation::Thread => {
-                let mut link = self.source.spawn(Arc::clone(&host) as _, memory_bytes)?;
+                let mut link =
+                    self.source.spawn(Arc::clone(&host) as _, memory_bytes, max_report_bytes)?;
                 let report = IsolationReport::thread();
                 match link.replies.recv().await {
                     Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host)),

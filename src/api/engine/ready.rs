@@ -71,7 +71,6 @@ impl Host for DeferredHost {
             (Some(host), request) => host.call(request),
             (None, HostRequest::Now | HostRequest::WallClock) => HostReply::Time(0.0),
             (None, HostRequest::MountPoints) => HostReply::MountPoints(Vec::new()),
-            (None, HostRequest::Report(..)) => HostReply::Done,
             (None, _) => HostReply::Failed("the interpreter is in no session yet".to_owned()),
         }
     }

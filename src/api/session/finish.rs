@@ -1,100 +1,79 @@
-//! What became of a command: the host's verdict, the isolate's reply and the guest's account put together.
+//! How a command ended: the host's stop, the isolate's reply and the guest's report put together.
 
 use std::time::Duration;
 
 use super::shared::Shared;
 use super::state::SessionState;
 use crate::data::execution::Termination;
-use crate::data::output::Captured;
-use crate::data::value::Value;
-use crate::host::stop::{Cause, Decided, Passage, StoppableHost};
+use crate::host::FinishedRun;
+use crate::host::stop::{Cause, Passage, Stop, Stoppable};
 use crate::protocol::codec;
-use crate::protocol::{Reply, Report};
+use crate::protocol::{Reply, Report, Status};
 
 /// A command that has ended.
-pub(super) struct Finished {
-    pub(super) ending: Ending,
+pub(super) struct Ended {
+    /// What the guest claims, as far as it counts.
+    pub(super) report: Report,
+    /// What ended it instead.
+    pub(super) termination: Option<Termination>,
     pub(super) memory_bytes: u64,
-    pub(super) stdout: Captured,
-    pub(super) stderr: Captured,
-    pub(super) tool_calls: u64,
-    pub(super) submission: Option<Value>,
     pub(super) wall_time: Duration,
-}
-
-pub(super) enum Ending {
-    /// The guest gave an account of it.
-    Reported(Report),
-    Exited(i32),
-    /// The host stopped it; the guest's account, if it still gave one.
-    Stopped(Termination, Report),
+    pub(super) run: FinishedRun,
 }
 
 impl Shared {
+    /// Decides how a command ended, and what becomes of the session. `report` is the guest's, decoded.
     pub(super) fn finish(
         &self,
         reply: Option<Reply>,
         report: Result<Report, String>,
-        Decided { cause, killed }: Decided,
+        Stop { cause, killed }: Stop,
         wall_time: Duration,
         limit: Duration,
-    ) -> Finished {
-        let finished = self.host.finish();
-        let stopped = match cause {
-            Cause::Finished => None,
-            Cause::Deadline => Some(Termination::Deadline { limit, observed: wall_time }),
-            Cause::Limit { kind, limit, observed } => {
-                Some(Termination::Limit { kind, limit, observed })
-            }
-        };
-        let died = |reason: String| {
-            let reason = codec::tail(&reason);
-            let ending = Ending::Stopped(Termination::Died { reason }, Report::default());
-            (SessionState::Died, ending, 0)
-        };
+    ) -> Ended {
+        let mut run = self.host.finish();
+        let stopped = cause.map(|cause| match cause {
+            Cause::Deadline => Termination::Deadline { limit, observed: wall_time },
+            Cause::Limit { kind, limit, observed } => Termination::Limit { kind, limit, observed },
+        });
+        let died = |reason: &str| Termination::Died { reason: codec::tail(reason) };
         // What the host has decided counts, whatever the guest says.
-        let (state, ending, memory_bytes) = match (stopped, reply, report) {
-            (Some(termination), Some(Reply::Done { memory_bytes }), Ok(report)) if !killed => {
-                (SessionState::Ready, Ending::Stopped(termination, report), memory_bytes)
+        let (state, termination, report, memory_bytes) = match (stopped, reply, report) {
+            (stopped, Some(Reply::Done { memory_bytes, .. }), Ok(report)) if !killed => {
+                (SessionState::Ready, stopped, report, memory_bytes)
             }
             (Some(termination), ..) => {
                 self.stopper.kill();
-                let ending = Ending::Stopped(termination, Report::default());
-                (SessionState::Terminated, ending, 0)
-            }
-            (None, Some(Reply::Done { memory_bytes }), Ok(report)) => {
-                (SessionState::Ready, Ending::Reported(report), memory_bytes)
-            }
-            (None, Some(Reply::Done { .. }), Err(reason)) => {
-                self.stopper.kill();
-                died(unreadable(&reason))
+                (SessionState::Terminated, Some(termination), Report::default(), 0)
             }
             (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
                 let termination = Termination::Memory { limit, observed };
-                let ending = Ending::Stopped(termination, Report::default());
-                (SessionState::Terminated, ending, 0)
+                (SessionState::Terminated, Some(termination), Report::default(), 0)
             }
             (None, Some(Reply::Exited(status)), _) => {
-                (SessionState::Exited, Ending::Exited(status), 0)
+                // It has not come to the end of its run.
+                run.submission = None;
+                let report = Report { status: Status::Exited(status, None), ..Report::default() };
+                (SessionState::Exited, None, report, 0)
             }
-            (None, Some(Reply::Failed(reason)), _) => died(reason),
-            (None, Some(Reply::Terminated | Reply::Peeked(_) | Reply::Booted) | None, _) => {
+            (None, Some(Reply::Failed(reason)), _) => {
+                (SessionState::Died, Some(died(&reason)), Report::default(), 0)
+            }
+            (None, Some(Reply::Done { .. }), Err(reason)) => {
                 self.stopper.kill();
-                died("it ended during the run".to_owned())
+                let termination = died(&unreadable(&reason));
+                (SessionState::Died, Some(termination), Report::default(), 0)
+            }
+            (None, ..) => {
+                self.stopper.kill();
+                let termination = died("it ended during the run");
+                (SessionState::Died, Some(termination), Report::default(), 0)
             }
         };
         self.set_state(state);
         let is_over = state != SessionState::Ready;
         self.host.shut(if is_over { Passage::Closed } else { Passage::Idle });
-        Finished {
-            ending,
-            memory_bytes,
-            stdout: finished.stdout,
-            stderr: finished.stderr,
-            tool_calls: finished.tool_calls,
-            submission: finished.submission,
-            wall_time,
-        }
+        Ended { report, termination, memory_bytes, wall_time, run }
     }
 }
 

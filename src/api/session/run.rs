@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::finish::{Ending, Finished};
+use super::finish::Ended;
 use super::shared::Shared;
 use super::state::SessionState;
 use crate::data::cell::Cell;
@@ -35,8 +35,8 @@ impl Shared {
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });
-        let finished = self.command(command, run_time, cell.stdin, pipe).await?;
-        Ok(self.execution(finished))
+        let ended = self.command(command, run_time, cell.stdin, pipe).await?;
+        Ok(self.execution(ended))
     }
 
     /// Refuses code that is too long to be compiled.
@@ -52,29 +52,26 @@ impl Shared {
         Err(if self.state() == SessionState::Ready { error.with_session_alive() } else { error })
     }
 
-    fn execution(&self, finished: Finished) -> Execution {
+    fn execution(&self, ended: Ended) -> Execution {
+        let Ended { mut report, termination, memory_bytes, wall_time, run } = ended;
         let usage = Usage {
-            wall_time: finished.wall_time,
-            peak_memory_bytes: finished.memory_bytes,
-            stdout_bytes: finished.stdout.written(),
-            stderr_bytes: finished.stderr.written(),
-            tool_calls: finished.tool_calls,
+            wall_time,
+            peak_memory_bytes: memory_bytes,
+            stdout_bytes: run.stdout.written(),
+            stderr_bytes: run.stderr.written(),
+            tool_calls: run.tool_calls,
         };
         let mut system_exit = None;
-        let (outcome, report) = match finished.ending {
-            Ending::Reported(mut report) => {
-                if let Status::Exited(_, exception) = &mut report.status {
-                    system_exit = exception.take();
-                }
-                (self.outcome(&mut report, finished.submission), report)
+        let outcome = if let Some(termination) = termination {
+            // Of what was stopped there is no value; variables are there all the same.
+            report.repr = None;
+            report.value_error = None;
+            Outcome::Terminated(termination)
+        } else {
+            if let Status::Exited(_, exception) = &mut report.status {
+                system_exit = exception.take();
             }
-            Ending::Exited(status) => (Outcome::Exited(status), Report::default()),
-            Ending::Stopped(termination, mut report) => {
-                // Of what was stopped there is no value; variables are there all the same.
-                report.repr = None;
-                report.value_error = None;
-                (Outcome::Terminated(termination), report)
-            }
+            self.outcome(&mut report, run.submission)
         };
         Execution {
             outcome,
@@ -82,8 +79,8 @@ impl Shared {
             repr: report.repr,
             value_error: report.value_error,
             is_json: !report.flag,
-            stdout: finished.stdout,
-            stderr: finished.stderr,
+            stdout: run.stdout,
+            stderr: run.stderr,
             locals: report.locals,
             usage,
             session_alive: self.state() == SessionState::Ready,

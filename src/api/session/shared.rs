@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use super::finish::{Ending, Finished, unreadable};
+use super::finish::{Ended, unreadable};
 use super::state::SessionState;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
@@ -20,7 +20,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::SessionHost;
 use crate::host::pipe::PipeWriter;
-use crate::host::stop::{Cause, Decided, Passage, RunStopper, StoppableHost, Stopping};
+use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
 use crate::protocol::{Command, Link, Message, Outbox, Reply, Report};
@@ -54,7 +54,7 @@ struct Peeks {
     /// Whether a command is under way and its replies are read.
     open: bool,
     last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Result<Vec<u8>, String>>>,
+    waiting: HashMap<u64, oneshot::Sender<Vec<u8>>>,
 }
 
 impl Shared {
@@ -122,7 +122,7 @@ impl Shared {
         let reply = with_source(self.source.as_ref(), driver.replies.recv()).await;
         driver.is_starting = false;
         let reason = match reply {
-            Some(Reply::Done { .. }) => match self.report(0).await {
+            Some(Reply::Done { report, .. }) => match self.read(report, 0).await {
                 Ok(_) => {
                     self.host.shut(Passage::Idle);
                     return Ok(());
@@ -144,7 +144,7 @@ impl Shared {
         run_time: Duration,
         stdin: Stdin,
         pipe: Option<PipeWriter>,
-    ) -> Result<Finished, Error> {
+    ) -> Result<Ended, Error> {
         let Ok(mut driver) = self.driver.try_lock() else {
             return Err(self.busy());
         };
@@ -164,24 +164,33 @@ impl Shared {
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
         self.send_command(command);
-        let reply = with_source(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
-        let decided = stopping.end();
+        let mut reply = with_source(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
+        let stop = stopping.end();
         self.host.shut(Passage::Output);
         let wall_time = started.elapsed();
+        let report = reply.as_mut().and_then(Reply::report).map(std::mem::take).unwrap_or_default();
         // Nothing waits for this but the caller: the verdict is settled.
-        let report = match &decided {
-            Decided { killed: true, .. } => Err("the guest was killed".to_owned()),
+        let report = match &stop {
+            Stop { killed: true, .. } => Err("the guest was killed".to_owned()),
             // Of what was stopped there is no value.
-            Decided { cause: Cause::Finished, .. } => self.report(self.limits.value_bytes()).await,
-            Decided { .. } => self.report(0).await,
+            Stop { cause: Some(_), .. } => self.read(report, 0).await,
+            Stop { cause: None, .. } => self.read(report, self.limits.value_bytes()).await,
         };
         std::mem::forget(guard);
-        Ok(self.finish(reply, report, decided, wall_time, run_time))
+        Ok(self.finish(reply, report, stop, wall_time, run_time))
     }
 
-    /// Reads the guest's account of the command.
-    async fn report(&self, max_value_bytes: u64) -> Result<Report, String> {
-        read(self.host.take_report(None), max_value_bytes).await
+    /// Reads the guest's report, whose value may take so many bytes of memory.
+    async fn read(&self, report: Vec<u8>, max_value_bytes: u64) -> Result<Report, String> {
+        let (observed, limit) =
+            (report.len() as u64, codec::max_report_bytes(self.limits.value_bytes()));
+        if observed > limit {
+            return Err(format!("it has {observed} bytes, the limit is {limit}"));
+        }
+        if report.is_empty() {
+            return Err("there is none".to_owned());
+        }
+        offload::by_size(report.len(), move || codec::decode(&report, max_value_bytes)).await?
     }
 
     /// Serves the guest's tool calls until the command's reply is here, or the guest was killed and
@@ -198,7 +207,7 @@ impl Shared {
             tokio::select! {
                 biased;
                 reply = driver.replies.recv() => match reply {
-                    Some(Reply::Peeked(number)) => self.peeked(number),
+                    Some(Reply::Peeked { number, report }) => self.peeked(number, report),
                     last => break last,
                 },
                 (call, outcome) = calls.next() => self.answer(call, outcome),
@@ -221,7 +230,7 @@ impl Shared {
             if let Some(answer) = self.peek(&command) {
                 // If there is none, the run has ended meanwhile.
                 let Ok(report) = answer.await else { continue };
-                return read(report, self.limits.value_bytes()).await.map_err(|reason| {
+                return self.read(report, self.limits.value_bytes()).await.map_err(|reason| {
                     let message = format!("the guest's answer cannot be read: {reason}");
                     Error::new(ErrorKind::Value, message).with_session_alive()
                 });
@@ -235,10 +244,7 @@ impl Shared {
     }
 
     /// Asks the guest of the command that is under way, if one is.
-    fn peek(
-        &self,
-        command: impl Fn() -> Command,
-    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
+    fn peek(&self, command: impl Fn() -> Command) -> Option<oneshot::Receiver<Vec<u8>>> {
         let mut peeks = lock(&self.peeks);
         if !peeks.open {
             return None;
@@ -247,7 +253,6 @@ impl Shared {
         let number = peeks.last;
         let (sender, answer) = oneshot::channel();
         peeks.waiting.insert(number, sender);
-        self.host.expect_report(number);
         self.send(Message::Peek(number, codec::encode(command())));
         Some(answer)
     }
@@ -263,11 +268,11 @@ impl Shared {
         command: Command,
         run_time: Duration,
     ) -> Result<Report, Error> {
-        let finished = self.command(command, run_time, Stdin::empty(), None).await?;
-        match finished.ending {
-            Ending::Reported(report) => Ok(report),
-            Ending::Exited(_) => Err(self.closed()),
-            Ending::Stopped(termination, _) => {
+        let ended = self.command(command, run_time, Stdin::empty(), None).await?;
+        match ended.termination {
+            None if self.state() == SessionState::Exited => Err(self.closed()),
+            None => Ok(ended.report),
+            Some(termination) => {
                 let kind = match termination {
                     Termination::Died { .. } => ErrorKind::WorkerDied,
                     _ => ErrorKind::Limit,
@@ -279,8 +284,7 @@ impl Shared {
         }
     }
 
-    fn peeked(&self, number: u64) {
-        let report = self.host.take_report(Some(number));
+    fn peeked(&self, number: u64, report: Vec<u8>) {
         if let Some(sender) = lock(&self.peeks).waiting.remove(&number) {
             let _ = sender.send(report);
         }
@@ -335,12 +339,6 @@ impl SessionAccess for Shared {
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>> {
         Box::pin(async move { self.list_variables().await })
     }
-}
-
-/// Reads an account of the guest's, whose value may take so many bytes of memory.
-async fn read(report: Result<Vec<u8>, String>, max_value_bytes: u64) -> Result<Report, String> {
-    let report = report?;
-    offload::by_size(report.len(), move || codec::decode(&report, max_value_bytes)).await?
 }
 
 /// Kills the guest of a run whose future is dropped before its reply came.

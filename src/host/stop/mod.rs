@@ -6,4 +6,4 @@ mod stopper;
 
 pub(crate) use counters::RunCounters;
 pub(crate) use gate::{Gate, Passage};
-pub(crate) use stopper::{Cause, Decided, RunStopper, StoppableHost, Stopping};
+pub(crate) use stopper::{Cause, RunStopper, Stop, Stoppable, Stopping};

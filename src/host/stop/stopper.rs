@@ -16,15 +16,22 @@ use crate::support::watchdog::{self, Armed};
 /// interrupts, and the host may be in the midst of a request that takes long.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Who ended a command. The guest has no say in it.
+/// Why the host stopped a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
-    /// It came to its end, in one way or another.
-    Finished,
     /// Its time was up.
     Deadline,
     /// It had more of something than it may.
     Limit { kind: LimitKind, limit: u64, observed: u64 },
+}
+
+/// What the host did about a command that has ended. The guest has no say in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    /// Why it was stopped; `None` if it came to its end by itself.
+    pub(crate) cause: Option<Cause>,
+    /// The guest was killed, whatever it has reported.
+    pub(crate) killed: bool,
 }
 
 /// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt can
@@ -38,14 +45,15 @@ struct Verdict {
 
 #[derive(Default)]
 struct Settled {
-    cause: Option<Cause>,
+    /// `Some(None)` if the command ended by itself.
+    cause: Option<Option<Cause>>,
     /// The second interrupt and the kill, which follow the first.
     kill: Option<Armed>,
     killed: Arc<AtomicBool>,
 }
 
 /// The host whose guest is stopped.
-pub(crate) trait StoppableHost: Send + Sync {
+pub(crate) trait Stoppable: Send + Sync {
     /// Lets no more of the guest's requests pass than this.
     fn shut(&self, passage: Passage);
 
@@ -56,17 +64,10 @@ pub(crate) trait StoppableHost: Send + Sync {
 /// Stops the command that a session's guest carries out.
 pub(crate) struct RunStopper {
     control: Arc<dyn Control>,
-    host: Arc<dyn StoppableHost>,
+    host: Arc<dyn Stoppable>,
     grace: Duration,
     /// The verdict on the command that is under way.
     current: Mutex<Option<Arc<Verdict>>>,
-}
-
-/// How a command ended, as far as the host decides.
-pub(crate) struct Decided {
-    pub(crate) cause: Cause,
-    /// The guest was killed, whatever it has reported.
-    pub(crate) killed: bool,
 }
 
 /// A command while it is under way. Dropping it disarms what was to stop it.
@@ -79,7 +80,7 @@ pub(crate) struct Stopping<'a> {
 impl RunStopper {
     pub(crate) fn new(
         control: Arc<dyn Control>,
-        host: Arc<dyn StoppableHost>,
+        host: Arc<dyn Stoppable>,
         grace: Duration,
     ) -> Self {
         Self { control, host, grace, current: Mutex::default() }
@@ -138,7 +139,7 @@ impl RunStopper {
         if settled.cause.is_some() {
             return;
         }
-        settled.cause = Some(cause);
+        settled.cause = Some(Some(cause));
         let (stopper, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
         let overdue = Arc::clone(verdict);
         let last = Instant::now() + self.grace;
@@ -173,20 +174,20 @@ impl Stopping<'_> {
     }
 
     /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any more.
-    pub(crate) fn end(self) -> Decided {
+    pub(crate) fn end(self) -> Stop {
         self.settle()
     }
 
-    fn settle(&self) -> Decided {
+    fn settle(&self) -> Stop {
         lock(&self.stopper.current).take();
         let (cause, kill, killed) = {
             let mut settled = lock(&self.verdict.settled);
-            let cause = settled.cause.get_or_insert(Cause::Finished).clone();
+            let cause = settled.cause.get_or_insert(None).clone();
             (cause, settled.kill.take(), Arc::clone(&settled.killed))
         };
         // Waits for a kill that is under way.
         drop(kill);
-        Decided { cause, killed: killed.load(Ordering::Acquire) }
+        Stop { cause, killed: killed.load(Ordering::Acquire) }
     }
 }
 

@@ -4,7 +4,6 @@ use deno_core::{OpState, op2};
 
 use super::{OpError, fill};
 use crate::isolate::state::State;
-use crate::protocol::HostRequest;
 
 /// Moves the pending command frame into the guest's memory.
 #[op2(fast)]
@@ -17,12 +16,16 @@ pub(crate) fn op_isolet_frame_take(
     fill(target, &frame)
 }
 
-/// Hands the guest's report on the command to the host.
+/// Takes the guest's report on the command or the peek that it carries out. The last one counts.
 #[op2(fast)]
-pub(crate) fn op_isolet_reply(state: &mut OpState, #[buffer] report: &[u8]) {
+pub(crate) fn op_isolet_report(state: &mut OpState, #[buffer] report: &[u8]) {
     let state = state.borrow_mut::<State>();
-    state.host.call(HostRequest::Report(state.peek, report.into()));
-    state.reported = true;
+    let (observed, limit) = (report.len() as u64, state.max_report_bytes);
+    state.report = Some(if observed <= limit {
+        Ok(report.to_vec())
+    } else {
+        Err(format!("it has {observed} bytes, the limit is {limit}"))
+    });
 }
 
 /// Takes the status that the guest ended its interpreter with.

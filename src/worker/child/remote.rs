@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::mailbox::{Answer, Connection, Mailbox};
 use super::read_ahead::ReadAhead;
 use crate::fs::{FileError, FileReply, FileRequest};
-use crate::protocol::{Host, HostReply, HostRequest};
+use crate::protocol::{Host, HostReply, HostRequest, Reply};
 use crate::support::clock;
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker};
 
@@ -37,6 +37,12 @@ impl RemoteHost {
     /// Writes a frame that nobody answers.
     pub(super) fn tell(&self, content: &FromWorker<'_>) -> io::Result<()> {
         self.tell_with(content, &[])
+    }
+
+    /// Writes what became of a command.
+    pub(super) fn reply(&self, mut reply: Reply) -> io::Result<()> {
+        let report = reply.report().map(std::mem::take).unwrap_or_default();
+        self.tell_with(&FromWorker::Reply(reply), &report)
     }
 
     /// Writes one with a body.
@@ -117,13 +123,7 @@ impl RemoteHost {
 
 /// Whether the guest cannot know from the answer to this request that a file has changed, nor change one by it.
 fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
-    matches!(
-        request,
-        HostRequest::Now
-            | HostRequest::WallClock
-            | HostRequest::Write(..)
-            | HostRequest::Report(..)
-    )
+    matches!(request, HostRequest::Now | HostRequest::WallClock | HostRequest::Write(..))
 }
 
 impl Host for RemoteHost {
@@ -141,10 +141,6 @@ impl Host for RemoteHost {
             // A template rehearses.
             HostRequest::MountPoints if self.connection.get().is_none() => {
                 return HostReply::MountPoints(Vec::new());
-            }
-            HostRequest::Report(..) if self.connection.get().is_none() => return HostReply::Done,
-            HostRequest::Report(peek, report) => {
-                self.tell_with(&FromWorker::Report(peek), &report).map(|()| HostReply::Done)
             }
             HostRequest::Write(stream, bytes) => bytes
                 .chunks(BULK_BYTES)

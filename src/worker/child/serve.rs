@@ -81,10 +81,12 @@ impl Start {
     fn live(self) -> io::Result<()> {
         let Self { mut socket, mut interrupts, setup, image, mut early, mut settings } = self;
         let connection = Connection::default();
-        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes));
+        let Setup { memory_bytes, max_report_bytes, .. } = setup;
+        let max_frame_bytes = wire::max_frame_bytes(max_report_bytes);
+        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), max_frame_bytes));
         let inbox = Box::new(Messages::new(Arc::clone(&connection)));
         let shared = Arc::clone(&host) as _;
-        let booted = isolate::boot_of_image(image, shared, inbox, setup.memory_bytes);
+        let booted = isolate::boot_of_image(image, shared, inbox, memory_bytes, max_report_bytes);
         let mut booted = match booted {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
@@ -107,10 +109,9 @@ impl Start {
         let mailbox = Mailbox::new(socket, Arc::clone(&interrupted))?;
         // There was none before.
         let _ = connection.set(mailbox);
-        settings.data_bytes = wire::data_bytes(setup.memory_bytes);
+        settings.data_bytes = wire::data_bytes(memory_bytes);
         let teller = Arc::clone(&host);
-        let replies: ReplySink =
-            Box::new(move |reply| host.tell(&FromWorker::Reply(reply)).is_ok());
+        let replies: ReplySink = Box::new(move |reply| host.reply(reply).is_ok());
         let ready = move || {
             // It ends a guest whose heap is full; afterwards no thread can be made.
             watchdog::prepare()?;

@@ -44,7 +44,7 @@ pub(crate) struct Launch<'a> {
 /// A process to be started, for a worker or a template.
 pub(super) struct Fresh<'a> {
     image: &'a SharedFile,
-    pub(super) max_frame_bytes: u64,
+    pub(super) max_report_bytes: u64,
     pub(super) memory_bytes: u64,
 }
 
@@ -81,8 +81,8 @@ impl Fresh<'_> {
         interrupts: &UnixStream,
         is_template: bool,
     ) -> io::Result<()> {
-        let Self { image, max_frame_bytes, memory_bytes } = *self;
-        let setup = Setup { max_frame_bytes, memory_bytes, is_template };
+        let Self { image, max_report_bytes, memory_bytes } = *self;
+        let setup = Setup { max_report_bytes, memory_bytes, is_template };
         send_setup(socket, setup, image, interrupts)
     }
 }
@@ -102,7 +102,8 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, format!("the worker `{program}` cannot be started: {error}"))
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let fresh = Fresh { image: launch.image, max_frame_bytes, memory_bytes: launch.memory_bytes };
+    let Launch { image, max_report_bytes, memory_bytes, .. } = launch;
+    let fresh = Fresh { image, max_report_bytes, memory_bytes };
     let resident_bytes = wire::resident_bytes(launch.memory_bytes);
     let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;

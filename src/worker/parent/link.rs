@@ -157,7 +157,6 @@ impl Answer for Answers {
         match frame {
             FromWorker::Request(request) => self.carry_out(request)?,
             FromWorker::Write(stream) => self.carry_out(HostRequest::Write(stream, body))?,
-            FromWorker::Report(peek) => self.report(peek, body.to_vec())?,
             FromWorker::ReadFile { file, offset, length } => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX).min(BULK_BYTES);
                 let mut bytes = vec![0; length];
@@ -166,17 +165,9 @@ impl Answer for Answers {
                     bytes.truncate(usize::try_from(count).unwrap_or(usize::MAX));
                     FileBytes(bytes)
                 });
-                self.reply(&ToWorker::FileBytes(read))?;
+                self.answer_request(&ToWorker::FileBytes(read))?;
             }
-            FromWorker::Reply(reply) => {
-                let owed = &self.control.owed;
-                let one_less = |owed: usize| owed.checked_sub(1);
-                if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
-                    return Err(violation("a reply that nobody has asked for"));
-                }
-                // The session may be gone; then the worker is about to be killed.
-                let _ = self.replies.send(reply);
-            }
+            FromWorker::Reply(reply) => self.reply(reply)?,
             FromWorker::Ready { version, report } => {
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(Ok((version.to_owned(), report)));
@@ -198,8 +189,15 @@ impl Answer for Answers {
         Ok(())
     }
 
-    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()> {
-        self.carry_out(HostRequest::Report(peek, report.into()))
+    fn reply(&mut self, reply: Reply) -> io::Result<()> {
+        let owed = &self.control.owed;
+        let one_less = |owed: usize| owed.checked_sub(1);
+        if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+            return Err(violation("a reply that nobody has asked for"));
+        }
+        // The session may be gone; then the worker is about to be killed.
+        let _ = self.replies.send(reply);
+        Ok(())
     }
 
     /// Sees to the worker's end.
@@ -238,12 +236,12 @@ impl Answers {
                 self.control.send(&self.writer, Message::Answer(call, refusal.into()))
             }
             _ if one_way => Ok(()),
-            (reply, _) => self.reply(&ToWorker::Reply(reply)),
+            (reply, _) => self.answer_request(&ToWorker::Reply(reply)),
         }
     }
 
     /// Answers a request. A worker that asks for more than it reads waits.
-    fn reply(&self, content: &impl Serialize) -> io::Result<()> {
+    fn answer_request(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
         self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::net::RecvFlags;
 
+use crate::protocol::Reply;
 use crate::support::block_on::PollSource;
 use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
@@ -23,8 +24,8 @@ pub(super) trait Answer: Send {
     fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool;
     /// Does what a frame asks for. An error is the end of the worker.
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
-    /// Takes the guest's account of a command, or of the peek of this number.
-    fn report(&mut self, peek: Option<u64>, report: Vec<u8>) -> io::Result<()>;
+    /// Takes what became of a command or a peek.
+    fn reply(&mut self, reply: Reply) -> io::Result<()>;
     /// Is called once there are no more frames, with the error that ended them.
     fn end(&mut self, reason: io::Result<()>);
 }
@@ -117,9 +118,13 @@ impl Reader {
                 return Ok(Progress::Thread);
             }
             *more_is_likely = matches!(frame, FromWorker::Write(_));
-            if let FromWorker::Report(peek) = frame {
+            if let FromWorker::Reply(mut reply) = frame {
                 let length = body.len();
-                answers.report(peek, incoming.take_body(length))?;
+                let body = incoming.take_body(length);
+                if let Some(report) = reply.report() {
+                    *report = body;
+                }
+                answers.reply(reply)?;
             } else {
                 answers.answer(frame, body)?;
                 incoming.take_first();
@@ -232,7 +237,7 @@ mod tests {
     struct Recorder(mpsc::Sender<(Seen, ThreadId)>);
 
     impl Answer for Recorder {
-        fn report(&mut self, _: Option<u64>, _: Vec<u8>) -> io::Result<()> {
+        fn reply(&mut self, _: Reply) -> io::Result<()> {
             Err(io::ErrorKind::Unsupported.into())
         }
 

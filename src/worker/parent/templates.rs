@@ -16,7 +16,7 @@ pub(crate) struct Templates(Arc<Mutex<HashMap<Kind, Slot>>>);
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     program: PathBuf,
-    max_frame_bytes: u64,
+    max_report_bytes: u64,
     memory_bytes: u64,
 }
 
@@ -33,8 +33,8 @@ impl Templates {
     /// The template for such a worker. The second time that there is none, one is started.
     pub(super) fn find(&self, program: &Path, fresh: &Fresh<'_>) -> Option<Arc<Template>> {
         let program = program.to_owned();
-        let (max_frame_bytes, memory_bytes) = (fresh.max_frame_bytes, fresh.memory_bytes);
-        let kind = Kind { program, max_frame_bytes, memory_bytes };
+        let (max_report_bytes, memory_bytes) = (fresh.max_report_bytes, fresh.memory_bytes);
+        let kind = Kind { program, max_report_bytes, memory_bytes };
         let mut slots = lock(&self.0);
         match slots.get(&kind) {
             Some(Slot::Ready(template)) if !template.is_gone() => {

@@ -31,8 +31,8 @@ const OVERHEAD_BYTES: u64 = 160 << 20;
 /// interrupts: each is the number of the run that is meant, in eight bytes, little-endian.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    /// The longest frame that the parent takes.
-    pub(crate) max_frame_bytes: u64,
+    /// The longest report of the guest's that the session takes.
+    pub(crate) max_report_bytes: u64,
     /// The session's memory.
     pub(crate) memory_bytes: u64,
     /// Whether it is to be a template, and this socket is for its [records](template_record).
@@ -98,14 +98,9 @@ pub(crate) enum FromWorker<'a> {
     Request(HostRequest<'a>),
     /// [`HostRequest::Write`]; the output is the body.
     Write(Stream),
-    /// [`HostRequest::Report`]; the report is the body.
-    Report(Option<u64>),
     /// Read so many bytes of an open file.
-    ReadFile {
-        file: u32,
-        offset: u64,
-        length: u32,
-    },
+    ReadFile { file: u32, offset: u64, length: u32 },
+    /// A reply, whose report is the body.
     Reply(Reply),
 }
 
@@ -149,7 +144,7 @@ impl Head for ToWorker {
 
 impl Head for FromWorker<'_> {
     fn has_body(&self) -> bool {
-        matches!(self, Self::Write(_) | Self::Report(_))
+        matches!(self, Self::Write(_) | Self::Reply(Reply::Done { .. } | Reply::Peeked { .. }))
     }
 }
 
