@@ -46,8 +46,8 @@ impl Exchanges {
     pub(super) fn start(&self, call: u32, request: &NetRequest<'_>) -> Result<(), ToolError> {
         let request = match *request {
             NetRequest::Encoded(bytes) => decode_request(bytes),
-            NetRequest::Fetch { method, url, headers, body, redirect } => {
-                fetch_request(method, url, headers, body, redirect)
+            NetRequest::Fetch { method, url, headers, has_body, body, redirect } => {
+                fetch_request(method, url, headers, has_body.then_some(body), redirect)
             }
         };
         let request = request.map_err(|reason| ToolError::new("ValueError", reason))?;

@@ -1,6 +1,6 @@
 //! V8, Pyodide and the threads they run on. The only module that names either.
 //!
-//! An isolate is made, used and dropped on one thread of its own ([`isolate`]); nothing of V8 leaves
+//! An isolate is made, used and dropped on one thread of its own ([`runtime`]); nothing of V8 leaves
 //! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
 //! from the same memory image ([`image`]).
 
@@ -14,7 +14,6 @@ mod extension;
 mod heap;
 mod image;
 mod inbox;
-mod isolate;
 mod loader;
 mod native_code;
 mod ops;
@@ -22,6 +21,7 @@ mod pending;
 mod platform;
 mod relay;
 mod restore;
+mod runtime;
 mod signal;
 mod source;
 mod state;
@@ -41,8 +41,8 @@ use crate::support::shared_file::SharedFile;
 use control::IsolateControl;
 pub(crate) use control::lost_threads;
 use image::Image;
-use isolate::Parts;
 use native_code::SharedModules;
+use runtime::Parts;
 pub(crate) use source::Source;
 pub(crate) use thread::{Booted, on_isolate_thread};
 

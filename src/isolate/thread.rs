@@ -8,8 +8,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::control::{IsolateControl, lost_threads};
 use super::image::Image;
-use super::isolate::{Isolate, Parts};
 use super::platform;
+use super::runtime::{Isolate, Parts};
 use crate::data::error::{Error, ErrorKind};
 use crate::protocol::codec;
 use crate::protocol::{Command, Control, Message, Reply, ReplySink};

@@ -295,9 +295,11 @@ pub(crate) enum NetRequest<'a> {
         url: &'a str,
         /// Pairs of text as JSON.
         headers: &'a str,
-        /// The body, if there is one.
+        /// Whether there is a body, which may be empty.
+        has_body: bool,
+        /// The body.
         #[serde(with = "serde_bytes")]
-        body: Option<&'a [u8]>,
+        body: &'a [u8],
         /// What to do about a redirect, as `fetch` names it.
         redirect: &'a str,
     },

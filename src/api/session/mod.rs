@@ -59,13 +59,12 @@ impl Session {
             Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
             None => None,
         };
-        let mut session = match made {
-            Some(session) => session,
+        let mut session = if let Some(session) = made {
+            session
+        } else {
             // A ready one may have died since it was looked at.
-            None => {
-                let fresh = pool.boot(&kind).await?;
-                Self::make(&engine, &policy, fresh, false).await?
-            }
+            let fresh = pool.boot(&kind).await?;
+            Self::make(&engine, &policy, fresh, false).await?
         };
         session.slot = Some(slot);
         Ok(session)

@@ -332,7 +332,7 @@ impl SessionAccess for Shared {
         Box::pin(async move { self.run_cell(cell, None).await })
     }
 
-    fn get<'a>(self: Arc<Self>, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, Error>> {
+    fn get(self: Arc<Self>, name: &str) -> BoxFuture<'_, Result<Option<Value>, Error>> {
         Box::pin(async move { self.get_variable(name).await })
     }
 

@@ -43,10 +43,21 @@ struct Verdict {
     overdue: Notify,
 }
 
+/// Who has ended a command.
+#[derive(Default)]
+enum Ending {
+    /// Nobody so far.
+    #[default]
+    Open,
+    /// The command itself.
+    Finished,
+    /// The host.
+    Stopped(Cause),
+}
+
 #[derive(Default)]
 struct Settled {
-    /// `Some(None)` if the command ended by itself.
-    cause: Option<Option<Cause>>,
+    ending: Ending,
     /// The second interrupt and the kill, which follow the first.
     kill: Option<Armed>,
     killed: Arc<AtomicBool>,
@@ -136,10 +147,10 @@ impl RunStopper {
 
     fn apply(self: &Arc<Self>, verdict: &Arc<Verdict>, cause: Cause) {
         let mut settled = lock(&verdict.settled);
-        if settled.cause.is_some() {
+        if !matches!(settled.ending, Ending::Open) {
             return;
         }
-        settled.cause = Some(Some(cause));
+        settled.ending = Ending::Stopped(cause);
         let (stopper, killed) = (Arc::clone(self), Arc::clone(&settled.killed));
         let overdue = Arc::clone(verdict);
         let last = Instant::now() + self.grace;
@@ -182,7 +193,13 @@ impl Stopping<'_> {
         lock(&self.stopper.current).take();
         let (cause, kill, killed) = {
             let mut settled = lock(&self.verdict.settled);
-            let cause = settled.cause.get_or_insert(None).clone();
+            let cause = match &settled.ending {
+                Ending::Stopped(cause) => Some(cause.clone()),
+                Ending::Open | Ending::Finished => {
+                    settled.ending = Ending::Finished;
+                    None
+                }
+            };
             (cause, settled.kill.take(), Arc::clone(&settled.killed))
         };
         // Waits for a kill that is under way.

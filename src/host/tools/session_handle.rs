@@ -22,7 +22,7 @@ pub(crate) trait SessionAccess: Send + Sync {
     fn run(self: Arc<Self>, cell: Cell) -> BoxFuture<'static, Result<Execution, Error>>;
 
     /// Reads a variable.
-    fn get<'a>(self: Arc<Self>, name: &'a str) -> BoxFuture<'a, Result<Option<Value>, Error>>;
+    fn get(self: Arc<Self>, name: &str) -> BoxFuture<'_, Result<Option<Value>, Error>>;
 
     /// Lists the variables.
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>>;

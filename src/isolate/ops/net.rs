@@ -47,7 +47,8 @@ pub(crate) fn op_isolet_fetch(
     #[string] redirect: String,
 ) -> Result<u32, OpError> {
     let (method, url, headers, redirect) = (&*method, &*url, &*headers, &*redirect);
-    let request = NetRequest::Fetch { method, url, headers, body, redirect };
+    let (has_body, body) = (body.is_some(), body.unwrap_or_default());
+    let request = NetRequest::Fetch { method, url, headers, has_body, body, redirect };
     call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 
