@@ -1,11 +1,11 @@
-//! How long after its deadline a run is over, by what the guest does, and what a thousand sessions leave
-//! behind. `cargo bench --bench limits -- [--runs N] [--sessions N] [thread|process]`
+//! How long after its deadline a run is over, by what the guest does, and what a thousand sessions
+//! leave behind. `cargo bench --bench limits -- [--runs N] [--sessions N] [thread|process]`
 //!
-//! By default that is a quick look, as part of `cargo bench`. The numbers in the README are those of `--runs 200
-//! --sessions 1000`, which takes ten minutes.
+//! By default that is a quick look, as part of `cargo bench`. The numbers in the README are those
+//! of `--runs 200 --sessions 1000`, which takes ten minutes.
 //!
-//! Past its deadline a guest is interrupted, and past its grace killed: the latency is the time beyond that
-//! one of the two which ended it.
+//! Past its deadline a guest is interrupted, and past its grace killed: the latency is the time
+//! beyond that one of the two which ended it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -90,7 +90,8 @@ fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
             let start = Instant::now();
             let execution = session.run(Cell::new(*code))?;
             let elapsed = start.elapsed();
-            // Now and then the interrupt comes before the guest is where nothing but a kill ends it.
+            // Now and then the interrupt comes before the guest is where nothing but a kill ends
+            // it.
             if execution.session_alive() != *killed {
                 times.push(elapsed.saturating_sub(expected));
             }

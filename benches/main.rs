@@ -1,6 +1,8 @@
-//! What isolet costs, by criterion: `cargo bench --bench main -- [FILTER]`. Beside its peers: `cargo xtask bench`.
+//! What isolet costs, by criterion: `cargo bench --bench main -- [FILTER]`. Beside its peers:
+//! `cargo xtask bench`.
 //!
-//! Groups are `start`, `run`, `value`, `tool` and `output`, in both isolations, and `policy`, which needs none.
+//! Groups are `start`, `run`, `value`, `tool` and `output`, in both isolations, and `policy`, which
+//! needs none.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails has nothing to tell")]
 

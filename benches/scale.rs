@@ -1,8 +1,8 @@
-//! Many sessions in one engine, and many a minute: `cargo bench --bench scale -- [--sessions N,N] [--seconds S]
-//! [thread|process]`
+//! Many sessions in one engine, and many a minute: `cargo bench --bench scale -- [--sessions N,N]
+//! [--seconds S] [thread|process]`
 //!
-//! By default that is a quick look, as part of `cargo bench`. The numbers in docs/performance.md are those of
-//! `--sessions 1,10,100,500 --seconds 30`.
+//! By default that is a quick look, as part of `cargo bench`. The numbers in docs/performance.md
+//! are those of `--sessions 1,10,100,500 --seconds 30`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 

@@ -1,8 +1,10 @@
-//! isolet's side of `cargo xtask bench`: does what it is told on standard input, says how long each time took.
+//! isolet's side of `cargo xtask bench`: does what it is told on standard input, says how long each
+//! time took.
 //!
-//! A line `SCENARIO COUNT` is answered with a line of JSON: a list of nanoseconds, `{"skip": "why"}` or
-//! `{"error": "why"}`. The first line is what it measures, with its version. What the scenarios are is in
-//! `docs/performance.md`, and what the peers do for the same lines in `benches/peers`.
+//! A line `SCENARIO COUNT` is answered with a line of JSON: a list of nanoseconds, `{"skip":
+//! "why"}` or `{"error": "why"}`. The first line is what it measures, with its version. What the
+//! scenarios are is in `docs/performance.md`, and what the peers do for the same lines in
+//! `benches/peers`.
 
 #![expect(clippy::print_stdout, reason = "a subject answers on standard output")]
 

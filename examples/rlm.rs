@@ -1,5 +1,5 @@
-//! A recursive language model: a model writes Python, the Python looks at a text that is too long for
-//! any prompt, asks the model about parts of it, and hands the answer over.
+//! A recursive language model: a model writes Python, the Python looks at a text that is too long
+//! for any prompt, asks the model about parts of it, and hands the answer over.
 //!
 //! The model here is a script, so that the example runs anywhere; put yours in place of `Model`.
 //!

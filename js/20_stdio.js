@@ -2,7 +2,9 @@
 
 import { op_isolet_stdin, op_isolet_write } from "ext:core/ops";
 
-/** What `FS.ErrnoError` takes for an interrupted system call; Python retries after its signal check. */
+/**
+ * What `FS.ErrnoError` takes for an interrupted system call; Python retries after its signal check.
+ */
 const EINTR = 27;
 
 function writer(stream) {

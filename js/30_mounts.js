@@ -1,5 +1,6 @@
-// A file system driver for Emscripten: what lies beneath a mount point is asked of the host, call by
-// call. Nothing is cached, nothing decided here: the host checks every path, handle and byte count.
+// A file system driver for Emscripten: what lies beneath a mount point is asked of the host, call
+// by call. Nothing is cached, nothing decided here: the host checks every path, handle and byte
+// count.
 
 import {
   op_isolet_file_close,
@@ -42,7 +43,9 @@ const SEEK_END = 2;
 /** Where nothing is mounted but for a moment. */
 const REHEARSAL = "/rehearsal";
 
-/** What the host writes about a file: type, permissions, size, three times in milliseconds, inode. */
+/**
+ * What the host writes about a file: type, permissions, size, three times in milliseconds, inode.
+ */
 const stat = new Float64Array(7);
 const statBytes = new Uint8Array(stat.buffer);
 
@@ -90,9 +93,9 @@ function makeDriver(FS) {
   const indexOf = (node) => node.mount.opts.index;
 
   /**
-   * A node that Emscripten's table of names does not know, so that each lookup asks the host anew and
-   * nothing stays behind that the host has changed meanwhile. It permits everything: that is for the
-   * host to decide, and to tell of.
+   * A node that Emscripten's table of names does not know, so that each lookup asks the host anew
+   * and nothing stays behind that the host has changed meanwhile. It permits everything: that is
+   * for the host to decide, and to tell of.
    */
   const makeNode = (parent, name, type) => {
     const node = new FS.FSNode(parent, name, type | 0o777, 0);
@@ -269,7 +272,8 @@ function makeDriver(FS) {
 
   return {
     mount(mount) {
-      // Its parent is itself, which makes it a root; its mount is set by the caller, too late for us.
+      // Its parent is itself, which makes it a root; its mount is set by the caller, too late for
+      // us.
       const root = makeNode(null, "/", DIRECTORY);
       root.mount = mount;
       return root;

@@ -1,5 +1,6 @@
-// Local time by the guest's own zone. Emscripten would ask JavaScript's Date, which has the host's zone or none; here Python
-// says by which offsets its clock goes (`py/zone.py`), and CPython's C library is answered by them.
+// Local time by the guest's own zone. Emscripten would ask JavaScript's Date, which has the host's
+// zone or none; here Python says by which offsets its clock goes (`py/zone.py`), and CPython's C
+// library is answered by them.
 
 /** Coordinated time, of which nothing else was said. */
 const UTC = '{"starts":[],"offsets":[0],"summer":[0],"names":["UTC","UTC"],"timezone":0}';
@@ -40,8 +41,8 @@ export class LocalTime {
   }
 
   /**
-   * Sets the zone: `starts` are the seconds at which its offsets change, `offsets` and `summer` say what is so before
-   * the first and from each of them on.
+   * Sets the zone: `starts` are the seconds at which its offsets change, `offsets` and `summer` say
+   * what is so before the first and from each of them on.
    */
   set(zone) {
     this.#zone = JSON.parse(zone);
@@ -106,7 +107,10 @@ export class LocalTime {
     return time;
   }
 
-  /** The time at which clocks show `local`: at the second of two if that alone has `summer` as it is to be. */
+  /**
+   * The time at which clocks show `local`: at the second of two if that alone has `summer` as it is
+   * to be.
+   */
   #unlocalized(local, summer) {
     const { offsets, summer: isSummer } = this.#zone;
     const before = this.#period(local - DAY_SECONDS);

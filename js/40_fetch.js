@@ -1,5 +1,5 @@
-// `fetch` and what belongs to it, for guest JavaScript and Pyodide's own HTTP clients. The host makes
-// the requests, and decides which; it also follows redirects and decodes bodies.
+// `fetch` and what belongs to it, for guest JavaScript and Pyodide's own HTTP clients. The host
+// makes the requests, and decides which; it also follows redirects and decodes bodies.
 
 import { primordials } from "ext:core/mod.js";
 import { define, encode } from "ext:isolet/10_globals.js";

@@ -1,5 +1,5 @@
-// ArrayBuffers of one size. One that can be resized is memory that V8 gets from the system by itself,
-// where no session's budget counts it.
+// ArrayBuffers of one size. One that can be resized is memory that V8 gets from the system by
+// itself, where no session's budget counts it.
 
 import { primordials } from "ext:core/mod.js";
 import { define } from "ext:isolet/10_globals.js";

@@ -1,5 +1,6 @@
-// Puts the guest's WebAssembly behind ops: the host says which modules are compiled, and which memories
-// are made and grow. V8 itself refuses to compile any other way; that only keeps the usual calls working.
+// Puts the guest's WebAssembly behind ops: the host says which modules are compiled, and which
+// memories are made and grow. V8 itself refuses to compile any other way; that only keeps the usual
+// calls working.
 
 import { primordials } from "ext:core/mod.js";
 import {
@@ -63,8 +64,8 @@ for (const name of ["customSections", "exports", "imports"]) {
 }
 
 /**
- * Never shared: there is no thread to share it with, and with it comes SharedArrayBuffer. What it takes
- * is never given back, as nothing says when V8 frees it.
+ * Never shared: there is no thread to share it with, and with it comes SharedArrayBuffer. What it
+ * takes is never given back, as nothing says when V8 frees it.
  */
 function Memory(descriptor) {
   demandNew(new.target, "Memory");

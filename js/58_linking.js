@@ -1,10 +1,12 @@
-// Links CPython for dynamic libraries when the first one is loaded. Emscripten does so at every start: for each of
-// thousands of exported functions it makes a place in the table and two objects.
+// Links CPython for dynamic libraries when the first one is loaded. Emscripten does so at every
+// start: for each of thousands of exported functions it makes a place in the table and two objects.
 //
-// What CPython itself imports by address it gets at once, at the places that are in the memory image. The others are
-// kept free, and get their functions in the order in which Emscripten gave them away when the image was made.
+// What CPython itself imports by address it gets at once, at the places that are in the memory
+// image. The others are kept free, and get their functions in the order in which Emscripten gave
+// them away when the image was made.
 //
-// Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for each.
+// Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for
+// each.
 
 import { primordials } from "ext:core/mod.js";
 import { op_isolet_exports } from "ext:core/ops";
@@ -44,7 +46,9 @@ function pushName(bytes, number) {
   }
 }
 
-/** A module that imports functions of these signatures, in Emscripten's letters, and exports them. */
+/**
+ * A module that imports functions of these signatures, in Emscripten's letters, and exports them.
+ */
 function passingThrough(signatures) {
   const types = [];
   const imports = [];
@@ -165,9 +169,9 @@ export class Linking {
   }
 
   /**
-   * Called by Pyodide's module in place of its own linking, `linkAll`, with what CPython still exports and the
-   * functions of JavaScript. Where functions are goes by name into `addresses`: those that are there already are CPython's own
-   * imports.
+   * Called by Pyodide's module in place of its own linking, `linkAll`, with what CPython still
+   * exports and the functions of JavaScript. Where functions are goes by name into `addresses`:
+   * those that are there already are CPython's own imports.
    */
   link(exports, functions, addresses, table, isInternal, linkAll) {
     const own = ObjectKeys(addresses);

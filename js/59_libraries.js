@@ -1,6 +1,7 @@
-// Keeps the dynamic libraries of preloaded packages in the memory image. When it is made, what Emscripten does to load
-// each is noted; when it is restored, each is instantiated again, in the same order and at the same places. Its data,
-// with all that was written to them, come with the memory.
+// Keeps the dynamic libraries of preloaded packages in the memory image. When it is made, what
+// Emscripten does to load each is noted; when it is restored, each is instantiated again, in the
+// same order and at the same places. Its data, with all that was written to them, come with the
+// memory.
 
 import { primordials } from "ext:core/mod.js";
 import { exportedFunction, functionNames } from "ext:isolet/58_linking.js";
@@ -76,7 +77,9 @@ export class Libraries {
     return this.isRestoring ? [] : metadata.neededDynlibs;
   }
 
-  /** Returns where the data of a library go; where its `count` functions go is the end of the table. */
+  /**
+   * Returns where the data of a library go; where its `count` functions go is the end of the table.
+   */
   place(name, count, allocate) {
     const { table } = this.#own;
     if (this.isRestoring) {

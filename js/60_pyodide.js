@@ -39,7 +39,9 @@ const HOME = "/home/user";
 const STDLIB = "/lib/python314.zip";
 const SITE_PACKAGES = "/lib/python3.14/site-packages";
 
-/** Pyodide decides by these flags alone when they are given; "shell" is the one without any web API. */
+/**
+ * Pyodide decides by these flags alone when they are given; "shell" is the one without any web API.
+ */
 const RUNTIME_ENV = {
   IN_BUN: false,
   IN_DENO: false,
@@ -97,8 +99,9 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       env.JsvError_Check = (value) => value === errorMarker;
       env.emscripten_get_now = () => op_isolet_now();
       env.emscripten_date_now = () => op_isolet_wall_clock();
-      // For CPython's own tests, which Pyodide's file system has no such device for: reading from this one fails, and
-      // the test is told that it does. As it was, an error of JavaScript passed through CPython, and ended it.
+      // For CPython's own tests, which Pyodide's file system has no such device for: reading from
+      // this one fails, and the test is told that it does. As it was, an error of JavaScript passed
+      // through CPython, and ended it.
       env.emscripten_set_up_async_input_device_js = () => {
         try {
           Module.FS.createDevice("/dev", "blah", () => {
@@ -122,7 +125,8 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
-      // What makes exceptions of error numbers uses Linux's from the time that Python does: js/py/errnos.py.
+      // What makes exceptions of error numbers uses Linux's from the time that Python does:
+      // js/py/errnos.py.
       booted.errnos = instance.exports["isolet:errnos"];
       booted.errnos.value = makeImage ? 0 : 1;
       booted.memory = memory;
@@ -139,7 +143,9 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
   return Module;
 }
 
-/** Compiles our Python half into modules that only know each other; `session` is the last of them. */
+/**
+ * Compiles our Python half into modules that only know each other; `session` is the last of them.
+ */
 function loadGlue(API) {
   const load = API.runPythonInternal(
     "def load(sources, sys=__import__('sys'), builtins=dict(vars(__import__('builtins')))):\n" +
@@ -181,7 +187,8 @@ function preload(Module, glue) {
  * With `makeImage` the memory is saved as the image and the isolate is of no further use.
  */
 export async function boot(createModule, makeImage) {
-  // For each error on the way, which all are caught, V8 would look for lines in a function of a megabyte.
+  // For each error on the way, which all are caught, V8 would look for lines in a function of a
+  // megabyte.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);

@@ -1,5 +1,6 @@
-// Lets the host interrupt Python: one that runs asks for it, by CPython's signal check. One that is suspended in a
-// wait (`time.sleep`, `await`, a host call) runs no bytecode, so that the check never comes; the wait itself has to end.
+// Lets the host interrupt Python: one that runs asks for it, by CPython's signal check. One that is
+// suspended in a wait (`time.sleep`, `await`, a host call) runs no bytecode, so that the check
+// never comes; the wait itself has to end.
 
 import { primordials } from "ext:core/mod.js";
 import { bytesOf } from "ext:isolet/55_calls.js";
@@ -28,8 +29,9 @@ const firstOf = (one, other) =>
   });
 
 /**
- * Python's threads are stacks that take turns. An interrupt is the main thread's, and ends besides it what the others wait
- * for, so that a main thread which waits for them comes to its end; but for what another thread will end.
+ * Python's threads are stacks that take turns. An interrupt is the main thread's, and ends besides
+ * it what the others wait for, so that a main thread which waits for them comes to its end; but for
+ * what another thread will end.
  */
 export class Suspensions {
   #waits = new SafeSet();
@@ -44,7 +46,10 @@ export class Suspensions {
   /** The last thread there was, and the last when there was an interrupt in this run. */
   #lastThread = 0;
   #lastInterrupted = 0;
-  /** Whether there is an interrupt that the main thread has yet to get, and whether a wait of its was ended for that. */
+  /**
+   * Whether there is an interrupt that the main thread has yet to get, and whether a wait of its
+   * was ended for that.
+   */
   #isPending = false;
   #isEnding = false;
   /** The other threads that have got it: each once, while it computes or by the end of its wait. */
@@ -84,8 +89,8 @@ export class Suspensions {
   }
 
   /**
-   * Replaces the import through which CPython looks for a signal, and the two through which it suspends on a
-   * promise.
+   * Replaces the import through which CPython looks for a signal, and the two through which it
+   * suspends on a promise.
    */
   hook(Module, env) {
     const waits = this.#waits;
@@ -154,7 +159,10 @@ export class Suspensions {
     };
   }
 
-  /** Ends the main thread's outermost wait, if it is in one and the request was not served meanwhile. */
+  /**
+   * Ends the main thread's outermost wait, if it is in one and the request was not served
+   * meanwhile.
+   */
   interrupt() {
     const wait = this.#outermost();
     if (wait === undefined) return;
@@ -166,8 +174,8 @@ export class Suspensions {
   }
 
   /**
-   * Ends the main thread's outermost wait that this has not ended before: for an interrupt that a callback got
-   * while Python waits, or that is to reach a task in a call.
+   * Ends the main thread's outermost wait that this has not ended before: for an interrupt that a
+   * callback got while Python waits, or that is to reach a task in a call.
    */
   endOutermost() {
     for (const entry of this.#waits) {
@@ -178,7 +186,9 @@ export class Suspensions {
     }
   }
 
-  /** Takes an interrupt: the main thread gets it when it goes on, a thread that computes at once. */
+  /**
+   * Takes an interrupt: the main thread gets it when it goes on, a thread that computes at once.
+   */
   #take() {
     this.#isPending = true;
     this.#isEnding = false;
@@ -203,7 +213,10 @@ export class Suspensions {
     this.#unwatch();
   }
 
-  /** Ends what other threads wait for, and until the run ends what those that are there now will wait for. */
+  /**
+   * Ends what other threads wait for, and until the run ends what those that are there now will
+   * wait for.
+   */
   #endOthers() {
     this.#lastInterrupted = this.#lastThread;
     for (const entry of this.#waits) endOther(entry);

@@ -1,10 +1,14 @@
-// Hides the frames of Python stacks that are suspended. Part of a stack is in memory that others use meanwhile, with the
-// frames from which CPython was entered; its garbage collector would follow them, whatever is there by then.
+// Hides the frames of Python stacks that are suspended. Part of a stack is in memory that others
+// use meanwhile, with the frames from which CPython was entered; its garbage collector would follow
+// them, whatever is there by then.
 
 /** Where a thread's state has its newest frame: 3.14's `PyThreadState.current_frame`. */
 const CURRENT_FRAME = 52;
 
-/** What CPython's table for debuggers, `_Py_DebugOffsets`, begins with, and where in it that place is. */
+/**
+ * What CPython's table for debuggers, `_Py_DebugOffsets`, begins with, and where in it that place
+ * is.
+ */
 const COOKIE = [0x78, 0x64, 0x65, 0x62, 0x75, 0x67, 0x70, 0x79];
 const OFFSET = 208;
 

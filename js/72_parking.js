@@ -1,5 +1,6 @@
-// Where Python's threads wait for each other. A thread is a stack of its own; one that waits for a lock or for another
-// thread's end is suspended on a promise, which the thread that it waits for resolves.
+// Where Python's threads wait for each other. A thread is a stack of its own; one that waits for a
+// lock or for another thread's end is suspended on a promise, which the thread that it waits for
+// resolves.
 
 import { primordials } from "ext:core/mod.js";
 import { clearTimeout, reportUncaught, setTimeout } from "ext:isolet/10_globals.js";
@@ -14,7 +15,10 @@ const STALLED = 2;
 export class Parking {
   #parked = new SafeMap();
 
-  /** Resolves when the wait of this number is ended, or after `timeout` milliseconds unless that is negative. */
+  /**
+   * Resolves when the wait of this number is ended, or after `timeout` milliseconds unless that is
+   * negative.
+   */
   park(number, timeout, thread) {
     return new Promise((resolve) => {
       const entry = { __proto__: null, resolve, thread, timer: undefined };

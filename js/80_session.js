@@ -56,7 +56,9 @@ function within(promise, timeout) {
   });
 }
 
-/** What our Python glue may call. Addresses are in the guest's own memory, where they do no harm. */
+/**
+ * What our Python glue may call. Addresses are in the guest's own memory, where they do no harm.
+ */
 function bridge(Module, memory, suspensions, parking, localTime) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
@@ -84,17 +86,24 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     /** Whether standard output and standard error are open. */
     has_output: () => hasOutput(Module),
     /**
-     * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns the number of
-     * the call, or 0 if the answer comes soon and fits into the room for it, where it is then.
+     * Calls a host function by its name, with the arguments; both are bytes in the memory. Returns
+     * the number of the call, or 0 if the answer comes soon and fits into the room for it, where it
+     * is then.
      */
     call: (tool, toolLength, address, length, answer, room) => {
       const call = op_isolet_tool_call(at(tool, toolLength), at(address, length));
       return room > 0 && op_isolet_tool_soon(call, at(answer, room)) ? 0 : call;
     },
-    /** Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if given. */
+    /**
+     * Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if
+     * given.
+     */
     answered: (call, timeout = -1) =>
       timeout < 0 ? op_isolet_tool_wait(call) : within(op_isolet_tool_wait(call), timeout),
-    /** As `answered`, but blocks, where Python cannot be suspended; -2 if it has to look for an interrupt first. */
+    /**
+     * As `answered`, but blocks, where Python cannot be suspended; -2 if it has to look for an
+     * interrupt first.
+     */
     answered_here: (call, timeout = -1) => op_isolet_tool_block(call, timeout),
     /** Copies the answer to a call to `address`. */
     answer: (call, address, length) => op_isolet_tool_take(call, at(address, length)),
@@ -108,7 +117,10 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     net_close: (exchange) => op_isolet_net_close(exchange),
     /** Asks for the package that has a module; returns the number of the call. */
     import_package: (module) => op_isolet_import(module),
-    /** Hands the fields at `address` over as the submission of this form; returns the number of the call. */
+    /**
+     * Hands the fields at `address` over as the submission of this form; returns the number of the
+     * call.
+     */
     submit: (form, address, length) => op_isolet_submit(form, at(address, length)),
   });
 }

@@ -26,17 +26,17 @@
 //!   assets, the compiled WebAssembly and the memory image that interpreters start from. Make one a
 //!   process; clones are the same engine. What it shares is freed with the last clone and the last
 //!   session, V8's platform never.
-//! * A [`Sandbox`] is policy: limits and what the guest may see of the host. It owns no guest state,
-//!   is cheap to make and to clone, and many threads can share it.
-//! * A [`Session`] owns one interpreter on a thread or in a process of its own. Runs in it keep their state; nothing
-//!   passes from one session to another. It can move between threads but not be shared by them.
-//!   Dropping it ends the interpreter and gives its memory back.
-//! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound and
-//!   what it used. It is plain data.
+//! * A [`Sandbox`] is policy: limits and what the guest may see of the host. It owns no guest
+//!   state, is cheap to make and to clone, and many threads can share it.
+//! * A [`Session`] owns one interpreter on a thread or in a process of its own. Runs in it keep
+//!   their state; nothing passes from one session to another. It can move between threads but not
+//!   be shared by them. Dropping it ends the interpreter and gives its memory back.
+//! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound
+//!   and what it used. It is plain data.
 //!
-//! A [`Tool`] is a function of the host that the guest's Python calls like its own; a [`Value`] is plain
-//! data that crosses either way, from and to any serde type ([`to_value`], [`from_value`]). What other
-//! executors promise their users is in [`profile`].
+//! A [`Tool`] is a function of the host that the guest's Python calls like its own; a [`Value`] is
+//! plain data that crosses either way, from and to any serde type ([`to_value`], [`from_value`]).
+//! What other executors promise their users is in [`profile`].
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
 //! failed. The same without async is in [`blocking`].
@@ -49,16 +49,16 @@
 //!
 //! # Isolation
 //!
-//! By default each session has a worker ([`Isolation::Process`], on Linux): a process that holds nothing
-//! else and that the kernel lets do next to nothing. [`Session::isolation`] says what of that is in
-//! force, and [`SandboxBuilder::require`] makes it a condition. Workers are made of the program itself
-//! if its `main` begins with [`init`], else of the installed command `isolet` of the same version. From
-//! the third session of a kind on, its worker is a copy of one that has booted and run nobody's code,
-//! unless [`Engine::with_fresh_workers`] says otherwise.
+//! By default each session has a worker ([`Isolation::Process`], on Linux): a process that holds
+//! nothing else and that the kernel lets do next to nothing. [`Session::isolation`] says what of
+//! that is in force, and [`SandboxBuilder::require`] makes it a condition. Workers are made of the
+//! program itself if its `main` begins with [`init`], else of the installed command `isolet` of the
+//! same version. From the third session of a kind on, its worker is a copy of one that has booted
+//! and run nobody's code, unless [`Engine::with_fresh_workers`] says otherwise.
 //!
-//! With [`Isolation::Thread`] an isolate is a thread of your process: a bug in V8 that guest code can
-//! reach is a bug in your process, and the thread may never end, since V8 has steps that nothing
-//! interrupts. `run` returns at the deadline all the same.
+//! With [`Isolation::Thread`] an isolate is a thread of your process: a bug in V8 that guest code
+//! can reach is a bug in your process, and the thread may never end, since V8 has steps that
+//! nothing interrupts. `run` returns at the deadline all the same.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {
@@ -73,8 +73,9 @@
 //!
 //! # Starting quickly
 //!
-//! [`Engine::new`] reads one image, and a session boots from it. A server that wants sessions without waiting has
-//! some kept ready, by [`Engine::prewarm`] or [`Sandbox::prewarm`]; each one that is taken is replaced in the background.
+//! [`Engine::new`] reads one image, and a session boots from it. A server that wants sessions
+//! without waiting has some kept ready, by [`Engine::prewarm`] or [`Sandbox::prewarm`]; each one
+//! that is taken is replaced in the background.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {

@@ -9,7 +9,8 @@ use isolet::{Isolation, Sandbox};
 /// The number of the kernel's error.
 const NO_SUCH_PROCESS: i32 = 3;
 
-/// A session whose worker is a copy of one that has booted, as all but the first few are; or one on a thread.
+/// A session whose worker is a copy of one that has booted, as all but the first few are; or one on
+/// a thread.
 pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
     loop {
         let session = Session::new(sandbox)?;

@@ -1,7 +1,7 @@
 //! The decoders of hostile input, without the engine, and what has to hold of them.
 //!
-//! The modules are isolet's own files. They are compiled here a second time, because they are private
-//! there and because isolet links V8, which these targets have no use for.
+//! The modules are isolet's own files. They are compiled here a second time, because they are
+//! private there and because isolet links V8, which these targets have no use for.
 
 #![expect(dead_code, unused_imports, reason = "the modules serve the rest of isolet")]
 

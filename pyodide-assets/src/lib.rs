@@ -1,4 +1,5 @@
-//! The Pyodide release that isolet runs: what it consists of, whether it is intact, and how to get it.
+//! The Pyodide release that isolet runs: what it consists of, whether it is intact, and how to get
+//! it.
 //!
 //! `lock.toml` beside this crate names one release of Pyodide and the size and sha256 of each file
 //! that isolet uses. Nothing else is believed: not the registry, not the network, not the directory

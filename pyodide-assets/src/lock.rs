@@ -48,7 +48,8 @@ pub struct Tarball {
 ///
 /// # Errors
 ///
-/// [`Error::Lock`] when the embedded file is not a valid lock, which a test of this crate rules out.
+/// [`Error::Lock`] when the embedded file is not a valid lock, which a test of this crate rules
+/// out.
 pub fn lock() -> Result<&'static Lock, Error> {
     static LOCK: OnceLock<Lock> = OnceLock::new();
     if let Some(lock) = LOCK.get() {

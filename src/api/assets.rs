@@ -13,7 +13,8 @@ use crate::support::cache_dir::{ASSETS_VARIABLE, cache_dir};
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if none is named and the user has no cache directory.
+/// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if none is named and the user has no cache
+/// directory.
 pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(dir) = explicit {
         return Ok(dir.to_path_buf());

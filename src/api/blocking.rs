@@ -26,7 +26,8 @@ pub struct Session(crate::api::session::Session);
 pub struct RunOutput(crate::api::stream::RunOutput);
 
 impl RunOutput {
-    /// Returns how much was dropped so far, as [`RunOutput::dropped`](crate::RunOutput::dropped) does.
+    /// Returns how much was dropped so far, as [`RunOutput::dropped`](crate::RunOutput::dropped)
+    /// does.
     #[must_use]
     pub fn dropped(&self) -> Truncation {
         self.0.dropped()
@@ -69,8 +70,8 @@ impl Session {
         block_on(self.0.run(cell))
     }
 
-    /// Runs a cell and calls `output` with all that it writes, as it writes it. The guest waits for a call that
-    /// takes its time, as described at [`RunStream`](crate::RunStream).
+    /// Runs a cell and calls `output` with all that it writes, as it writes it. The guest waits for
+    /// a call that takes its time, as described at [`RunStream`](crate::RunStream).
     ///
     /// # Errors
     ///
@@ -89,8 +90,9 @@ impl Session {
         })
     }
 
-    /// Runs a cell and gives its output to `take`, at the beginning, to be read on another thread. The
-    /// result does not wait for that, see [`RunStream::take_output`](crate::RunStream::take_output).
+    /// Runs a cell and gives its output to `take`, at the beginning, to be read on another thread.
+    /// The result does not wait for that, see
+    /// [`RunStream::take_output`](crate::RunStream::take_output).
     ///
     /// # Errors
     ///
@@ -209,7 +211,8 @@ impl Session {
         self.0.files().changes(mount)
     }
 
-    /// Writes the changes in an overlay to the host, as [`Files::export`](crate::Files::export) does.
+    /// Writes the changes in an overlay to the host, as [`Files::export`](crate::Files::export)
+    /// does.
     ///
     /// # Errors
     ///
@@ -231,7 +234,8 @@ impl Session {
         self.0.files().open_export(mount, directory)
     }
 
-    /// Writes them to a directory that was opened before, as [`Files::export_to`](crate::Files::export_to) does.
+    /// Writes them to a directory that was opened before, as
+    /// [`Files::export_to`](crate::Files::export_to) does.
     ///
     /// # Errors
     ///

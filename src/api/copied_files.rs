@@ -1,5 +1,5 @@
-//! Files of the host as copies in the guest, at `/sandbox/NAME`, written back when they have changed:
-//! how DSPy gives its code files.
+//! Files of the host as copies in the guest, at `/sandbox/NAME`, written back when they have
+//! changed: how DSPy gives its code files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,8 +15,9 @@ pub const SANDBOX: &str = "/sandbox";
 
 /// Files of the host that a guest gets copies of.
 ///
-/// Make it before guest code runs: that is when the paths are followed. What the guest changes on the host
-/// afterwards, by a mount that it may write to, then does not lead the copies elsewhere ([`HostPath`]).
+/// Make it before guest code runs: that is when the paths are followed. What the guest changes on
+/// the host afterwards, by a mount that it may write to, then does not lead the copies elsewhere
+/// ([`HostPath`]).
 #[derive(Clone, Debug, Default)]
 pub struct CopiedFiles {
     files: Vec<CopiedFile>,
@@ -41,12 +42,13 @@ enum Source {
 }
 
 impl CopiedFiles {
-    /// Names the files to read and those to read and write, and opens the directories that they are in.
-    /// Nothing is read yet.
+    /// Names the files to read and those to read and write, and opens the directories that they are
+    /// in. Nothing is read yet.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a path has no file name, two have the same, or a directory cannot be opened.
+    /// [`ErrorKind::Config`] if a path has no file name, two have the same, or a directory cannot
+    /// be opened.
     pub fn new(
         read: impl IntoIterator<Item = PathBuf>,
         write: impl IntoIterator<Item = PathBuf>,

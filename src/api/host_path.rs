@@ -1,5 +1,5 @@
-//! A file or directory of the host that was named before a guest ran, and is read and written afterwards
-//! without following a link.
+//! A file or directory of the host that was named before a guest ran, and is read and written
+//! afterwards without following a link.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -12,10 +12,10 @@ use cap_std::fs::{Dir, OpenOptions};
 
 /// A file or a directory of the host, by an open directory.
 ///
-/// Making one follows links, as the path's owner means them, and opens the directory: that of a file, which
-/// need not be there. From then on the path is not looked at any more. A guest that can write to a directory
-/// on the way, or to this one, can put a link or another directory there: then nothing is read or written
-/// elsewhere, and reading and writing fail where a link is in the way.
+/// Making one follows links, as the path's owner means them, and opens the directory: that of a
+/// file, which need not be there. From then on the path is not looked at any more. A guest that can
+/// write to a directory on the way, or to this one, can put a link or another directory there: then
+/// nothing is read or written elsewhere, and reading and writing fail where a link is in the way.
 #[derive(Debug)]
 pub struct HostPath {
     directory: Dir,
@@ -81,8 +81,8 @@ impl HostPath {
     ///
     /// # Errors
     ///
-    /// Fails if there is a link or something else that is no regular file in its place, or the system does
-    /// not let it be written.
+    /// Fails if there is a link or something else that is no regular file in its place, or the
+    /// system does not let it be written.
     pub fn write(&self, contents: &[u8]) -> io::Result<()> {
         self.write_in(Path::new(""), contents)
     }
@@ -91,7 +91,8 @@ impl HostPath {
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write), and if the path is not one of plain names, or leads through a link.
+    /// As [`write`](Self::write), and if the path is not one of plain names, or leads through a
+    /// link.
     pub fn write_in(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let (mut file, _) = self.open_file(path, OpenOptions::new().write(true).create(true))?;
         // Not by a flag of the opening: it must be known first that this is a regular file.

@@ -1,4 +1,5 @@
-//! What users of the library have: engines make sandboxes, sandboxes make sessions, sessions run code.
+//! What users of the library have: engines make sandboxes, sandboxes make sessions, sessions run
+//! code.
 
 pub(crate) mod assets;
 pub mod blocking;

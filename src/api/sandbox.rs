@@ -96,10 +96,11 @@ impl SandboxBuilder {
         self
     }
 
-    /// Has sessions start only if these layers of their isolation are in force, whatever the kernel of
-    /// this machine thinks of them; the error names those that are not.
+    /// Has sessions start only if these layers of their isolation are in force, whatever the kernel
+    /// of this machine thinks of them; the error names those that are not.
     ///
-    /// By default it is what the [engine](Engine::with_required) requires, and [`Session::isolation`] says what is in force.
+    /// By default it is what the [engine](Engine::with_required) requires, and
+    /// [`Session::isolation`] says what is in force.
     pub fn require(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required.extend(layers);
         self
@@ -113,9 +114,9 @@ impl SandboxBuilder {
 
     /// Gives the guest a function `SUBMIT`, which ends a run with a value for each of these fields.
     ///
-    /// It takes them by position or by keyword. Wrong ones raise `TypeError` in the guest; otherwise
-    /// the outcome of the run is [`Submitted`](crate::Outcome::Submitted) with a dict of them. The
-    /// first submission of a run counts, also if the guest catches what unwinds it (a
+    /// It takes them by position or by keyword. Wrong ones raise `TypeError` in the guest;
+    /// otherwise the outcome of the run is [`Submitted`](crate::Outcome::Submitted) with a dict of
+    /// them. The first submission of a run counts, also if the guest catches what unwinds it (a
     /// `BaseException`) and goes on.
     pub fn submit(mut self, fields: impl IntoIterator<Item = Param>) -> Self {
         self.submit = Some(fields.into_iter().collect());
@@ -126,11 +127,10 @@ impl SandboxBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a directory with isolet's assets is mounted to be
-    /// written to, or a layer is
-    /// required of isolation on a thread, or an environment variable's name
-    /// is empty or holds `=`, or a NUL is in it or its value, or Python could not define a tool or
-    /// `SUBMIT`, or two tools have the same name.
+    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a directory with isolet's
+    /// assets is mounted to be written to, or a layer is required of isolation on a thread, or an
+    /// environment variable's name is empty or holds `=`, or a NUL is in it or its value, or Python
+    /// could not define a tool or `SUBMIT`, or two tools have the same name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
@@ -182,8 +182,8 @@ impl Sandbox {
     /// # Errors
     ///
     /// [`ErrorKind::Start`] if the interpreter or its worker cannot start, or a layer that is
-    /// [required](SandboxBuilder::require) is not in force; [`ErrorKind::Config`] if there is no program
-    /// to make a worker of.
+    /// [required](SandboxBuilder::require) is not in force; [`ErrorKind::Config`] if there is no
+    /// program to make a worker of.
     pub async fn session(&self) -> Result<Session, Error> {
         Session::start(self.engine.clone(), Arc::clone(&self.policy)).await
     }
@@ -197,8 +197,8 @@ impl Sandbox {
         self.session().await?.run(cell).await
     }
 
-    /// Keeps so many interpreters ready for sessions of this sandbox, and of others with the same isolation
-    /// and the same limits of memory and values: see [`Engine::prewarm`].
+    /// Keeps so many interpreters ready for sessions of this sandbox, and of others with the same
+    /// isolation and the same limits of memory and values: see [`Engine::prewarm`].
     ///
     /// # Errors
     ///

@@ -12,9 +12,9 @@ use crate::host::pipe::PipeReader;
 /// A run under way: its output in order, then its result.
 ///
 /// All that the guest writes comes, however much it is; limits such as
-/// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) are for what the [`Execution`] keeps.
-/// While [`Limits::QUEUED_OUTPUT_BYTES`](crate::Limits::QUEUED_OUTPUT_BYTES) wait to be read, the guest
-/// waits, and its time runs.
+/// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) are for what the [`Execution`]
+/// keeps. While [`Limits::QUEUED_OUTPUT_BYTES`](crate::Limits::QUEUED_OUTPUT_BYTES) wait to be
+/// read, the guest waits, and its time runs.
 ///
 /// ```no_run
 /// # async fn example(session: &mut isolet::Session) -> Result<(), isolet::Error> {
@@ -62,8 +62,8 @@ impl<'a> RunStream<'a> {
         output.next().await
     }
 
-    /// Returns the output apart, to be read while somebody else waits for [`finish`](Self::finish). A
-    /// reader that is slow or stuck then holds up the guest, but not its deadline nor the result.
+    /// Returns the output apart, to be read while somebody else waits for [`finish`](Self::finish).
+    /// A reader that is slow or stuck then holds up the guest, but not its deadline nor the result.
     ///
     /// `None` if it was taken before. From here on [`next`](Self::next) gives nothing.
     pub fn take_output(&mut self) -> Option<RunOutput> {
@@ -95,8 +95,8 @@ impl RunOutput {
         poll_fn(|context| self.0.poll_next(context)).await
     }
 
-    /// Returns how much of the output was dropped so far. That happens only if the run is interrupted,
-    /// by its deadline for example, while the guest waits for this to be read.
+    /// Returns how much of the output was dropped so far. That happens only if the run is
+    /// interrupted, by its deadline for example, while the guest waits for this to be read.
     #[must_use]
     pub fn dropped(&self) -> Truncation {
         self.0.dropped()

@@ -1,5 +1,5 @@
-//! `isolet deno-shim`, and isolet under the name `deno`: as much of Deno's command line as DSPy uses
-//! to find its interpreter and to start its runner, which `isolet dspy` then is.
+//! `isolet deno-shim`, and isolet under the name `deno`: as much of Deno's command line as DSPy
+//! uses to find its interpreter and to start its runner, which `isolet dspy` then is.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -14,11 +14,11 @@ const LINK: &str = "]8;";
 
 /// Makes text harmless, as it comes in pieces.
 ///
-/// These pass: newline, tab, carriage return, backspace, colours and styles (`ESC [ ... m`), erasing in
-/// the line (`ESC [ K`), and going up (`ESC [ n A`), but only within the lines that this text has begun
-/// itself. Links and hiding the cursor are left out. Other control characters, and those that change
-/// the direction of text, become visible: `^[` for escape, `\u{202e}` for a right-to-left override.
-/// What is not UTF-8 becomes U+FFFD.
+/// These pass: newline, tab, carriage return, backspace, colours and styles (`ESC [ ... m`),
+/// erasing in the line (`ESC [ K`), and going up (`ESC [ n A`), but only within the lines that this
+/// text has begun itself. Links and hiding the cursor are left out. Other control characters, and
+/// those that change the direction of text, become visible: `^[` for escape, `\u{202e}` for a
+/// right-to-left override. What is not UTF-8 becomes U+FFFD.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
     /// The beginning of a character or of a sequence whose continuation is still to come.
@@ -187,7 +187,8 @@ fn sequence(text: &str) -> Sequence<'_> {
     }
 }
 
-/// A whole text of which nothing is to pass but newlines and tabs, such as a message of an exception.
+/// A whole text of which nothing is to pass but newlines and tabs, such as a message of an
+/// exception.
 pub(super) fn strictly(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     show_strictly(text, &mut shown);

@@ -15,8 +15,8 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Makes the first Ctrl-C a `KeyboardInterrupt` for the guest. The second one ends the command, as
-    /// does the first when nothing runs.
+    /// Makes the first Ctrl-C a `KeyboardInterrupt` for the guest. The second one ends the command,
+    /// as does the first when nothing runs.
     pub(super) fn of(session: &Session) -> Result<Self> {
         let handle = session.interrupt_handle();
         let interrupts = Self::default();

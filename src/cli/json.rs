@@ -1,5 +1,5 @@
-//! The JSON that the command writes: guest values as Python's `json.dumps` would write them, on lines that nothing of
-//! the guest's can break or turn into something else.
+//! The JSON that the command writes: guest values as Python's `json.dumps` would write them, on
+//! lines that nothing of the guest's can break or turn into something else.
 
 use std::io::{self, Write};
 
@@ -24,8 +24,8 @@ pub(super) fn print(object: &impl Serialize) -> io::Result<()> {
     }
 }
 
-/// Writes compact JSON in which every control character is escaped, and every one that breaks lines or changes the
-/// direction of text.
+/// Writes compact JSON in which every control character is escaped, and every one that breaks lines
+/// or changes the direction of text.
 struct Inert;
 
 impl Formatter for Inert {

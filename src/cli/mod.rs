@@ -42,8 +42,8 @@ use progress::Progress;
 #[derive(Parser)]
 #[command(name = "isolet", version, long_version = version::long(), max_term_width = 100)]
 struct Cli {
-    /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else that
-    /// of the checkout this was built in, else the cache directory
+    /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else
+    /// that of the checkout this was built in, else the cache directory
     #[arg(long, global = true, value_name = "DIR")]
     assets: Option<PathBuf>,
     #[command(subcommand)]
@@ -90,8 +90,9 @@ struct PolicyArgs {
     /// Longest wall-clock time of a run, such as 500ms, 10s, 2m or none; a bare number is seconds
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
-    /// Bytes of each output stream that are passed on, such as 64KiB; by default all are. The rest is left
-    /// out, and the exit status is 3. With --json: that are kept, head and tail, by default 16MiB
+    /// Bytes of each output stream that are passed on, such as 64KiB; by default all are. The rest
+    /// is left out, and the exit status is 3. With --json: that are kept, head and tail, by default
+    /// 16MiB
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     max_output: Option<u64>,
     /// Memory of a session, such as 256MiB: past it Python raises `MemoryError`

@@ -1,4 +1,5 @@
-//! The library's messages in the words of the command: where they name a call, an option does the same.
+//! The library's messages in the words of the command: where they name a call, an option does the
+//! same.
 
 /// Calls as the messages name them, and the options.
 const OPTIONS: [(&str, &str); 5] = [

@@ -1,5 +1,6 @@
-//! A run's output on its way to standard output and standard error, written by a thread of its own. A
-//! reader that takes nothing holds up the guest, but neither its deadline nor what is said of the run.
+//! A run's output on its way to standard output and standard error, written by a thread of its own.
+//! A reader that takes nothing holds up the guest, but neither its deadline nor what is said of the
+//! run.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

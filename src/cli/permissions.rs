@@ -59,7 +59,8 @@ pub(super) struct PermissionArgs {
     /// Package to load before the run, such as pydantic or 'rich>=14'
     #[arg(long = "with", value_name = "PACKAGE")]
     packages: Vec<String>,
-    /// Package to start with, imported; the first time makes an image with it, which takes some seconds
+    /// Package to start with, imported; the first time makes an image with it, which takes some
+    /// seconds
     #[arg(long, value_name = "PACKAGE")]
     preload: Vec<String>,
     /// Package to load if it is imported
@@ -106,7 +107,8 @@ impl PermissionArgs {
         }
     }
 
-    /// Returns where the guest sees a file or directory of the host: by the mount that is nearest to it.
+    /// Returns where the guest sees a file or directory of the host: by the mount that is nearest
+    /// to it.
     pub(super) fn guest_path(&self, host: &Path) -> Option<String> {
         let here = self.here().map(|host| (host, HERE.to_owned()));
         let mounts =

@@ -1,5 +1,5 @@
-//! What `isolet run` runs: code, a script, a module, a directory or zip file with a `__main__.py`, or a
-//! notebook.
+//! What `isolet run` runs: code, a script, a module, a directory or zip file with a `__main__.py`,
+//! or a notebook.
 
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};

@@ -33,7 +33,8 @@ impl Progress {
             let showing = thread::Builder::new().spawn_scoped(scope, move || show(what, &is_done));
             let result = work();
             drop(done);
-            // The line has to be erased before anything else is written. Without the thread there is none.
+            // The line has to be erased before anything else is written. Without the thread there
+            // is none.
             let _ = showing.map(thread::ScopedJoinHandle::join);
             result
         })

@@ -60,7 +60,8 @@ struct Diagnostics<'a> {
     timeout_seconds: Option<f64>,
 }
 
-/// What became of a notebook: that of its last cell, and a report on each; or what failed after them.
+/// What became of a notebook: that of its last cell, and a report on each; or what failed after
+/// them.
 #[derive(Serialize)]
 pub(super) struct NotebookReport<'a> {
     status: &'static str,
@@ -82,8 +83,8 @@ impl<'a> NotebookReport<'a> {
     }
 }
 
-/// Tells of a failure of usage, files, packages or the host in an object of the same shape. Of the run there is what
-/// became of it before.
+/// Tells of a failure of usage, files, packages or the host in an object of the same shape. Of the
+/// run there is what became of it before.
 pub(super) fn failure<'a>(
     error: &anyhow::Error,
     execution: Option<&'a Execution>,

@@ -1,4 +1,5 @@
-//! The terminal that the command prints to: what a guest is told of it, and what it gets of a guest.
+//! The terminal that the command prints to: what a guest is told of it, and what it gets of a
+//! guest.
 
 use std::borrow::Cow;
 use std::env;
@@ -90,8 +91,8 @@ pub(super) fn terminal() -> Option<Terminal> {
     Some(Terminal { stdout, stderr, columns, rows })
 }
 
-/// The variables by which programs know a terminal. Their values are of ours, so that nothing of this
-/// environment is shown but what kind of terminal there is.
+/// The variables by which programs know a terminal. Their values are of ours, so that nothing of
+/// this environment is shown but what kind of terminal there is.
 pub(super) fn variables(terminal: Terminal) -> Vec<(&'static str, String)> {
     let term = variable("TERM");
     let kind = match term.as_str() {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-/// The commit that the program was built from, if whoever built it said so. `cargo xtask` does, in a
-/// checkout; a build by cargo alone asks no git and depends on the sources only.
+/// The commit that the program was built from, if whoever built it said so. `cargo xtask` does, in
+/// a checkout; a build by cargo alone asks no git and depends on the sources only.
 const COMMIT: Option<&str> = option_env!("ISOLET_COMMIT");
 
 /// The text after the program's name.

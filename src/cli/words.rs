@@ -1,5 +1,5 @@
-//! Where the options of `isolet run` end: as python's do, at the script. The words after it belong to
-//! the script, whatever they look like, so that a wrapper's `"$@"` grants the guest nothing.
+//! Where the options of `isolet run` end: as python's do, at the script. The words after it belong
+//! to the script, whatever they look like, so that a wrapper's `"$@"` grants the guest nothing.
 
 use std::ffi::{OsStr, OsString};
 
@@ -19,8 +19,9 @@ pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Ve
     words
 }
 
-/// Whether the options of an `isolet run` ask for JSON, on a command line that `clap` cannot read. What follows an
-/// option that is unknown is taken for more of them, up to the first word that is none.
+/// Whether the options of an `isolet run` ask for JSON, on a command line that `clap` cannot read.
+/// What follows an option that is unknown is taken for more of them, up to the first word that is
+/// none.
 pub(super) fn ask_for_json(words: &[OsString]) -> bool {
     let mut command = Cli::command();
     command.build();
@@ -52,8 +53,8 @@ fn end_of_run_options(words: &[OsString], command: &Command) -> Option<usize> {
     end(words, subcommand + 1, command.find_subcommand("run")?)
 }
 
-/// The place of the first word from `at` on that is no option and no option's value. There is none if
-/// all are, after a `--`, or if an option is unknown, which is an error for `clap` to tell.
+/// The place of the first word from `at` on that is no option and no option's value. There is none
+/// if all are, after a `--`, or if an option is unknown, which is an error for `clap` to tell.
 fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
     loop {
         let word = words.get(at)?;

@@ -66,16 +66,17 @@ impl Cell {
     /// Makes a program of a module, which is found and run as `python -m NAME` does.
     ///
     /// It can be of the standard library, of a loaded package, or of a directory that the guest
-    /// imports from: see [`import_from`](Self::import_from). If there is none of this name the guest
-    /// exits with status 1. The arguments of [`argv`](Self::argv) begin with one that is replaced by
-    /// the module's file.
+    /// imports from: see [`import_from`](Self::import_from). If there is none of this name the
+    /// guest exits with status 1. The arguments of [`argv`](Self::argv) begin with one that is
+    /// replaced by the module's file.
     #[must_use]
     pub fn module(name: impl Into<String>) -> Self {
         Self { program: Program::Module, ..Self::new(name).argv(["-m"]).program() }
     }
 
     /// Makes a program of a directory or a zip file of the guest, whose `__main__.py` is run as
-    /// `python PATH` does: it imports from there first. If there is none the guest exits with status 1.
+    /// `python PATH` does: it imports from there first. If there is none the guest exits with
+    /// status 1.
     #[must_use]
     pub fn application(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -83,16 +84,16 @@ impl Cell {
         Self { program: Program::Application, ..Self::new(path).argv(argv).program() }
     }
 
-    /// Has the session import from this directory of the guest first, as python does from a script's
-    /// own; it stays so for later cells.
+    /// Has the session import from this directory of the guest first, as python does from a
+    /// script's own; it stays so for later cells.
     #[must_use]
     pub fn import_from(mut self, directory: impl Into<String>) -> Self {
         self.import_from = Some(directory.into());
         self
     }
 
-    /// Sets the working directory, one of the guest; it stays so for later cells. If it is not there
-    /// the run raises `FileNotFoundError`. At first it is `/home/user`.
+    /// Sets the working directory, one of the guest; it stays so for later cells. If it is not
+    /// there the run raises `FileNotFoundError`. At first it is `/home/user`.
     #[must_use]
     pub fn working_directory(mut self, directory: impl Into<String>) -> Self {
         self.directory = Some(directory.into());

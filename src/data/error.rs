@@ -5,9 +5,9 @@ use std::fmt;
 
 /// A failure of the host's side of a sandbox.
 ///
-/// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a limit
-/// that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated). Both can be turned into
-/// one with [`Execution::into_result`](crate::Execution::into_result).
+/// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a
+/// limit that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated). Both can be
+/// turned into one with [`Execution::into_result`](crate::Execution::into_result).
 pub struct Error(Box<Inner>);
 
 struct Inner {

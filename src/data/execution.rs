@@ -28,7 +28,8 @@ pub struct Execution {
 #[non_exhaustive]
 pub enum Outcome {
     /// It ran to its end. `None`: the cell does not end in an expression, or the expression's value
-    /// cannot cross ([`Execution::value_error`]); `Some(Value::None)`: the value is Python's `None`.
+    /// cannot cross ([`Execution::value_error`]); `Some(Value::None)`: the value is Python's
+    /// `None`.
     Completed(Option<Value>),
     /// It handed its result over with `SUBMIT`: a dict of the fields, see
     /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit).
@@ -46,16 +47,16 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Termination {
-    /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session lives on
-    /// if the guest ended within the [grace](crate::Limits::max_grace).
+    /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session lives
+    /// on if the guest ended within the [grace](crate::Limits::max_grace).
     Deadline {
         /// The limit.
         limit: Duration,
         /// The time from the call to the verdict.
         observed: Duration,
     },
-    /// It had more of something than its limits allow. The session lives on if the guest ended within
-    /// the [grace](crate::Limits::max_grace).
+    /// It had more of something than its limits allow. The session lives on if the guest ended
+    /// within the [grace](crate::Limits::max_grace).
     Limit {
         /// What it had too many of.
         kind: LimitKind,
@@ -64,20 +65,21 @@ pub enum Termination {
         /// How many it had.
         observed: u64,
     },
-    /// Its JavaScript outgrew the part of [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes)
-    /// that V8's heap has. The session is closed.
+    /// Its JavaScript outgrew the part of
+    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) that V8's heap has. The
+    /// session is closed.
     Memory {
         /// The limit of that heap, in bytes.
         limit: u64,
-        /// The size of the heap when the guest was stopped, in bytes. It is the limit if the guest was
-        /// stopped before the heap could grow.
+        /// The size of the heap when the guest was stopped, in bytes. It is the limit if the guest
+        /// was stopped before the heap could grow.
         observed: u64,
     },
     /// It was interrupted, see [`Session::interrupt_handle`](crate::Session::interrupt_handle). The
     /// session lives on.
     Interrupted,
-    /// The interpreter died under the guest, by `os.abort()` or a wild write of its own for example.
-    /// The session is lost.
+    /// The interpreter died under the guest, by `os.abort()` or a wild write of its own for
+    /// example. The session is lost.
     Died {
         /// What is known of the cause.
         reason: String,
@@ -182,8 +184,8 @@ pub struct Usage {
     /// Wall-clock time from the call to the verdict.
     pub wall_time: Duration,
     /// The most memory that the session has had so far, in bytes, as
-    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run ended
-    /// the session.
+    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run
+    /// ended the session.
     pub peak_memory_bytes: u64,
     /// Bytes written to standard output, kept or not.
     pub stdout_bytes: u64,
@@ -218,8 +220,8 @@ impl Execution {
         &self.outcome
     }
 
-    /// Returns the value of the cell's last expression, if the run completed and it has one, or what
-    /// it submitted.
+    /// Returns the value of the cell's last expression, if the run completed and it has one, or
+    /// what it submitted.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match &self.outcome {
@@ -302,9 +304,8 @@ impl Execution {
     /// # Errors
     ///
     /// [`ErrorKind::Raised`] for an exception or an exit with a status other than 0,
-    /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::WorkerDied`] if the interpreter died,
-    /// [`ErrorKind::Value`] for a value that cannot
-    /// cross.
+    /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::WorkerDied`] if the interpreter
+    /// died, [`ErrorKind::Value`] for a value that cannot cross.
     pub fn into_result(self) -> Result<Value, Error> {
         let alive = self.session_alive;
         let error = match self.outcome {

@@ -35,7 +35,8 @@ pub struct Limits {
 impl Limits {
     /// Default of [`max_run_time`](Self::max_run_time).
     pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30);
-    /// The longest [`max_run_time`](Self::max_run_time) that there can be, a century: as good as none.
+    /// The longest [`max_run_time`](Self::max_run_time) that there can be, a century: as good as
+    /// none.
     pub const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
     /// Default of [`max_grace`](Self::max_grace).
     pub const DEFAULT_GRACE: Duration = Duration::from_millis(500);
@@ -57,39 +58,40 @@ impl Limits {
     pub const DEFAULT_REFUSALS: u64 = 10_000;
     /// Default of [`max_source_bytes`](Self::max_source_bytes): 16 MiB.
     pub const DEFAULT_SOURCE_BYTES: u64 = 16 << 20;
-    /// Timers of a session that may be pending, `time.sleep` and `asyncio.sleep` included; a further one
-    /// raises an exception in the guest.
+    /// Timers of a session that may be pending, `time.sleep` and `asyncio.sleep` included; a
+    /// further one raises an exception in the guest.
     pub const PENDING_TIMERS: u32 = 100_000;
     /// Default of [`max_memory_bytes`](Self::max_memory_bytes): 1 GiB.
     pub const DEFAULT_MEMORY_BYTES: u64 = 1 << 30;
-    /// Least of [`max_memory_bytes`](Self::max_memory_bytes): 64 MiB, what an interpreter needs to start
-    /// and to run small programs.
+    /// Least of [`max_memory_bytes`](Self::max_memory_bytes): 64 MiB, what an interpreter needs to
+    /// start and to run small programs.
     pub const MIN_MEMORY_BYTES: u64 = 64 << 20;
     /// Calls of host functions that may wait for others of the run to end; a further one raises
     /// `RuntimeError` in the guest.
     pub const WAITING_TOOL_CALLS: usize = 10_000;
     /// Events of a run that an audit sink is told of one by one; those beyond are counted.
     pub const AUDIT_EVENTS: u64 = 100_000;
-    /// Output of a run that waits for its reader, see [`Session::run_streaming`](crate::Session::run_streaming),
-    /// in bytes: 256 KiB. With more than that the guest waits.
+    /// Output of a run that waits for its reader, see
+    /// [`Session::run_streaming`](crate::Session::run_streaming), in bytes: 256 KiB. With more than
+    /// that the guest waits.
     pub const QUEUED_OUTPUT_BYTES: usize = 256 << 10;
     /// Longest `repr` of a cell's value, in characters; longer ones are cut and end in `...`.
     pub const REPR_CHARS: u32 = 65_536;
-    /// Longest `repr` of a [variable](crate::Variable), in characters; longer ones are cut and end in
-    /// `...`.
+    /// Longest `repr` of a [variable](crate::Variable), in characters; longer ones are cut and end
+    /// in `...`.
     pub const LOCAL_REPR_CHARS: u32 = 500;
     /// Longest name of a class or a variable, in characters; longer ones are cut and end in `...`.
     pub const NAME_CHARS: u32 = 500;
-    /// Longest message, traceback and `args` of an exception, in characters each. Of longer ones the
-    /// end is kept, after a note; longer `args` are left out.
+    /// Longest message, traceback and `args` of an exception, in characters each. Of longer ones
+    /// the end is kept, after a note; longer `args` are left out.
     pub const EXCEPTION_CHARS: u32 = 65_536;
 
     /// Sets the wall-clock budget of one run.
     ///
-    /// The host measures it from the call to the verdict. Past it `KeyboardInterrupt` is raised in the
-    /// guest, which is killed if it has not ended within the [grace](Self::max_grace). What it has
-    /// written is kept, and the outcome is [`Terminated`](crate::Outcome::Terminated) in any case; the
-    /// session lives on, with its variables, unless the guest was killed.
+    /// The host measures it from the call to the verdict. Past it `KeyboardInterrupt` is raised in
+    /// the guest, which is killed if it has not ended within the [grace](Self::max_grace). What it
+    /// has written is kept, and the outcome is [`Terminated`](crate::Outcome::Terminated) in any
+    /// case; the session lives on, with its variables, unless the guest was killed.
     ///
     /// By default this is 30 seconds. [`SandboxBuilder::build`](crate::SandboxBuilder::build)
     /// refuses zero.
@@ -101,9 +103,9 @@ impl Limits {
 
     /// Sets how long a guest may take to end once it was interrupted because of a limit.
     ///
-    /// Past it the guest is killed, and the session is closed. Long calls into C that never look for
-    /// signals, such as `sum(range(10**9))`, and guests that catch the `KeyboardInterrupt` end so. With
-    /// zero the guest is killed at once.
+    /// Past it the guest is killed, and the session is closed. Long calls into C that never look
+    /// for signals, such as `sum(range(10**9))`, and guests that catch the `KeyboardInterrupt` end
+    /// so. With zero the guest is killed at once.
     ///
     /// By default this is half a second.
     #[must_use]
@@ -134,8 +136,8 @@ impl Limits {
         self
     }
 
-    /// Sets how many lines of each of a run's streams are kept, beside the limit of their bytes: the first
-    /// and the last half of so many.
+    /// Sets how many lines of each of a run's streams are kept, beside the limit of their bytes:
+    /// the first and the last half of so many.
     ///
     /// By default this is 1,000,000.
     #[must_use]
@@ -148,10 +150,10 @@ impl Limits {
     /// variable, the arguments or the result of a host function, a submission.
     ///
     /// Neither its encoded size may be larger nor, on the way to the host, the memory that it takes
-    /// there: besides text and bytes 32 bytes for each item of a list and 64 for each entry of a dict.
-    /// A cell's value that is larger stays in the guest: the run completes without a value, and
-    /// [`Execution::value_error`](crate::Execution::value_error) names both sizes. Elsewhere it is
-    /// an error of the call that wanted it to cross.
+    /// there: besides text and bytes 32 bytes for each item of a list and 64 for each entry of a
+    /// dict. A cell's value that is larger stays in the guest: the run completes without a value,
+    /// and [`Execution::value_error`](crate::Execution::value_error) names both sizes. Elsewhere it
+    /// is an error of the call that wanted it to cross.
     ///
     /// By default this is 256 MiB.
     #[must_use]
@@ -162,8 +164,8 @@ impl Limits {
 
     /// Sets how many calls of host functions a session may have under way. Further ones wait.
     ///
-    /// A call of a [function that blocks](crate::Tool::from_blocking_fn) is under way until the function
-    /// has returned, even if the call is cancelled or its run has ended before.
+    /// A call of a [function that blocks](crate::Tool::from_blocking_fn) is under way until the
+    /// function has returned, even if the call is cancelled or its run has ended before.
     ///
     /// By default this is 16. [`SandboxBuilder::build`](crate::SandboxBuilder::build) refuses zero.
     #[must_use]
@@ -172,12 +174,13 @@ impl Limits {
         self
     }
 
-    /// Sets how much of the host's memory the arguments of a session's calls of host functions may take
-    /// together: encoded while a call waits, as [`max_value_bytes`](Self::max_value_bytes) counts them
-    /// once it is under way.
+    /// Sets how much of the host's memory the arguments of a session's calls of host functions may
+    /// take together: encoded while a call waits, as [`max_value_bytes`](Self::max_value_bytes)
+    /// counts them once it is under way.
     ///
-    /// A call past it raises `RuntimeError` in the guest, with both numbers. The results of finished calls
-    /// may take as much again until the guest reads them; while they do, its further calls wait.
+    /// A call past it raises `RuntimeError` in the guest, with both numbers. The results of
+    /// finished calls may take as much again until the guest reads them; while they do, its further
+    /// calls wait.
     ///
     /// By default this is 256 MiB.
     #[must_use]
@@ -189,8 +192,8 @@ impl Limits {
     /// Sets how many calls of host functions a run may make, those that are refused aside.
     ///
     /// One more stops the run as its deadline does; the outcome is
-    /// [`Termination::Limit`](crate::Termination::Limit). Budgets of single functions, which raise an
-    /// exception in the guest, are [`Tool::max_calls`](crate::Tool::max_calls).
+    /// [`Termination::Limit`](crate::Termination::Limit). Budgets of single functions, which raise
+    /// an exception in the guest, are [`Tool::max_calls`](crate::Tool::max_calls).
     ///
     /// By default this is 10,000.
     #[must_use]
@@ -203,7 +206,8 @@ impl Limits {
     /// of, files and servers that are not allowed, packages, WebAssembly.
     ///
     /// One more stops the run as its deadline does; the outcome is
-    /// [`Termination::Limit`](crate::Termination::Limit). A guest that probes its walls gets no further.
+    /// [`Termination::Limit`](crate::Termination::Limit). A guest that probes its walls gets no
+    /// further.
     ///
     /// By default this is 10,000.
     #[must_use]
@@ -214,8 +218,8 @@ impl Limits {
 
     /// Sets how long a cell's code may be, in bytes of UTF-8.
     ///
-    /// A longer one is not run: the call fails with [`ErrorKind::Limit`](crate::ErrorKind::Limit), and
-    /// the session lives on. What the guest compiles itself counts as its memory and its time.
+    /// A longer one is not run: the call fails with [`ErrorKind::Limit`](crate::ErrorKind::Limit),
+    /// and the session lives on. What the guest compiles itself counts as its memory and its time.
     ///
     /// By default this is 16 MiB.
     #[must_use]
@@ -226,10 +230,10 @@ impl Limits {
 
     /// Sets how much memory a session may have.
     ///
-    /// What counts is the interpreter's memory with all of Python's objects, which never shrinks, files
-    /// that the guest keeps there, and the buffers and WebAssembly memories of JavaScript. Past it
-    /// Python raises `MemoryError`, JavaScript `RangeError`, a write to a file `OSError`, and the
-    /// session lives on.
+    /// What counts is the interpreter's memory with all of Python's objects, which never shrinks,
+    /// files that the guest keeps there, and the buffers and WebAssembly memories of JavaScript.
+    /// Past it Python raises `MemoryError`, JavaScript `RangeError`, a write to a file `OSError`,
+    /// and the session lives on.
     ///
     /// JavaScript's own objects are in a heap of V8's besides, of a quarter of this, but at least
     /// 64 MiB and at most 512 MiB. A guest that fills it is terminated with

@@ -1,4 +1,5 @@
-//! Plain data that everything else knows: values, what goes into a run, what comes out of it, limits, errors.
+//! Plain data that everything else knows: values, what goes into a run, what comes out of it,
+//! limits, errors.
 
 pub(crate) mod cell;
 pub(crate) mod error;

@@ -1,7 +1,8 @@
 //! The terminal that a session's output is for.
 
-/// What the guest is told of a terminal, so that it draws for it: `isatty` and `os.get_terminal_size`
-/// say so, as python's do. Whoever shows the output has to see to it that it does no harm there.
+/// What the guest is told of a terminal, so that it draws for it: `isatty` and
+/// `os.get_terminal_size` say so, as python's do. Whoever shows the output has to see to it that it
+/// does no harm there.
 ///
 /// ```
 /// let terminal = isolet::Terminal { stdout: true, stderr: true, columns: 80, rows: 24 };

@@ -101,7 +101,8 @@ impl FileError {
         }
     }
 
-    /// Returns whether a rule of the sandbox or of the host is the cause, not the state of the files.
+    /// Returns whether a rule of the sandbox or of the host is the cause, not the state of the
+    /// files.
     pub(crate) fn is_denial(&self) -> bool {
         match self {
             Self::Access(_)

@@ -4,8 +4,8 @@ use super::error::FileError;
 
 /// Something the guest did with files, or was not allowed to do.
 ///
-/// There is one for each open, create, remove, rename, link and truncation that was carried out, and
-/// one for each request of any kind that was denied.
+/// There is one for each open, create, remove, rename, link and truncation that was carried out,
+/// and one for each request of any kind that was denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileEvent {
     /// Whether it was carried out.

@@ -38,8 +38,8 @@ impl Handles {
         self.room(&self.lock())
     }
 
-    /// Gives an open file a number. Numbers are not used again soon, so that one kept too long names
-    /// nothing rather than another file.
+    /// Gives an open file a number. Numbers are not used again soon, so that one kept too long
+    /// names nothing rather than another file.
     pub(crate) fn add(&self, handle: Handle) -> Result<u32, FileError> {
         let mut open = self.lock();
         self.room(&open)?;

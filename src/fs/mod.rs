@@ -1,9 +1,10 @@
 //! The host's side of the guest's file system: what is mounted where, and every request beneath it.
 //!
 //! A request names a mount and a path beneath it, and the path is text of a hostile guest. It is
-//! parsed once ([`path`]) and then walked name by name from a directory that was opened when the mount
-//! was made ([`host_tree`]); no link is followed, and what is opened is asked for its type before it
-//! is used. So there is no check of a path that a rename could outrun, and no path that leads out.
+//! parsed once ([`path`]) and then walked name by name from a directory that was opened when the
+//! mount was made ([`host_tree`]); no link is followed, and what is opened is asked for its type
+//! before it is used. So there is no check of a path that a rename could outrun, and no path that
+//! leads out.
 //!
 //! Nothing here changes a file of the host but [`read_write`], and an overlay's export, which only
 //! writes into a directory that it made or found empty.

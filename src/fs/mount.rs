@@ -14,20 +14,21 @@ const FILES: u64 = 10_000;
 /// A directory of the host that guests may see.
 ///
 /// The directory is opened when the mount is made, and stays the same one if its path is renamed or
-/// replaced later. Clones share it. Files are read when the guest asks for them, however large; nothing
-/// is copied before.
+/// replaced later. Clones share it. Files are read when the guest asks for them, however large;
+/// nothing is copied before.
 ///
 /// The guest gets to no other directory: links are followed only within the mount, `..` not at all,
 /// and FIFOs, sockets and devices are neither listed nor opened. Names that are not UTF-8 are not
 /// listed. Its errors name paths of the guest only. A network file system of the host may make the
 /// guest wait.
 ///
-/// Some directories are refused, since they give away the host: `/`, `/proc`, `/sys`, `/dev`, `/etc`,
-/// `/run`, `/boot`, the user's home directory and its `.ssh`, `.aws`, `.gnupg` and `.config`, what is in
-/// those (except in `/run` and in the home directory), what contains one of them, and a directory with
-/// the socket of a container engine. For [`read_write`](Self::read_write), so are directories of
-/// programs, such as `/usr`. The `dangerous_` constructors mount them all the same; then too, nothing
-/// in `/proc`, `/sys` and `/dev` is shown beneath another directory.
+/// Some directories are refused, since they give away the host: `/`, `/proc`, `/sys`, `/dev`,
+/// `/etc`, `/run`, `/boot`, the user's home directory and its `.ssh`, `.aws`, `.gnupg` and
+/// `.config`, what is in those (except in `/run` and in the home directory), what contains one of
+/// them, and a directory with the socket of a container engine. For
+/// [`read_write`](Self::read_write), so are directories of programs, such as `/usr`. The
+/// `dangerous_` constructors mount them all the same; then too, nothing in `/proc`, `/sys` and
+/// `/dev` is shown beneath another directory.
 #[derive(Clone, Debug)]
 pub struct Mount {
     root: Arc<Root>,
@@ -59,8 +60,8 @@ impl Mount {
         Self::checked(host.as_ref(), MountMode::ReadOnly)
     }
 
-    /// Mounts a directory that the guest may change for itself: writes stay in memory, each session has
-    /// its own, and the directory of the host remains as it is.
+    /// Mounts a directory that the guest may change for itself: writes stay in memory, each session
+    /// has its own, and the directory of the host remains as it is.
     ///
     /// # Errors
     ///
@@ -71,13 +72,14 @@ impl Mount {
 
     /// Mounts a directory that the guest may change.
     ///
-    /// Let no program of the host run, import or source what is in it: it is the guest's. New files and
-    /// directories get the permissions that the umask of this process leaves, and no file becomes
-    /// executable. The guest reads and writes with the permissions of this process.
+    /// Let no program of the host run, import or source what is in it: it is the guest's. New files
+    /// and directories get the permissions that the umask of this process leaves, and no file
+    /// becomes executable. The guest reads and writes with the permissions of this process.
     ///
-    /// The guest cannot make or move a link, nor a directory with a link in it, so that a link of its own or
-    /// of yours leads out of the mount where it did not before. It can still make a link to a link of yours that
-    /// leads out: a program of the host that writes to files in the mount must not follow links.
+    /// The guest cannot make or move a link, nor a directory with a link in it, so that a link of
+    /// its own or of yours leads out of the mount where it did not before. It can still make a link
+    /// to a link of yours that leads out: a program of the host that writes to files in the mount
+    /// must not follow links.
     ///
     /// # Errors
     ///
@@ -115,18 +117,21 @@ impl Mount {
 
     /// Sets how many bytes each session may write through it.
     ///
-    /// With [`ReadWrite`](MountMode::ReadWrite), the default is 1 GiB, and every byte counts that is
-    /// written or that a file grows by; none is given back. With [`Overlay`](MountMode::Overlay), the
-    /// default is 256 MiB, and what counts is the size of the files that the overlay holds.
+    /// With [`ReadWrite`](MountMode::ReadWrite), the default is 1 GiB, and every byte counts that
+    /// is written or that a file grows by; none is given back. With
+    /// [`Overlay`](MountMode::Overlay), the default is 256 MiB, and what counts is the size of the
+    /// files that the overlay holds.
     #[must_use]
     pub fn quota_bytes(mut self, bytes: u64) -> Self {
         self.quota_bytes = bytes;
         self
     }
 
-    /// Sets how many files, directories and links each session may create through it. Default 10,000.
+    /// Sets how many files, directories and links each session may create through it. Default
+    /// 10,000.
     ///
-    /// With [`Overlay`](MountMode::Overlay), files count that were changed, and removed ones no more.
+    /// With [`Overlay`](MountMode::Overlay), files count that were changed, and removed ones no
+    /// more.
     #[must_use]
     pub fn quota_files(mut self, files: u64) -> Self {
         self.quota_files = files;

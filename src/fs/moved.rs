@@ -1,8 +1,8 @@
-//! What may be renamed in a directory of the host: nothing that would lead a program of the host out of
-//! the mount.
+//! What may be renamed in a directory of the host: nothing that would lead a program of the host
+//! out of the mount.
 //!
-//! A link of the host's may be absolute or have `..` in its target. The guest cannot follow such a link, but a
-//! program of the host that writes to the path where the guest has put it does.
+//! A link of the host's may be absolute or have `..` in its target. The guest cannot follow such a
+//! link, but a program of the host that writes to the path where the guest has put it does.
 
 use std::path::{Component, Path};
 
@@ -22,8 +22,8 @@ pub(super) fn check_link(target: &Path, to: RelativePath<'_>) -> Result<(), File
     }
 }
 
-/// Checks that every link in a directory stays in that directory, wherever it is moved to, and that nothing in
-/// it is too deep at `to`.
+/// Checks that every link in a directory stays in that directory, wherever it is moved to, and that
+/// nothing in it is too deep at `to`.
 pub(super) fn check_directory(
     directory: &Dir,
     to: RelativePath<'_>,
@@ -65,9 +65,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether a link that is in a directory `depth` names beneath another one stays beneath that: it is
-/// relative, and goes up at most so often, and only at first. After a name, `..` leads up from wherever a link of
-/// that name leads.
+/// Returns whether a link that is in a directory `depth` names beneath another one stays beneath
+/// that: it is relative, and goes up at most so often, and only at first. After a name, `..` leads
+/// up from wherever a link of that name leads.
 fn stays(target: &Path, depth: u64) -> bool {
     let mut up = 0;
     let mut named = false;

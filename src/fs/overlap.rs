@@ -13,8 +13,8 @@ struct Origin {
 }
 
 impl Root {
-    /// Returns whether one of two directories is, or contains, the other; bind mounts are seen through
-    /// on Linux.
+    /// Returns whether one of two directories is, or contains, the other; bind mounts are seen
+    /// through on Linux.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         if self.identity() == other.identity() || nested(self.host(), other.host()) {
             return true;
@@ -49,7 +49,8 @@ fn mounts() -> String {
     String::new()
 }
 
-/// Finds a canonical path in a table of mounts: the last of those with the longest mount point has it.
+/// Finds a canonical path in a table of mounts: the last of those with the longest mount point has
+/// it.
 fn origin(mounts: &str, path: &Path) -> Option<Origin> {
     let mut found: Option<(usize, Origin)> = None;
     for line in mounts.lines() {

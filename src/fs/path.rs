@@ -3,8 +3,8 @@
 use super::error::{Denial, FileError};
 use super::limits::FileLimits;
 
-/// A path beneath a mount: names with `/` between them, none of them empty, `.` or `..`; empty for the
-/// mount's root. A backslash, a percent sign or a trailing dot is a character as any other.
+/// A path beneath a mount: names with `/` between them, none of them empty, `.` or `..`; empty for
+/// the mount's root. A backslash, a percent sign or a trailing dot is a character as any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RelativePath<'a>(&'a str);
 
@@ -105,8 +105,8 @@ pub(crate) fn check_target(
     Ok(())
 }
 
-/// Returns whether a target has a `..`, whose meaning changes when the link is moved, or when a name
-/// before it is a link.
+/// Returns whether a target has a `..`, whose meaning changes when the link is moved, or when a
+/// name before it is a link.
 pub(crate) fn climbs(target: &str) -> bool {
     target.split('/').any(|name| name == "..")
 }

@@ -17,8 +17,8 @@ use super::path::{RelativePath, climbs};
 use super::request::{FileKind, FileStat, OpenFlags};
 use super::volume::{OpenFile, Opened, Times, Volume};
 
-/// The permissions of new files and directories, of which the process's umask takes some: as programs of the
-/// host make them. No file is executable.
+/// The permissions of new files and directories, of which the process's umask takes some: as
+/// programs of the host make them. No file is executable.
 const NEW_FILE: u32 = 0o666;
 const NEW_DIRECTORY: u32 = 0o777;
 /// What the owner may always do with a new directory.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 /// Something to be done with files. `mount` is the number of the mount, in the order in which they
-/// were added; `path` is relative to its root, with `/` between names and empty for the root. No link
-/// is followed. All of it is hostile. Reading has a function of its own,
+/// were added; `path` is relative to its root, with `/` between names and empty for the root. No
+/// link is followed. All of it is hostile. Reading has a function of its own,
 /// [`FileSystem::read`](super::FileSystem::read).
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FileRequest<'a> {
@@ -29,8 +29,8 @@ pub(crate) enum FileRequest<'a> {
     Sync { file: u32 },
     /// Close an open file.
     Close { file: u32 },
-    /// Name what is in a directory, sorted. Names that are not UTF-8, and what is neither a file nor a
-    /// directory nor a link, are left out.
+    /// Name what is in a directory, sorted. Names that are not UTF-8, and what is neither a file
+    /// nor a directory nor a link, are left out.
     List { mount: u32, path: &'a str },
     /// Make a directory with these permission bits, as far as the mount allows them.
     MakeDirectory { mount: u32, path: &'a str, mode: u32 },
@@ -83,8 +83,8 @@ pub(crate) enum FileReply {
     Target(String),
 }
 
-/// What is known about a file. Times are in whole milliseconds since 1970, so that they are no finer
-/// clock than the guest has.
+/// What is known about a file. Times are in whole milliseconds since 1970, so that they are no
+/// finer clock than the guest has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileStat {
     pub(crate) kind: FileKind,

@@ -15,7 +15,8 @@ use crate::data::error::{Error, ErrorKind};
 /// Directories that no walk enters, whatever is mounted there.
 const NEVER_ENTERED: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// Types of file systems whose files are the kernel's, from `linux/magic.h` and the kernel's sources.
+/// Types of file systems whose files are the kernel's, from `linux/magic.h` and the kernel's
+/// sources.
 const KERNEL_FILE_SYSTEMS: [u64; 20] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs

@@ -115,8 +115,8 @@ impl FileSystem {
         self.mounts.get(mount).is_some_and(|mounted| mounted.overlay.is_some())
     }
 
-    /// What the guest changed in the overlay of this number, sorted by path; nothing for other mounts.
-    /// Directories that were moved are followed to the limit of listings.
+    /// What the guest changed in the overlay of this number, sorted by path; nothing for other
+    /// mounts. Directories that were moved are followed to the limit of listings.
     pub(crate) fn changes(&self, mount: usize) -> Vec<FileChange> {
         let Some(mounted) = self.mounts.get(mount) else {
             return Vec::new();
@@ -124,8 +124,8 @@ impl FileSystem {
         mounted.overlay.as_ref().map_or_else(Vec::new, |overlay| overlay.changes(&mounted.guest))
     }
 
-    /// Opens a directory of the host to export the overlay of this number to, which is made or has to be
-    /// empty.
+    /// Opens a directory of the host to export the overlay of this number to, which is made or has
+    /// to be empty.
     pub(crate) fn open_export(
         &self,
         mount: usize,
@@ -134,9 +134,9 @@ impl FileSystem {
         self.overlay(mount)?.open_export(target)
     }
 
-    /// Writes the files that the guest changed in the overlay of this number into a directory of the
-    /// host, which has to be empty, and returns how many. Files get the permissions 0600, directories
-    /// 0700; links are only written if no `..` is in their targets.
+    /// Writes the files that the guest changed in the overlay of this number into a directory of
+    /// the host, which has to be empty, and returns how many. Files get the permissions 0600,
+    /// directories 0700; links are only written if no `..` is in their targets.
     pub(crate) fn export(&self, mount: usize, target: &ExportDirectory) -> Result<u64, Error> {
         self.overlay(mount)?.export(target)
     }

@@ -37,9 +37,9 @@ pub(crate) enum Source {
 impl MountTable {
     /// Adds a directory of the host at a path of the guest.
     ///
-    /// The path is refused if it is not absolute and normalised, belongs to the interpreter, or is the
-    /// same as another mount's, in it or around it. The directory is refused if it overlaps another
-    /// mounted one and either can be written to.
+    /// The path is refused if it is not absolute and normalised, belongs to the interpreter, or is
+    /// the same as another mount's, in it or around it. The directory is refused if it overlaps
+    /// another mounted one and either can be written to.
     pub(crate) fn add(&mut self, guest: &str, mount: Mount) -> Result<(), Error> {
         check_path(guest)?;
         for entry in &self.0 {

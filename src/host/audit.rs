@@ -82,8 +82,8 @@ pub enum Access {
 /// Where events go.
 pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 
-/// One session's way to the sink, which a guest cannot flood. Refusals are counted here, since every one
-/// of them comes by.
+/// One session's way to the sink, which a guest cannot flood. Refusals are counted here, since
+/// every one of them comes by.
 #[derive(Clone)]
 pub(crate) struct AuditLog {
     listener: Option<Arc<Listener>>,

@@ -119,7 +119,8 @@ impl PipeWriter {
         self.0.lock().must_wait(count)
     }
 
-    /// Ends all waits for the reader, until it has caught up: what finds no room meanwhile is dropped.
+    /// Ends all waits for the reader, until it has caught up: what finds no room meanwhile is
+    /// dropped.
     pub(crate) fn release(&self) {
         self.0.lock().is_released = true;
         self.0.room.notify_all();

@@ -1,7 +1,8 @@
-//! The memory of JavaScript's buffers, counted against the session's budget, and a look at V8's heap.
+//! The memory of JavaScript's buffers, counted against the session's budget, and a look at V8's
+//! heap.
 //!
-//! This file has unsafe code because V8 asks for buffers through a table of C functions, and because
-//! V8 calls back about its heap without saying which isolate's it is.
+//! This file has unsafe code because V8 asks for buffers through a table of C functions, and
+//! because V8 calls back about its heap without saying which isolate's it is.
 
 #![expect(
     unsafe_code,
@@ -17,9 +18,9 @@ use deno_core::{JsRuntime, v8};
 
 use super::budget::MemoryBudget;
 
-/// Buffers of so few bytes are never refused: V8 ends the process when it cannot make one for a small
-/// typed array, whose contents are in its heap until somebody asks for the buffer. Each takes more than
-/// its size in V8's heap besides, which has a limit.
+/// Buffers of so few bytes are never refused: V8 ends the process when it cannot make one for a
+/// small typed array, whose contents are in its heap until somebody asks for the buffer. Each takes
+/// more than its size in V8's heap besides, which has a limit.
 const NEVER_REFUSED: u64 = 64;
 
 /// What malloc aligns to, and so what any buffer's contents need.
@@ -76,8 +77,8 @@ pub(crate) fn counting_allocator(
     attempts: Arc<Attempts>,
 ) -> v8::UniqueRef<v8::Allocator> {
     let counted = Arc::into_raw(Arc::new(Counted { budget, attempts }));
-    // SAFETY: the functions of the table take a `Counted`, and the pointer is to one. It stays valid
-    // until `release`, which V8 calls once, when the last owner of the allocator is gone.
+    // SAFETY: the functions of the table take a `Counted`, and the pointer is to one. It stays
+    // valid until `release`, which V8 calls once, when the last owner of the allocator is gone.
     unsafe { v8::new_rust_allocator(counted, &VTABLE) }
 }
 
@@ -117,7 +118,8 @@ unsafe extern "C" fn free(counted: &Counted, memory: *mut c_void, length: usize)
 }
 
 unsafe extern "C" fn release(counted: *const Counted) {
-    // SAFETY: the pointer is that of `Arc::into_raw` in `counting_allocator`, and V8 calls this once.
+    // SAFETY: the pointer is that of `Arc::into_raw` in `counting_allocator`, and V8 calls this
+    // once.
     drop(unsafe { Arc::from_raw(counted) });
 }
 
@@ -131,8 +133,8 @@ pub(crate) struct HeapState {
     pub(crate) committed: u64,
 }
 
-/// Has `decide` called on the thread of the isolate when V8's heap is near its limit. It returns the
-/// new limit; V8 ends the process if it is none.
+/// Has `decide` called on the thread of the isolate when V8's heap is near its limit. It returns
+/// the new limit; V8 ends the process if it is none.
 pub(crate) fn on_near_heap_limit(
     runtime: &mut JsRuntime,
     mut decide: impl FnMut(&HeapState) -> usize + 'static,
@@ -140,8 +142,9 @@ pub(crate) fn on_near_heap_limit(
     // SAFETY: the pointer is used in the callback alone.
     let isolate = unsafe { runtime.v8_isolate().as_raw_isolate_ptr() };
     runtime.add_near_heap_limit_callback(move |limit, initial_limit| {
-        // SAFETY: the callback is of the runtime of this isolate; V8 calls it on the isolate's thread,
-        // out of a garbage collection, so that the isolate is alive and nobody else uses it meanwhile.
+        // SAFETY: the callback is of the runtime of this isolate; V8 calls it on the isolate's
+        // thread, out of a garbage collection, so that the isolate is alive and nobody else uses it
+        // meanwhile.
         let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
         let spaces = 0..isolate.number_of_heap_spaces();
         let sizes = spaces.filter_map(|space| isolate.get_heap_space_statistics(space));

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 /// How much memory a session may have, and how much it has.
 ///
 /// WebAssembly memories take from it, and the contents of JavaScript's buffers; V8's own heap has a
-/// limit of its own ([`heap`](super::heap)). Buffers are given back on whatever thread V8 frees them.
+/// limit of its own ([`heap`](super::heap)). Buffers are given back on whatever thread V8 frees
+/// them.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     limit: u64,

@@ -1,4 +1,5 @@
-//! Boots interpreters for what they leave: the memory and the compiled code that an image is made of.
+//! Boots interpreters for what they leave: the memory and the compiled code that an image is made
+//! of.
 
 use std::sync::{Arc, mpsc};
 
@@ -83,7 +84,8 @@ fn parts(files: Files, modules: SharedModules) -> Parts {
     }
 }
 
-/// Boots an interpreter from nothing, has it import what is to be preloaded, and returns its memory.
+/// Boots an interpreter from nothing, has it import what is to be preloaded, and returns its
+/// memory.
 pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Error> {
     let mut parts = parts(files, SharedModules::default());
     if !preload.is_empty() {
@@ -105,7 +107,8 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
         let control = IsolateControl::new();
         let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
         let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
-        // What a session does before the guest's first cell is optimized, however rarely it does it.
+        // What a session does before the guest's first cell is optimized, however rarely it does
+        // it.
         for command in [Command::Rehearse(1), start, run(FIRST)] {
             carry_out(&mut isolate, command).await?;
         }

@@ -161,12 +161,13 @@ impl IsolateControl {
         self.woken.notify_one();
     }
 
-    /// Lets a lost thread run only when nobody else wants the processor. While `life` is locked it has
-    /// not ended, so that its number is not another's.
+    /// Lets a lost thread run only when nobody else wants the processor. While `life` is locked it
+    /// has not ended, so that its number is not another's.
     fn yield_processors(&self) {
         #[cfg(target_os = "linux")]
         if let Some(thread) = self.thread.get() {
-            // If the system refuses, the thread takes more of the processors; it is lost all the same.
+            // If the system refuses, the thread takes more of the processors; it is lost all the
+            // same.
             let _ = rustix::process::setpriority_process(Some(*thread), 19);
         }
     }

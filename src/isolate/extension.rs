@@ -169,8 +169,8 @@ static MODULES: [ExtensionFileSource; 17] = [
     ),
 ];
 
-/// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own list
-/// of files would be read from the checkout at run time.
+/// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own
+/// list of files would be read from the checkout at run time.
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
     extension.esm_files = Cow::Borrowed(&MODULES);

@@ -1,7 +1,9 @@
-//! The limit of V8's own heap, where JavaScript's objects, strings and code are, and what happens at it.
+//! The limit of V8's own heap, where JavaScript's objects, strings and code are, and what happens
+//! at it.
 //!
-//! V8 ends the process when its heap is full, unless it is given more. So it is given more, once the
-//! verdict is recorded and the guest is being stopped: enough to get out of whatever it was doing.
+//! V8 ends the process when its heap is full, unless it is given more. So it is given more, once
+//! the verdict is recorded and the guest is being stopped: enough to get out of whatever it was
+//! doing.
 
 use std::sync::Arc;
 
@@ -18,9 +20,9 @@ const LEAST_BYTES: u64 = 64 << 20;
 /// The largest heap. Collecting the garbage of a larger one takes seconds.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What a heap at its limit is given to end the guest in, once. V8 looks whether it should stop between
-/// two steps of JavaScript, so that the largest single step has to fit: an array of the greatest length,
-/// of 1 GiB, copied to another. Past it V8 ends the process.
+/// What a heap at its limit is given to end the guest in, once. V8 looks whether it should stop
+/// between two steps of JavaScript, so that the largest single step has to fit: an array of the
+/// greatest length, of 1 GiB, copied to another. Past it V8 ends the process.
 const HEADROOM_BYTES: usize = 3 << 30;
 
 /// The memory of one isolate: the budget of its buffers, and the limit of its heap.

@@ -1,8 +1,8 @@
-//! Loading modules: Pyodide's while an isolate boots, and none for the guest, whose every `import()` is
-//! rejected, whatever it names.
+//! Loading modules: Pyodide's while an isolate boots, and none for the guest, whose every
+//! `import()` is rejected, whatever it names.
 //!
-//! The modules of an isolate are those in the binary and Pyodide's, which is given to V8 as text while
-//! it boots. Nothing here opens a file or a connection.
+//! The modules of an isolate are those in the binary and Pyodide's, which is given to V8 as text
+//! while it boots. Nothing here opens a file or a connection.
 
 use std::sync::OnceLock;
 
@@ -44,8 +44,8 @@ impl ModuleLoader for NoModules {
     }
 }
 
-/// Makes `import()` end here, before `deno_core` looks at what is imported and by whom: it would trust
-/// modules of its own, and let whoever makes one of them call `eval` import others.
+/// Makes `import()` end here, before `deno_core` looks at what is imported and by whom: it would
+/// trust modules of its own, and let whoever makes one of them call `eval` import others.
 pub(crate) fn refuse_imports(isolate: &mut v8::Isolate) {
     isolate.set_host_import_module_dynamically_callback(
         |scope: &mut v8::PinScope<'_, '_>, _, _, _, _| rejection(scope),
@@ -70,7 +70,8 @@ pub(crate) struct Pyodide {
     script: v8::Global<v8::UnboundModuleScript>,
 }
 
-/// Evaluates Pyodide's module. What V8 has compiled of it before, and still takes, is not compiled again.
+/// Evaluates Pyodide's module. What V8 has compiled of it before, and still takes, is not compiled
+/// again.
 pub(crate) fn load_pyodide(
     runtime: &mut JsRuntime,
     text: &Bytes,
@@ -114,7 +115,8 @@ fn evaluate(
     })
 }
 
-/// The text as V8 has it: all isolates of the process share the one in memory, which is never freed.
+/// The text as V8 has it: all isolates of the process share the one in memory, which is never
+/// freed.
 fn string<'s>(scope: &mut v8::PinScope<'s, '_>, text: &Bytes) -> Option<v8::Local<'s, v8::String>> {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
     let shared = TEXT.get_or_init(|| text.clone());

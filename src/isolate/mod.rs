@@ -1,8 +1,8 @@
 //! V8, Pyodide and the threads they run on. The only module that names either.
 //!
-//! An isolate is made, used and dropped on one thread of its own ([`runtime`]); nothing of V8 leaves
-//! it but the handle to terminate it. All isolates share the compiled WebAssembly module and start
-//! from the same memory image ([`image`]).
+//! An isolate is made, used and dropped on one thread of its own ([`runtime`]); nothing of V8
+//! leaves it but the handle to terminate it. All isolates share the compiled WebAssembly module and
+//! start from the same memory image ([`image`]).
 
 mod adapt;
 mod allocator;
@@ -77,7 +77,8 @@ impl Files {
     }
 }
 
-/// Boots an interpreter of what [`Source::shared_file`] gives, on this thread, in a process that has no engine.
+/// Boots an interpreter of what [`Source::shared_file`] gives, on this thread, in a process that
+/// has no engine.
 pub(crate) fn boot_of_image(
     image: SharedFile,
     host: Arc<dyn Host>,

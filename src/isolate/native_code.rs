@@ -1,6 +1,8 @@
-//! CPython's native code: compiled once for all isolates of a process, and kept for the next process.
+//! CPython's native code: compiled once for all isolates of a process, and kept for the next
+//! process.
 //!
-//! This file has unsafe code because V8's C++ functions that optimize code and write it out have no Rust of their own.
+//! This file has unsafe code because V8's C++ functions that optimize code and write it out have no
+//! Rust of their own.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -68,11 +70,11 @@ impl Modules {
     }
 }
 
-/// CPython on its way to be a module of an isolate: the process's, or else made of the native code that was stored,
-/// or else compiled anew.
+/// CPython on its way to be a module of an isolate: the process's, or else made of the native code
+/// that was stored, or else compiled anew.
 ///
-/// V8 takes stored code only if it was made by the same V8 with the same flags on a processor with the same
-/// features; what was never called when it was stored is compiled when it is.
+/// V8 takes stored code only if it was made by the same V8 with the same flags on a processor with
+/// the same features; what was never called when it was stored is compiled when it is.
 pub(crate) struct Pending {
     shared: SharedModules,
     wasm: Bytes,
@@ -82,8 +84,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Has a thread of its own make one of the `stored` code, if the process has none yet. The isolate's thread has
-    /// enough to do until it needs it.
+    /// Has a thread of its own make one of the `stored` code, if the process has none yet. The
+    /// isolate's thread has enough to do until it needs it.
     pub(crate) fn start(shared: SharedModules, wasm: Bytes, stored: Option<Bytes>) -> Self {
         let code =
             stored.clone().filter(|_| shared.cpython().is_none() && !spin::budget().is_zero());
@@ -117,7 +119,8 @@ impl Pending {
         let stored = self.stored.filter(|_| !helped);
         let restored = stored.and_then(|code| deserialize(scope, &self.wasm, code));
         let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, &self.wasm))?;
-        // Whoever comes first keeps its own; a second one compiled meanwhile serves only its isolate.
+        // Whoever comes first keeps its own; a second one compiled meanwhile serves only its
+        // isolate.
         let _ = self.shared.cpython.set(CompiledWasm(module.get_compiled_module()));
         Some(module)
     }
@@ -152,8 +155,8 @@ fn deserialize<'s>(
     compilation.set_has_compiled_module_bytes();
     compilation.on_bytes_received(wasm);
     OFFERED.set(Some(code));
-    // V8 calls it before `finish` returns if it takes the code, and later, with the result of compiling, if
-    // it does not.
+    // V8 calls it before `finish` returns if it takes the code, and later, with the result of
+    // compiling, if it does not.
     let result = Rc::new(RefCell::new(None));
     let receiver = Rc::clone(&result);
     compilation.finish(scope, Some(offer.map_fn_to()), move |isolate, module| {
@@ -165,8 +168,9 @@ fn deserialize<'s>(
     Some(v8::Local::new(scope, module))
 }
 
-/// Has V8 optimize all functions of `wasm` that it has compiled so far, because they were called. For most of those
-/// that a start needs it would never do so, as they are called once; every process would compile them anew.
+/// Has V8 optimize all functions of `wasm` that it has compiled so far, because they were called.
+/// For most of those that a start needs it would never do so, as they are called once; every
+/// process would compile them anew.
 pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError> {
     /// `v8::internal::wasm::ExecutionTier::kTurbofan`.
     const OPTIMIZED: i8 = 2;
@@ -175,7 +179,8 @@ pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryR
         /// `v8::internal::wasm::GetWasmEngine()`.
         #[link_name = "_ZN2v88internal4wasm13GetWasmEngineEv"]
         fn engine() -> *mut c_void;
-        /// `v8::internal::wasm::WasmEngine::CompileFunction(NativeModule*, uint32_t, ExecutionTier)`.
+        /// `v8::internal::wasm::WasmEngine::CompileFunction(NativeModule*, uint32_t,
+        /// ExecutionTier)`.
         #[link_name = "_ZN2v88internal4wasm10WasmEngine15CompileFunctionEPNS1_12NativeModuleEjNS1_13ExecutionTierE"]
         fn compile(engine: *mut c_void, module: *mut c_void, function: u32, tier: i8);
         /// `v8::internal::wasm::NativeModule::HasCode(uint32_t) const`.
@@ -186,9 +191,9 @@ pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryR
         fn has_code_with_tier(module: *const c_void, function: u32, tier: i8) -> bool;
     }
     let functions = declared_functions(wasm)?;
-    // SAFETY: `object` says why it may be read, and that the module lives as long as `module`. The functions are those
-    // that `wasm` declares, of which it was compiled. They may be called by any thread once V8 has been
-    // initialized, which it was for there to be a module.
+    // SAFETY: `object` says why it may be read, and that the module lives as long as `module`. The
+    // functions are those that `wasm` declares, of which it was compiled. They may be called by any
+    // thread once V8 has been initialized, which it was for there to be a module.
     #[expect(unsafe_code, reason = "the functions are V8's")]
     unsafe {
         let native = object(module).cast::<*mut c_void>().read();
@@ -201,14 +206,14 @@ pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryR
     Ok(())
 }
 
-/// V8's `v8::CompiledWasmModule`: a `std::shared_ptr<internal::wasm::NativeModule>`, which begins with a pointer to
-/// the module that it keeps alive, and a string.
+/// V8's `v8::CompiledWasmModule`: a `std::shared_ptr<internal::wasm::NativeModule>`, which begins
+/// with a pointer to the module that it keeps alive, and a string.
 fn object(module: &CompiledWasm) -> *mut c_void {
     const {
         assert!(size_of::<v8::CompiledWasmModule>() == size_of::<*mut c_void>());
     }
-    // SAFETY: `v8::CompiledWasmModule` is, in Rust, nothing but a pointer to V8's object of that name, as
-    // its size says; the object lives as long as `module`.
+    // SAFETY: `v8::CompiledWasmModule` is, in Rust, nothing but a pointer to V8's object of that
+    // name, as its size says; the object lives as long as `module`.
     #[expect(unsafe_code, reason = "the type does not give its pointer away")]
     unsafe {
         std::mem::transmute_copy::<v8::CompiledWasmModule, *mut c_void>(&module.0)
@@ -234,8 +239,9 @@ fn declared_functions(wasm: &[u8]) -> Result<Range<u32>, BinaryReaderError> {
 
 /// The code that V8 has optimized so far, as [`Pending`] takes it.
 pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
-    /// `v8::OwnedBuffer`, which the caller frees: a `std::unique_ptr` and a length. V8 is built with its own
-    /// libc++, whose `unique_ptr` is passed as the pointer that it is (`[[clang::trivial_abi]]`).
+    /// `v8::OwnedBuffer`, which the caller frees: a `std::unique_ptr` and a length. V8 is built
+    /// with its own libc++, whose `unique_ptr` is passed as the pointer that it is
+    /// (`[[clang::trivial_abi]]`).
     #[repr(C)]
     struct OwnedBuffer {
         bytes: *const u8,
@@ -247,9 +253,9 @@ pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
         #[link_name = "_ZN2v818CompiledWasmModule9SerializeEv"]
         fn serialize(module: *mut c_void) -> OwnedBuffer;
     }
-    // SAFETY: `object` says what it is, and that it lives as long as `module`. What is returned are `length` bytes that
-    // are ours from then on. They are copied, and never freed: only V8 knows how, and they are made once for an
-    // image.
+    // SAFETY: `object` says what it is, and that it lives as long as `module`. What is returned are
+    // `length` bytes that are ours from then on. They are copied, and never freed: only V8 knows
+    // how, and they are made once for an image.
     #[expect(unsafe_code, reason = "the function is V8's")]
     unsafe {
         let OwnedBuffer { bytes, length } = serialize(object(module));

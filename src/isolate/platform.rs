@@ -15,27 +15,30 @@ type Request = (Task, mpsc::Sender<io::Result<()>>);
 
 /// V8's flags, each for a reason.
 ///
-/// CPython recurses in C, and V8's default of 1 MB for its own stack, and for those that WebAssembly
-/// suspends on, is little for that. The second kind may not be larger than 4 MB: V8 keeps at most so much of
-/// them for reuse, and a fresh one costs every task of an event loop, and every wait, twice the time.
-/// `adapt/recursion.rs` has CPython raise `RecursionError` before it reaches their end.
+/// CPython recurses in C, and V8's default of 1 MB for its own stack, and for those that
+/// WebAssembly suspends on, is little for that. The second kind may not be larger than 4 MB: V8
+/// keeps at most so much of them for reuse, and a fresh one costs every task of an event loop, and
+/// every wait, twice the time. `adapt/recursion.rs` has CPython raise `RecursionError` before it
+/// reaches their end.
 ///
-/// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest is
-/// killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
+/// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest
+/// is killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
 ///
-/// An isolate has one thread, and V8 none besides. A worker may be the copy of a process, which has no threads but
-/// one. And while another thread optimizes a function of JavaScript, its loops are not checked at all: one that
-/// copies a large object at each turn would go on for minutes. What V8 would have others optimize, the isolate's
-/// thread does when it is due.
+/// An isolate has one thread, and V8 none besides. A worker may be the copy of a process, which has
+/// no threads but one. And while another thread optimizes a function of JavaScript, its loops are
+/// not checked at all: one that copies a large object at each turn would go on for minutes. What V8
+/// would have others optimize, the isolate's thread does when it is due.
 ///
-/// CPython's functions are optimized sooner than V8 would have them. What most programs call comes optimized with
-/// the image, made with the same budget; code made with other flags V8 does not take.
+/// CPython's functions are optimized sooner than V8 would have them. What most programs call comes
+/// optimized with the image, made with the same budget; code made with other flags V8 does not
+/// take.
 ///
-/// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is too much
-/// for the least heap that a session may have.
+/// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is
+/// too much for the least heap that a session may have.
 ///
-/// V8 counts the interpreter's memory and code as its own, and would collect garbage when it has reached 11 MB: in each start,
-/// in the midst of it. It is told to wait for 128 MB, or for as many as the session's heap may have.
+/// V8 counts the interpreter's memory and code as its own, and would collect garbage when it has
+/// reached 11 MB: in each start, in the midst of it. It is told to wait for 128 MB, or for as many
+/// as the session's heap may have.
 pub(super) const FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
                      --no-turboshaft-loop-unrolling --single-threaded --wasm-sync-tier-up \
                      --wasm-max-table-size=1000000 --wasm-tiering-budget=200000 \
@@ -80,8 +83,8 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     Ok(requests)
 }
 
-/// Does what V8 has put off, on the isolate's thread; some of it, so that a task which leads to another one cannot
-/// go on for ever.
+/// Does what V8 has put off, on the isolate's thread; some of it, so that a task which leads to
+/// another one cannot go on for ever.
 pub(super) fn run_tasks(isolate: &v8::Isolate) {
     const TASKS: usize = 16;
     let platform = v8::V8::get_current_platform();

@@ -1,8 +1,8 @@
 //! A waker that can be cut off.
 //!
-//! Of a promise that is not settled when its isolate is dropped, `deno_core` leaves behind what was to be told,
-//! and with it the waker that waited: tokio's, which keeps the event loop and its descriptors. So it
-//! gets one of these, of which a few bytes stay.
+//! Of a promise that is not settled when its isolate is dropped, `deno_core` leaves behind what was
+//! to be told, and with it the waker that waited: tokio's, which keeps the event loop and its
+//! descriptors. So it gets one of these, of which a few bytes stay.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -29,7 +29,8 @@ struct Inner(AtomicWaker);
 pub(super) enum Settled {
     /// The call has.
     Done,
-    /// The call waits, and nothing is pending that could end that. It is said once, until there is something again.
+    /// The call waits, and nothing is pending that could end that. It is said once, until there is
+    /// something again.
     Stalled,
 }
 
@@ -44,8 +45,9 @@ impl Relay {
         Waker::from(Arc::clone(&self.inner))
     }
 
-    /// Serves the event loop until `call` settles or nothing is left to serve. A guest that awaits what nothing will
-    /// ever resolve may go on waiting, as everywhere, until its deadline or an interrupt.
+    /// Serves the event loop until `call` settles or nothing is left to serve. A guest that awaits
+    /// what nothing will ever resolve may go on waiting, as everywhere, until its deadline or an
+    /// interrupt.
     pub(super) async fn settle<F>(
         &self,
         runtime: &mut JsRuntime,

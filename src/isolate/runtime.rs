@@ -197,15 +197,16 @@ impl Isolate {
         Reply::OutOfMemory { limit, observed: observed.max(heap) }
     }
 
-    /// The most memory that the session has had. It is an error if the interpreter's has grown past the
-    /// budget without asking.
+    /// The most memory that the session has had. It is an error if the interpreter's has grown past
+    /// the budget without asking.
     fn measure(&mut self) -> Result<u64, Exceeded> {
         let state = self.runtime.op_state();
         deno_core::scope!(scope, self.runtime);
         state.borrow_mut().borrow_mut::<State>().memory.measure(scope)
     }
 
-    /// Makes a command's frame ready for the guest to take; returns its length as the guest gets it.
+    /// Makes a command's frame ready for the guest to take; returns its length as the guest gets
+    /// it.
     fn offer(&mut self, frame: Vec<u8>) -> v8::Global<v8::Value> {
         let length = {
             deno_core::scope!(scope, self.runtime);
@@ -232,7 +233,8 @@ impl Isolate {
         }
     }
 
-    /// Has the guest carry out a command while it waits for something else. Returns its report; an empty one if it gave none.
+    /// Has the guest carry out a command while it waits for something else. Returns its report; an
+    /// empty one if it gave none.
     fn peek(&mut self, frame: Vec<u8>) -> Vec<u8> {
         let length = self.offer(frame);
         let outer = self.state(|state| state.report.take());
@@ -301,8 +303,8 @@ impl Isolate {
         }
     }
 
-    /// Calls an async function of ours. What does not wait for anything is done when it returns, and costs
-    /// no turn of the event loop.
+    /// Calls an async function of ours. What does not wait for anything is done when it returns,
+    /// and costs no turn of the event loop.
     fn enter(
         &mut self,
         function: &v8::Global<v8::Function>,

@@ -1,5 +1,6 @@
-//! Tells CPython that there is an interrupt to ask for. Asking is a call into JavaScript, and CPython would do it
-//! every 50 steps; it does so only while a byte in its memory says that there may be one.
+//! Tells CPython that there is an interrupt to ask for. Asking is a call into JavaScript, and
+//! CPython would do it every 50 steps; it does so only while a byte in its memory says that there
+//! may be one.
 
 use std::cell::RefCell;
 use std::ffi::c_void;

@@ -1,4 +1,5 @@
-//! What the isolates of a process start from: the memory image, found or built, and the code that is compiled of it.
+//! What the isolates of a process start from: the memory image, found or built, and the code that
+//! is compiled of it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +25,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens the image of the assets in `dir` with these packages. Builds it if there is none, or if `replace_damaged`
-    /// and the one there cannot be used.
+    /// Opens the image of the assets in `dir` with these packages. Builds it if there is none, or
+    /// if `replace_damaged` and the one there cannot be used.
     pub(crate) fn open(
         dir: &Path,
         preload: &Preload,

@@ -16,7 +16,8 @@ use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use crate::protocol::{Inbox, Message};
 
-/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop served.
+/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop
+/// served.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// How long a guest's thread that cannot be suspended waits between two looks for an interrupt.
@@ -82,8 +83,8 @@ impl State {
         }
     }
 
-    /// Opens a call. A guest that makes many before it waits for one has the answers taken meanwhile: somewhere they
-    /// would pile up.
+    /// Opens a call. A guest that makes many before it waits for one has the answers taken
+    /// meanwhile: somewhere they would pile up.
     pub(crate) fn open_call(&mut self) -> Option<u32> {
         let call = self.calls.open()?;
         if call.is_multiple_of(UNANSWERED) {
@@ -97,8 +98,8 @@ impl State {
         Some(call)
     }
 
-    /// Waits for the answer to a call, here and now, for as long as that costs less than to have the guest
-    /// suspended. Other messages are left to the event loop, and end the wait.
+    /// Waits for the answer to a call, here and now, for as long as that costs less than to have
+    /// the guest suspended. Other messages are left to the event loop, and end the wait.
     pub(crate) fn wait_for_answer(&mut self, call: u32) {
         let start = Instant::now();
         while !self.calls.is_answered(call) {
@@ -116,8 +117,9 @@ impl State {
         }
     }
 
-    /// Waits for the answer to a call until `limit` has passed, and then returns `true`. Returns `false` before, if the
-    /// guest is stopped or interrupted. Other messages are left to the event loop.
+    /// Waits for the answer to a call until `limit` has passed, and then returns `true`. Returns
+    /// `false` before, if the guest is stopped or interrupted. Other messages are left to the event
+    /// loop.
     pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> bool {
         let start = Instant::now();
         while self.calls.is_open(call) {

@@ -36,7 +36,8 @@ const MODULES: [Added; 9] = added! {
     "zoneinfo/_zoneinfo.py": "c148c0529962c11e32aafb35bc846513fdb3d7b8f352bd58ee6b64ac1bf3ca8f",
 };
 
-/// The time zone database: all of the wheel is in the archive, so that its licences and version are.
+/// The time zone database: all of the wheel is in the archive, so that its licences and version
+/// are.
 const TZDATA: Added = Added {
     name: "tzdata-2026.6-py2.py3-none-any.whl",
     sha256: "0a10eec6e13ef16b627fabed9a5f2ba61a62b1c67f327305f4e7e412a70b4aec",

@@ -1,5 +1,5 @@
-//! The host as an isolate's ops have it: once the isolate is stopped, every request fails at once, so
-//! that no op does anything for a guest that outlives its termination.
+//! The host as an isolate's ops have it: once the isolate is stopped, every request fails at once,
+//! so that no op does anything for a guest that outlives its termination.
 
 use std::sync::Arc;
 

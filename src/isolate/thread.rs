@@ -29,7 +29,8 @@ pub(crate) struct Booted {
     runtime: Runtime,
 }
 
-/// Starts an isolate that restores `image` and then takes commands. It ends when no more messages will come.
+/// Starts an isolate that restores `image` and then takes commands. It ends when no more messages
+/// will come.
 pub(crate) fn spawn(
     parts: Parts,
     image: Image,
@@ -80,7 +81,8 @@ pub(super) fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Re
     event_loop()?.block_on(future)
 }
 
-/// An event loop of this thread that has no descriptors: it wakes up by its clock, or by another thread.
+/// An event loop of this thread that has no descriptors: it wakes up by its clock, or by another
+/// thread.
 fn event_loop() -> Result<Runtime, String> {
     let runtime = Builder::new_current_thread().enable_time().build();
     runtime.map_err(|error| format!("there is no event loop: {error}"))
@@ -103,8 +105,8 @@ impl Booted {
         Arc::clone(&self.control) as _
     }
 
-    /// Readies an interpreter that is to be copied: V8 has optimized what every session begins with, and there is no
-    /// garbage.
+    /// Readies an interpreter that is to be copied: V8 has optimized what every session begins
+    /// with, and there is no garbage.
     pub(crate) fn rehearse(&mut self) -> Result<(), String> {
         let frame = codec::encode(Command::Rehearse(REHEARSALS));
         let nowhere: ReplySink = Box::new(|_| true);
@@ -118,15 +120,15 @@ impl Booted {
         Ok(())
     }
 
-    /// Gives it an event loop that can wait for descriptors. V8's delayed tasks stay with the first one, which is
-    /// dropped: they are attempts to need less memory while nothing happens.
+    /// Gives it an event loop that can wait for descriptors. V8's delayed tasks stay with the first
+    /// one, which is dropped: they are attempts to need less memory while nothing happens.
     pub(crate) fn renew_event_loop(&mut self) -> io::Result<()> {
         self.runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(())
     }
 
-    /// Takes commands until there are no more, or the interpreter has ended. `ready` is called before the first one,
-    /// when all that the thread needs of the system is there.
+    /// Takes commands until there are no more, or the interpreter has ended. `ready` is called
+    /// before the first one, when all that the thread needs of the system is there.
     pub(crate) fn serve(
         &mut self,
         replies: &ReplySink,

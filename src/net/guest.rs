@@ -39,7 +39,8 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
     })
 }
 
-/// Makes a request of what `fetch` says: the headers are pairs of text as JSON, one character a byte.
+/// Makes a request of what `fetch` says: the headers are pairs of text as JSON, one character a
+/// byte.
 pub(crate) fn fetch_request(
     method: &str,
     url: &str,
@@ -78,7 +79,8 @@ pub(crate) fn response_head(head: ResponseHead) -> Value {
     Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
-/// A header's value as JavaScript has it, one character a byte; what is none becomes one that is refused.
+/// A header's value as JavaScript has it, one character a byte; what is none becomes one that is
+/// refused.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'\n')).collect()
 }

@@ -94,8 +94,9 @@ impl Network {
         Self { shared: Arc::new(Shared { client: Arc::new(client), admission, exchanges }) }
     }
 
-    /// Says whether requests to a server may be allowed, as far as that is known without looking its name
-    /// up. Only a refusal is told as an event: what is allowed is decided with the request.
+    /// Says whether requests to a server may be allowed, as far as that is known without looking
+    /// its name up. Only a refusal is told as an event: what is allowed is decided with the
+    /// request.
     pub(crate) fn check(&self, host: &str, port: u32) -> Result<(), NetError> {
         let client = &self.shared.client;
         target::precheck(&client.policy, host, port).map_err(|denial| {

@@ -167,8 +167,8 @@ pub(crate) async fn decide(
     Ok(CheckedTarget { url, origin, host, port, addresses })
 }
 
-/// Decides, as far as that can be said without looking the name up, whether any request to a server may
-/// be allowed. A connection that no request has been written to yet is refused by this.
+/// Decides, as far as that can be said without looking the name up, whether any request to a server
+/// may be allowed. A connection that no request has been written to yet is refused by this.
 pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), Denial> {
     let bare = host.contains(':') && !host.starts_with('[');
     let host = if bare { format!("[{host}]") } else { host.to_owned() };

@@ -1,9 +1,9 @@
 //! Python packages: resolved, fetched and verified by the host, shown to the guest as read-only
 //! files.
 //!
-//! A [`PackageStore`](store::PackageStore) turns [`Requirement`]s into a [`Resolution`] of verified [`Wheel`]s; a
-//! [`PackageTree`] has the files of those that a session has loaded. The guest has no part in it
-//! but to name a module, and a name that the owner has not allowed reaches nothing.
+//! A [`PackageStore`](store::PackageStore) turns [`Requirement`]s into a [`Resolution`] of verified
+//! [`Wheel`]s; a [`PackageTree`] has the files of those that a session has loaded. The guest has no
+//! part in it but to name a module, and a name that the owner has not allowed reaches nothing.
 
 mod archive;
 mod cache;

@@ -1,4 +1,5 @@
-//! Packages that all sessions of an engine have from the start, imported: what the image is made with.
+//! Packages that all sessions of an engine have from the start, imported: what the image is made
+//! with.
 
 use super::error::PackageError;
 use super::requirement::Requirement;

@@ -22,14 +22,15 @@ struct Metadata {
     requires_python: Option<String>,
 }
 
-/// Returns the packages that a script asks for in a `# /// script` block, as
-/// [PEP 723](https://peps.python.org/pep-0723/) has it: what
-/// [`Session::load_packages`](crate::Session::load_packages) takes. A script that is not trusted asks
-/// for what it likes; whether it gets it is for the caller to decide.
+/// Returns the packages that a script asks for in a `# /// script` block, as [PEP
+/// 723](https://peps.python.org/pep-0723/) has it: what
+/// [`Session::load_packages`](crate::Session::load_packages) takes. A script that is not trusted
+/// asks for what it likes; whether it gets it is for the caller to decide.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if the block is wrong, or needs another Python.
+/// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if the block is wrong, or needs another
+/// Python.
 pub fn script_packages(source: &str) -> Result<Vec<String>, Error> {
     Ok(script_requirements(source)?.iter().map(ToString::to_string).collect())
 }

@@ -162,8 +162,8 @@ impl PythonInterpreter {
     /// # Errors
     ///
     /// [`InterpreterError::Execution`] if it raises; the session goes on.
-    /// [`InterpreterError::Interpreter`] if a variable cannot be bound, and the session goes on too,
-    /// or if the session has ended.
+    /// [`InterpreterError::Interpreter`] if a variable cannot be bound, and the session goes on
+    /// too, or if the session has ended.
     pub async fn execute<N: Into<String>>(
         &mut self,
         code: &str,
@@ -212,7 +212,8 @@ impl PythonInterpreter {
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Interpreter`] if Python could not define one of them; the session goes on.
+    /// [`InterpreterError::Interpreter`] if Python could not define one of them; the session goes
+    /// on.
     pub async fn register(
         &mut self,
         tools: Vec<Tool>,

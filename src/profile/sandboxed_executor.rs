@@ -1,5 +1,5 @@
-//! An MCP server's `SandboxedPythonExecutor` over DSPy: one call that runs code with a timeout and gives
-//! a normalised result.
+//! An MCP server's `SandboxedPythonExecutor` over DSPy: one call that runs code with a timeout and
+//! gives a normalised result.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -127,8 +127,8 @@ pub struct ExecutionResult {
     /// What was printed, then on a line of its own the value of the last expression if it is not
     /// `None`: a `str` as it is, anything else as its `repr`. Kept also when the run fails.
     pub stdout: String,
-    /// What was written to standard error, then on a line of its own why the run failed. Each of the
-    /// two is cut by itself, so that the one does not push out the other.
+    /// What was written to standard error, then on a line of its own why the run failed. Each of
+    /// the two is cut by itself, so that the one does not push out the other.
     pub stderr: String,
     /// Wall-clock time from the call to the result, in whole milliseconds, with the start of the
     /// session if there was one.
@@ -176,8 +176,8 @@ impl SandboxedExecutor {
 
     /// Runs code with variables bound before.
     ///
-    /// State persists from run to run. A timeout, `os._exit` or a dead interpreter loses it: the next
-    /// run starts a fresh session.
+    /// State persists from run to run. A timeout, `os._exit` or a dead interpreter loses it: the
+    /// next run starts a fresh session.
     ///
     /// The timeout is for the code, and a longer one than a year is taken for a year. Starting a
     /// session comes before it, and so does handing over the variables, which has as much time for
@@ -186,8 +186,8 @@ impl SandboxedExecutor {
     /// # Errors
     ///
     /// [`ErrorKind::Config`] if the timeout is zero; [`ErrorKind::Value`] if a variable cannot be
-    /// bound, and the code does not run; otherwise as [`Sandbox::session`] and [`Session::run`]. What
-    /// the code does is a result.
+    /// bound, and the code does not run; otherwise as [`Sandbox::session`] and [`Session::run`].
+    /// What the code does is a result.
     ///
     /// # Cancellation
     ///

@@ -1,10 +1,10 @@
 //! The narrow waist: everything that passes between an isolate and the rest of the world.
 //!
-//! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and [`HostReply`]
-//! between the isolate and the [`Host`] that holds all policy. An isolate on another thread gets them
-//! through channels and a direct call; one in another process gets the same as frames (`crate::worker`).
-//! What is meant for the guest crosses as the bytes that the guest gets, so that no isolate has to
-//! look into them.
+//! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and
+//! [`HostReply`] between the isolate and the [`Host`] that holds all policy. An isolate on another
+//! thread gets them through channels and a direct call; one in another process gets the same as
+//! frames (`crate::worker`). What is meant for the guest crosses as the bytes that the guest gets,
+//! so that no isolate has to look into them.
 
 pub(crate) mod codec;
 
@@ -41,7 +41,8 @@ pub(crate) enum Message {
 /// What a session asks of its isolate.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Do so often what a session begins with. Leaves nothing behind; for an interpreter that is nobody's yet.
+    /// Do so often what a session begins with. Leaves nothing behind; for an interpreter that is
+    /// nobody's yet.
     Rehearse(u32),
     /// Make the restored interpreter this session's own. The first command of a session.
     Start {
@@ -258,8 +259,8 @@ pub(crate) enum HostRequest<'a> {
     },
     /// End an exchange.
     NetClose(u32),
-    /// Load the package that has this module, if one is allowed. The answer to the call says whether
-    /// one was loaded.
+    /// Load the package that has this module, if one is allowed. The answer to the call says
+    /// whether one was loaded.
     Import {
         /// The number of the call.
         call: u32,
@@ -306,8 +307,8 @@ pub(crate) enum NetRequest<'a> {
 }
 
 impl HostRequest<'_> {
-    /// Whether nothing is to be learnt from the reply: what there is to say comes as an answer to the
-    /// call, if at all.
+    /// Whether nothing is to be learnt from the reply: what there is to say comes as an answer to
+    /// the call, if at all.
     pub(crate) fn is_one_way(&self) -> bool {
         match self {
             Self::Write(..)
@@ -343,8 +344,8 @@ pub(crate) enum HostReply {
     MountPoints(Vec<String>),
     /// This became of a file request.
     File(Result<FileReply, FileError>),
-    /// The wait was ended from outside, by the interrupt of this number in the run. The isolate has been told
-    /// of it, or will be.
+    /// The wait was ended from outside, by the interrupt of this number in the run. The isolate has
+    /// been told of it, or will be.
     Interrupted(u64),
     /// The host cannot do it, for this reason.
     Failed(String),
@@ -378,7 +379,8 @@ pub(crate) trait Control: Send + Sync {
     fn interrupted(&self) -> bool;
     /// Kills the guest. May have to be repeated until the isolate's last reply.
     fn terminate(&self);
-    /// Returns whether what runs the guest is there, as far as that can be seen before its last reply.
+    /// Returns whether what runs the guest is there, as far as that can be seen before its last
+    /// reply.
     fn is_alive(&self) -> bool {
         true
     }
@@ -387,15 +389,18 @@ pub(crate) trait Control: Send + Sync {
 /// Where an isolate's replies go. `false`: nobody is there any more to get them.
 pub(crate) type ReplySink = Box<dyn Fn(Reply) -> bool + Send>;
 
-/// Where an isolate gets what its session sends, in that order. Only the isolate's thread takes from it.
+/// Where an isolate gets what its session sends, in that order. Only the isolate's thread takes
+/// from it.
 pub(crate) trait Inbox: Send {
-    /// Readies it for the event loop of the isolate's thread, on which this is called before anything else.
+    /// Readies it for the event loop of the isolate's thread, on which this is called before
+    /// anything else.
     fn attach(&mut self) -> io::Result<()> {
         Ok(())
     }
     /// Takes the next message, if there is one.
     fn try_take(&self) -> Option<Message>;
-    /// Takes the next message, or has the task woken when there is one; `None` if no more will come.
+    /// Takes the next message, or has the task woken when there is one; `None` if no more will
+    /// come.
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>>;
     /// Blocks this thread until there may be a message, but no longer than `limit`.
     fn wait(&self, limit: Duration);

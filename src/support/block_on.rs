@@ -1,5 +1,5 @@
-//! Waiting for a future on the calling thread, which looks for a moment before it sleeps, and meanwhile reads what
-//! its isolate sends.
+//! Waiting for a future on the calling thread, which looks for a moment before it sleeps, and
+//! meanwhile reads what its isolate sends.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -14,8 +14,8 @@ use crate::support::spin::spin;
 
 /// Reading what an isolate sends, which a thread does unless a caller does that waits for it.
 pub(crate) trait PollSource: Send + Sync {
-    /// Takes what has come, without waiting for it. Returns whether something has. From here on nobody else does, as soon
-    /// as that can be.
+    /// Takes what has come, without waiting for it. Returns whether something has. From here on
+    /// nobody else does, as soon as that can be.
     fn poll_once(&self) -> bool;
     /// Leaves it to the thread again.
     fn release(&self);
@@ -91,7 +91,8 @@ fn sleep(unpark: &Unpark, source: Option<Arc<dyn PollSource>>) {
     }
 }
 
-/// Waits for something that comes from an isolate. If it is [`block_on`] that polls this, it may read what the isolate sends.
+/// Waits for something that comes from an isolate. If it is [`block_on`] that polls this, it may
+/// read what the isolate sends.
 pub(crate) async fn with_source<T>(
     source: Option<&Arc<dyn PollSource>>,
     future: impl Future<Output = T>,

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The finest step of them, which is that of JavaScript's `Date`. A finer one measures what the guest must
-/// not know, such as what lies in the processor's caches.
+/// The finest step of them, which is that of JavaScript's `Date`. A finer one measures what the
+/// guest must not know, such as what lies in the processor's caches.
 const STEP: Duration = Duration::from_millis(1);
 
 /// The time since `start`, in milliseconds.

@@ -5,8 +5,8 @@ use tokio::sync::oneshot;
 /// Bytes from the guest that are decoded in place; more of them are a thread's work.
 const SMALL_BYTES: usize = 256 << 10;
 
-/// Does what takes time by the number of these bytes: a little at once, more on a thread. Dropping the future leaves
-/// the work to the thread.
+/// Does what takes time by the number of these bytes: a little at once, more on a thread. Dropping
+/// the future leaves the work to the thread.
 pub(crate) async fn by_size<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,

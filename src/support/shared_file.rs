@@ -1,5 +1,5 @@
-//! Bytes that several processes share and none of them changes: a sealed file in memory, or one on disk that is only
-//! ever replaced as a whole. Unsafe, to map them.
+//! Bytes that several processes share and none of them changes: a sealed file in memory, or one on
+//! disk that is only ever replaced as a whole. Unsafe, to map them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -28,7 +28,8 @@ impl SharedFile {
         Ok(Self(file.into()))
     }
 
-    /// A file on disk, opened to be read, whose owner replaces it as a whole and never writes to it.
+    /// A file on disk, opened to be read, whose owner replaces it as a whole and never writes to
+    /// it.
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         Self::received(file.try_clone()?.into())
     }
@@ -54,10 +55,11 @@ impl SharedFile {
 
     /// Its bytes.
     pub(crate) fn map(&self) -> io::Result<Bytes> {
-        // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and `received` see to,
-        // and seals are never taken off. One on disk is an image that `isolate::image::store::open_own` has opened: nobody but
-        // the user and root may write to it, and `Place::store` there, the only one who does, renames a new file
-        // over it, which leaves this one as it is.
+        // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and
+        // `received` see to, and seals are never taken off. One on disk is an image that
+        // `isolate::image::store::open_own` has opened: nobody but the user and root may write to
+        // it, and `Place::store` there, the only one who does, renames a new file over it, which
+        // leaves this one as it is.
         #[expect(unsafe_code, reason = "mapping a file is")]
         let mapping = unsafe { Mmap::map(&self.0) }?;
         Ok(Bytes::from_owner(mapping))

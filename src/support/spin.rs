@@ -1,7 +1,7 @@
 //! Looking for something for a moment before sleeping until it comes.
 //!
-//! To wake a thread on another processor takes some 20 to 50 µs, more than what one thread of ours mostly waits
-//! for another one to do.
+//! To wake a thread on another processor takes some 20 to 50 µs, more than what one thread of ours
+//! mostly waits for another one to do.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ const MOMENT: Duration = Duration::from_micros(100);
 /// Pauses between two looks: what is waited for may be done on the other half of the same core.
 const PAUSES: u32 = 16;
 
-/// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns whether it is.
+/// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns
+/// whether it is.
 pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
     let limit = budget().min(limit);
     let start = Instant::now();
@@ -31,8 +32,8 @@ pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// How long a thread looks: not at all where there is one processor, since nobody else could do anything
-/// meanwhile. The first call asks the system.
+/// How long a thread looks: not at all where there is one processor, since nobody else could do
+/// anything meanwhile. The first call asks the system.
 pub(crate) fn budget() -> Duration {
     static WHERE: OnceLock<Duration> = OnceLock::new();
     *WHERE.get_or_init(|| match std::thread::available_parallelism() {

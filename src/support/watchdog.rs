@@ -1,6 +1,7 @@
 //! Calls actions at their deadlines, from one thread of its own for the whole process.
 //!
-//! An action may ask to be called again; that is how a kill is repeated until the guest has stopped.
+//! An action may ask to be called again; that is how a kill is repeated until the guest has
+//! stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};

@@ -13,8 +13,8 @@ use super::wire::WORKER;
 ///
 /// [`Isolation::Process`](crate::Isolation::Process), the default, gives each session a worker: a
 /// process that runs nothing else. isolet starts this program again for it, with arguments of its
-/// own. In such a process `init` becomes the worker, which never returns; in any other it takes note
-/// that this program can be one, and returns at once.
+/// own. In such a process `init` becomes the worker, which never returns; in any other it takes
+/// note that this program can be one, and returns at once.
 ///
 /// A worker locks itself down before it has a second thread and before it opens a file, so that
 /// nothing of the program may come before: no async runtime, no logger, no argument parser. With
@@ -32,8 +32,8 @@ use super::wire::WORKER;
 /// ```
 ///
 /// A program that cannot call it first, such as a test by `cargo test` or an extension module, uses
-/// the installed command `isolet` of the same version, which is looked for beside the program and in
-/// `PATH`, or names one by [`Engine::with_worker`](crate::Engine::with_worker).
+/// the installed command `isolet` of the same version, which is looked for beside the program and
+/// in `PATH`, or names one by [`Engine::with_worker`](crate::Engine::with_worker).
 ///
 /// Only Linux has process isolation; elsewhere `init` does nothing.
 pub fn init() {

@@ -1,8 +1,9 @@
-//! Process isolation: an interpreter in a child process that holds nothing else and can do nothing else.
+//! Process isolation: an interpreter in a child process that holds nothing else and can do nothing
+//! else.
 //!
-//! The [`parent`] keeps policy, files, sockets, tools and deadlines. The worker ([`child`]) has an isolate, the image as
-//! a file that others share ([`crate::support::shared_file`]), one socket over which the messages of
-//! [`crate::protocol`] go as frames ([`wire`]), and one for interrupts.
+//! The [`parent`] keeps policy, files, sockets, tools and deadlines. The worker ([`child`]) has an
+//! isolate, the image as a file that others share ([`crate::support::shared_file`]), one socket
+//! over which the messages of [`crate::protocol`] go as frames ([`wire`]), and one for interrupts.
 
 mod child;
 mod init;

@@ -1,4 +1,5 @@
-//! A parent whose worker is hostile: whatever it sends, it is killed or ignored, and the reason is told.
+//! A parent whose worker is hostile: whatever it sends, it is killed or ignored, and the reason is
+//! told.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -35,8 +36,8 @@ impl Host for TestHost {
     }
 }
 
-/// A parent, and the worker's end of its socket, which the test holds. The process is another one, that does
-/// nothing: it can only be killed.
+/// A parent, and the worker's end of its socket, which the test holds. The process is another one,
+/// that does nothing: it can only be killed.
 fn parent() -> (Started, UnixStream) {
     let (started, theirs, _) = parent_with_interrupts();
     (started, theirs)

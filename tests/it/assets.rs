@@ -30,10 +30,11 @@ pub(crate) fn image(dir: &Path) -> String {
     image.clone()
 }
 
-/// Spoils the code that V8 has compiled for the image in `dir`, so that V8 refuses it, as it does on a processor with
-/// other features: what is run is what it compiles anew.
+/// Spoils the code that V8 has compiled for the image in `dir`, so that V8 refuses it, as it does
+/// on a processor with other features: what is run is what it compiles anew.
 pub(crate) fn spoil_stored_code(dir: &Path) {
-    // V8's mark in front of its code, for CPython's WebAssembly and for a script, whose version is in the next bytes.
+    // V8's mark in front of its code, for CPython's WebAssembly and for a script, whose version is
+    // in the next bytes.
     const MARK: [u8; 2] = [0xde, 0xc0];
     let path = dir.join(image(dir));
     let mut bytes = fs::read(&path).unwrap();

@@ -1,4 +1,5 @@
-//! What is counted has a cap: past it there is an error or a verdict that names the limit and what there was.
+//! What is counted has a cap: past it there is an error or a verdict that names the limit and what
+//! there was.
 
 use std::time::Duration;
 

@@ -15,7 +15,8 @@ fn own_engine() -> Engine {
     engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(Isolation::Process)
 }
 
-/// A session whose worker is a copy. The first ones are not, since what they are copied from has to boot.
+/// A session whose worker is a copy. The first ones are not, since what they are copied from has to
+/// boot.
 async fn copy(sandbox: &Sandbox) -> Session {
     for _ in 0..100 {
         let session = sandbox.session().await.unwrap();

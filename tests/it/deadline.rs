@@ -1,4 +1,5 @@
-//! The deadline: it ends whatever the guest does, keeps what was written, and the session where it can.
+//! The deadline: it ends whatever the guest does, keeps what was written, and the session where it
+//! can.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What a guest sees of the host when nothing was allowed: nothing.
 //!
-//! A green run says that the plain ways out of Python and JavaScript are closed; it says nothing of bugs
-//! in V8.
+//! A green run says that the plain ways out of Python and JavaScript are closed; it says nothing of
+//! bugs in V8.
 
 use isolet::{Limits, Permissions, Value};
 

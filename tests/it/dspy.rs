@@ -1,5 +1,5 @@
-//! DSPy's own `PythonInterpreter`, unmodified from PyPI, on isolet: each Python module of `tests/dspy/`, in both ways
-//! to plug isolet in.
+//! DSPy's own `PythonInterpreter`, unmodified from PyPI, on isolet: each Python module of
+//! `tests/dspy/`, in both ways to plug isolet in.
 
 // One of them needs a symbolic link.
 #![cfg(unix)]

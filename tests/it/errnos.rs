@@ -1,4 +1,5 @@
-//! Error numbers: Linux's, in the module `errno`, in exceptions wherever they come from, and in messages.
+//! Error numbers: Linux's, in the module `errno`, in exceptions wherever they come from, and in
+//! messages.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Exceptions as the host sees them: type, message, arguments, and a traceback of the guest's frames.
+//! Exceptions as the host sees them: type, message, arguments, and a traceback of the guest's
+//! frames.
 
 use isolet::{Cell, Value};
 

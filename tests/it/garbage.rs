@@ -4,7 +4,8 @@ use isolet::{Limits, Session};
 
 use crate::util::{exec, sandbox};
 
-/// 40,000 cycles with 60,000 bytes each. CPython 3.14.2 collects them by 4,000: in every second turn.
+/// 40,000 cycles with 60,000 bytes each. CPython 3.14.2 collects them by 4,000: in every second
+/// turn.
 const CYCLES: &str = "class Node: pass\nfor _ in range(40_000):\n    node = Node()\n    node.me = node\n    \
                       node.data = bytearray(60_000)";
 

@@ -86,7 +86,8 @@ async fn containers_that_lie_about_themselves_do_no_harm() {
     assert_eq!(eval(&mut session, "1").await, Value::Int(1));
 }
 
-/// Runs `code`, then more in the same session, and in a new one of the same sandbox, which has to work.
+/// Runs `code`, then more in the same session, and in a new one of the same sandbox, which has to
+/// work.
 async fn spoil(sandbox: &Sandbox, code: &str) {
     let mut session = sandbox.session().await.unwrap();
     // What the spoilt session answers is its own business; that it answers is asked.

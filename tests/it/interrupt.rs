@@ -51,7 +51,8 @@ interruptible! {
     a_sleep_is_interrupted: "import time\ntime.sleep(1000)",
     an_await_is_interrupted: "import asyncio\nawait asyncio.sleep(1000)",
     an_await_of_nothing_is_interrupted: "import asyncio\nawait asyncio.Future()",
-    // One that comes while Pyodide makes a task leaves half of it behind, on which asyncio's tidying up fails.
+    // One that comes while Pyodide makes a task leaves half of it behind, on which asyncio's
+    // tidying up fails.
     an_asyncio_run_is_interrupted:
         "import asyncio\nasync def main():\n    READY\n    await asyncio.sleep(1000)\nasyncio.run(main())",
     a_task_group_is_interrupted:

@@ -1,4 +1,5 @@
-//! Isolation in a process: what is in force, and that a worker's end is the end of its session only.
+//! Isolation in a process: what is in force, and that a worker's end is the end of its session
+//! only.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! Sessions that were killed leave nothing behind: no thread, no descriptor, no process. Counted in a process
-//! of its own, where no other test runs.
+//! Sessions that were killed leave nothing behind: no thread, no descriptor, no process. Counted in
+//! a process of its own, where no other test runs.
 
 use std::collections::HashMap;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! CPython is linked for dynamic libraries when one needs it, and then as if it had been from the start.
+//! CPython is linked for dynamic libraries when one needs it, and then as if it had been from the
+//! start.
 
 use isolet::Value;
 

@@ -1,4 +1,5 @@
-//! The integration tests: one binary, since each links V8 again. They use the public API and the built command only.
+//! The integration tests: one binary, since each links V8 again. They use the public API and the
+//! built command only.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Every limit in every state that a guest can be in when it reaches it: the verdict is the same in all of
-//! them, and the next session is as new.
+//! Every limit in every state that a guest can be in when it reaches it: the verdict is the same in
+//! all of them, and the next session is as new.
 
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ struct Hit {
     /// The body of `hit`.
     body: &'static str,
     limits: Limits,
-    /// How long the run may take that `hit` is called in; those before and after it may take longer.
+    /// How long the run may take that `hit` is called in; those before and after it may take
+    /// longer.
     run_time: Duration,
     expected: fn(&Execution, &Session) -> bool,
     /// States in which Python itself deals with what `hit` raises.

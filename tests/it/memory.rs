@@ -1,4 +1,5 @@
-//! The limit of a session's memory: what Python and JavaScript are refused, what ends the session, and that others are well.
+//! The limit of a session's memory: what Python and JavaScript are refused, what ends the session,
+//! and that others are well.
 
 use isolet::{ErrorKind, Limits, Outcome, Sandbox, Session, SessionState, Termination, Value};
 

@@ -75,8 +75,8 @@ async fn all_output_is_streamed_whatever_is_kept() {
     assert_eq!(execution.truncated().stderr_bytes, 389 - 10);
 }
 
-/// The guest waits for its reader, but a reader that never comes holds up neither the deadline nor the
-/// result, and the session lives on.
+/// The guest waits for its reader, but a reader that never comes holds up neither the deadline nor
+/// the result, and the session lives on.
 #[tokio::test]
 async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
     let mut session = session().await;

@@ -1,4 +1,5 @@
-//! Where the output of `isolet run` goes: to pipes and files whole, and to readers that are slow, stuck or gone.
+//! Where the output of `isolet run` goes: to pipes and files whole, and to readers that are slow,
+//! stuck or gone.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -71,7 +72,8 @@ fn a_guest_that_goes_on_without_a_reader_is_ended() {
     assert_eq!(said, "");
 }
 
-/// Whole, though it is more than any buffer holds; and the guest waits, so that our memory stays small.
+/// Whole, though it is more than any buffer holds; and the guest waits, so that our memory stays
+/// small.
 #[test]
 #[cfg(target_os = "linux")]
 fn output_to_a_slow_reader_is_whole_and_takes_no_memory() {

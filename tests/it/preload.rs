@@ -1,4 +1,5 @@
-//! Packages that an engine preloads are in every session from the start, and work as if they had been imported there.
+//! Packages that an engine preloads are in every session from the start, and work as if they had
+//! been imported there.
 
 use std::fs;
 use std::path::Path;

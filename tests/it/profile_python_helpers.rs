@@ -1,4 +1,5 @@
-//! What the code of `profile::python_executor` finds: the helpers, answers and the import allowlist.
+//! What the code of `profile::python_executor` finds: the helpers, answers and the import
+//! allowlist.
 
 use isolet::profile::python_executor::{DEFAULT_ALLOWED_IMPORTS, PythonExecutor};
 use isolet::{ErrorKind, Value};

@@ -13,8 +13,8 @@ use crate::util::{Ran, Scratch, command, isolet, isolet_fed, sandbox, session, w
 const TELL: &str = "import os, sys, helper\n\
     print(helper.WORD, sys.argv, __name__, __file__, sys.path[0], os.getcwd())\n";
 
-/// A directory with a script `main.py`, a module `helper`, a package `pkg` with a `__main__.py`, and
-/// a `__main__.py` of its own.
+/// A directory with a script `main.py`, a module `helper`, a package `pkg` with a `__main__.py`,
+/// and a `__main__.py` of its own.
 fn project(test: &str) -> Scratch {
     let scratch = Scratch::new(test);
     scratch.file("main.py", TELL);

@@ -32,7 +32,8 @@ impl Pty {
         Self::start_with(args, "exec \"$@\"", &[])
     }
 
-    /// Starts a line of shell, which gets `isolet` and its arguments as `"$@"`, with more variables.
+    /// Starts a line of shell, which gets `isolet` and its arguments as `"$@"`, with more
+    /// variables.
     pub(crate) fn start_with(args: &[&str], line: &str, variables: &[(&str, &str)]) -> Self {
         let [columns, rows] = [COLUMNS, ROWS].map(|count| NonZero::new(count).unwrap());
         let size = [columns, rows].map(|count| count.to_string());

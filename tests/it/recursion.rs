@@ -1,4 +1,5 @@
-//! Deep structures and deep recursion: CPython's errors, or none, and a session that lives on, wherever it happens.
+//! Deep structures and deep recursion: CPython's errors, or none, and a session that lives on,
+//! wherever it happens.
 
 use std::time::Duration;
 
@@ -78,7 +79,8 @@ async fn every_part_is_survived_in_a_finalizer() {
     every_part_is_survived(code).await;
 }
 
-/// The host looks at the variables while the cell waits, which shows them by what the guest has in their classes.
+/// The host looks at the variables while the cell waits, which shows them by what the guest has in
+/// their classes.
 #[tokio::test]
 async fn every_part_is_survived_while_a_run_waits() {
     let look = Tool::from_handler(ToolSpec::new("look"), |_, cx| async move {

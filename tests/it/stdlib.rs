@@ -1,4 +1,5 @@
-//! What CPython has in its library and guests have too: time zones, local time, modules that Pyodide leaves out.
+//! What CPython has in its library and guests have too: time zones, local time, modules that
+//! Pyodide leaves out.
 
 use isolet::{Outcome, Permissions, Session, Stdin, Value};
 

@@ -1,4 +1,5 @@
-//! Threads: host calls side by side, interrupts, deadlines, deadlocks, and what a run leaves behind.
+//! Threads: host calls side by side, interrupts, deadlines, deadlocks, and what a run leaves
+//! behind.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What calls of host functions may take of the host: places, threads, memory. A function that blocks keeps what it has
-//! taken until it returns, whatever the guest does about its call.
+//! What calls of host functions may take of the host: places, threads, memory. A function that
+//! blocks keeps what it has taken until it returns, whatever the guest does about its call.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -255,7 +255,8 @@ results = await asyncio.gather(*tasks, return_exceptions=True)
     assert_eq!(seen, 20, "ten functions have begun and returned");
 }
 
-/// E23: a guest that makes calls and reads no results has the host keep no more of them than it may. None is lost.
+/// E23: a guest that makes calls and reads no results has the host keep no more of them than it
+/// may. None is lost.
 #[tokio::test]
 async fn results_that_the_guest_does_not_read_are_bounded_together() {
     const CALLS: i64 = 500;

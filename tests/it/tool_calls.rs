@@ -1,4 +1,5 @@
-//! Calls of host functions that wait: side by side, limited, cancelled, and what can be done meanwhile.
+//! Calls of host functions that wait: side by side, limited, cancelled, and what can be done
+//! meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

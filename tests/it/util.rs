@@ -16,7 +16,8 @@ use isolet::{
 /// How long a test waits for what has to happen.
 pub(crate) const LONGEST: Duration = Duration::from_mins(3);
 
-/// How long all tests together may take: no test waits for ever, also one that has no limit of its own.
+/// How long all tests together may take: no test waits for ever, also one that has no limit of its
+/// own.
 const LONGEST_SUITE: Duration = Duration::from_mins(45);
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
@@ -44,7 +45,8 @@ pub(crate) fn assets_dir() -> PathBuf {
     named.map_or_else(|| root().join("pyodide-assets/dist"), PathBuf::from)
 }
 
-/// Ends this program when the suite has taken too long. Whoever runs it has been told which tests still run.
+/// Ends this program when the suite has taken too long. Whoever runs it has been told which tests
+/// still run.
 fn end_the_suite_in_time() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people get who do not build: the stripped command with its notices, manual
-//! and completions, in one directory.
+//! `cargo xtask dist`: what people get who do not build: the stripped command with its notices,
+//! manual and completions, in one directory.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ const COMPLETIONS: [(&str, &str); 4] = [
 pub(crate) fn run() -> Result<()> {
     licenses::check()?;
     vendored_v8::ensure()?;
-    // The one profile, and symbols are left out when this one program is linked: what it depends on is
-    // not compiled again, and tests and benchmarks keep their symbols.
+    // The one profile, and symbols are left out when this one program is linked: what it depends on
+    // is not compiled again, and tests and benchmarks keep their symbols.
     let mut cargo = process::cargo();
     cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
     cargo.args(["--", "-C", "strip=symbols"]);

@@ -13,8 +13,8 @@ use crate::process;
 /// How long each target runs unless it is said.
 const SECONDS: u32 = 10;
 
-/// What `cargo fuzz` passes to the compiler: code counts what it executes and shows what it compares.
-/// The passes are LLVM's own, so the stable toolchain has them.
+/// What `cargo fuzz` passes to the compiler: code counts what it executes and shows what it
+/// compares. The passes are LLVM's own, so the stable toolchain has them.
 const FLAGS: [&str; 6] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -24,8 +24,8 @@ const FLAGS: [&str; 6] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Seconds after which an input counts as one that never ends, and megabytes after which as one that
-/// takes too much.
+/// Seconds after which an input counts as one that never ends, and megabytes after which as one
+/// that takes too much.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 
 /// What the command line asks for.

@@ -81,7 +81,8 @@ impl Environment {
         self.dir.join("dspy-version")
     }
 
-    /// Whether everything was installed and is still there: its Python is a link to one that may have gone.
+    /// Whether everything was installed and is still there: its Python is a link to one that may
+    /// have gone.
     fn is_complete(&self) -> bool {
         let stamp = fs::read_to_string(self.stamp()).unwrap_or_default();
         !stamp.is_empty() && output(&self.python(), INSTALLED).is_ok_and(|said| said == stamp)
@@ -94,7 +95,8 @@ impl Environment {
                 .with_context(|| format!("cannot remove `{}`", self.dir.display()))?;
         }
         process::check(Command::new("python3").args(["-m", "venv"]).arg(&self.dir))?;
-        // Not its extra `deno`: DSPy prefers that package to what is first on PATH, which the tests put there.
+        // Not its extra `deno`: DSPy prefers that package to what is first on PATH, which the tests
+        // put there.
         let mut pip = Command::new(self.python());
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "dspy"]);
         process::check(&mut pip)?;

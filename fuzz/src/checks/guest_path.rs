@@ -8,8 +8,9 @@ use crate::fs::path::{RelativePath, check_target, climbs, join, rest_beneath};
 /// Parts an input; it is in no UTF-8, so it is in no path.
 const BETWEEN: u8 = 0xff;
 
-/// Reads a path, and after a byte 0xFF the target of a link or the rest of the path. What is accepted
-/// is relative, within the limits and has only plain names; a link stays beneath the mount.
+/// Reads a path, and after a byte 0xFF the target of a link or the rest of the path. What is
+/// accepted is relative, within the limits and has only plain names; a link stays beneath the
+/// mount.
 pub fn guest_path(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == BETWEEN);
     let mut text = || std::str::from_utf8(parts.next().unwrap_or_default());

@@ -18,8 +18,9 @@ use crate::net::rules::{Host, NetPolicy, is_bad_port};
 use crate::net::target::{CheckedTarget, Denial, decide, precheck};
 
 /// Makes a policy of the rules in a text and decides about its URLs. Rules are read alike in every
-/// spelling, a verdict does not depend on their order, and what is allowed is what a second, plainer
-/// reading of the rules allows too: the addresses are public or named by a rule, and denied by none.
+/// spelling, a verdict does not depend on their order, and what is allowed is what a second,
+/// plainer reading of the rules allows too: the addresses are public or named by a rule, and denied
+/// by none.
 pub fn net_rules(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let scenario = Scenario::parse(text);
@@ -56,7 +57,8 @@ fn check_server(scenario: &Scenario<'_>, policy: &NetPolicy, host: &str, port: u
     assert!(u16::try_from(port).is_ok_and(|port| !is_bad_port(port)), "{host}:{port}");
 }
 
-/// The case of a rule's letters does not matter, and neither does a second reading of what it means.
+/// The case of a rule's letters does not matter, and neither does a second reading of what it
+/// means.
 fn is_read_alike(rule: &str) {
     let read = |rule: &str| {
         let mut policy = NetPolicy::default();

@@ -13,8 +13,8 @@ const MAX_OF_SCRIPT: usize = 1000;
 const MAX_OF_WHEEL: usize = 5000;
 
 /// Reads text as a requirement, a marker, the name of a wheel, a script and a wheel's metadata. A
-/// requirement is written for pip as one word that is no option, path or URL, and is read as the same
-/// again; a marker means the same in parentheses; names are in their one spelling.
+/// requirement is written for pip as one word that is no option, path or URL, and is read as the
+/// same again; a marker means the same in parentheses; names are in their one spelling.
 pub fn requirement(data: &[u8]) {
     metadata(data);
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -12,8 +12,8 @@ const PEAK_FACTOR: usize = 3 * KEPT_FACTOR;
 const RESERVED: usize = (MAX_DEPTH + 1) * 1024 * KEPT_FACTOR;
 
 /// Decodes bytes. What they are is one value of bounded depth and size, which encodes to no more
-/// bytes and decodes to the same again, and which crosses to the guest and to serde's types if it is
-/// within the limits.
+/// bytes and decodes to the same again, and which crosses to the guest and to serde's types if it
+/// is within the limits.
 pub fn value(data: &[u8]) {
     let (decoded, used) = measured(|| marshal::decode(data));
     assert!(used.peak <= PEAK_FACTOR * data.len() + RESERVED, "{} bytes took {used:?}", data.len());

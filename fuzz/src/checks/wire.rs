@@ -15,17 +15,19 @@ use crate::worker::wire::{self, FromWorker, ToWorker};
 const LIMIT: u64 = 1 << 16;
 /// What is written to the socket at once.
 const PIECE: usize = 32 << 10;
-/// What reading a frame may take beside the frame itself: the buffer grows by doubling, and begins with 64 KiB.
+/// What reading a frame may take beside the frame itself: the buffer grows by doubling, and begins
+/// with 64 KiB.
 const RECEIVED_FACTOR: usize = 4;
 const RECEIVED: usize = 256 << 10;
-/// How many times the length of its frame a message may take: a report of layers is a tree of strings.
+/// How many times the length of its frame a message may take: a report of layers is a tree of
+/// strings.
 const DECODED_FACTOR: usize = 256;
 /// What a list that claims to be long has reserved for it: serde takes at most 1 MiB on trust.
 const CLAIMED: usize = 4 << 20;
 
-/// Reads the stream frame by frame, as the parent does, and each frame as a message in either direction. What
-/// is read encodes to a frame that reads as the same again; memory is taken for what has come, not for
-/// what a frame claims.
+/// Reads the stream frame by frame, as the parent does, and each frame as a message in either
+/// direction. What is read encodes to a frame that reads as the same again; memory is taken for
+/// what has come, not for what a frame claims.
 pub fn wire(data: &[u8]) {
     let read = read_all(data);
     assert!(read.is_ok(), "{read:?}");

@@ -7,7 +7,8 @@ use crate::{Error, Progress};
 
 const NAME: &str = ".lock";
 
-/// Holds the turn to write into a directory. Dropping it, or the death of the process, ends the turn.
+/// Holds the turn to write into a directory. Dropping it, or the death of the process, ends the
+/// turn.
 #[derive(Debug)]
 pub(super) struct DirLock {
     _file: File,

@@ -87,10 +87,10 @@ impl FetchReport {
 
 /// Makes `dir` contain every locked file.
 ///
-/// Files that are right already are not touched, and when all are, nothing at all is. A file appears
-/// under its name only complete and checked; a download that was cut off is kept as `NAME.part` and
-/// continued by the next call. Any number of processes may fetch into one directory at a time: they
-/// take turns.
+/// Files that are right already are not touched, and when all are, nothing at all is. A file
+/// appears under its name only complete and checked; a download that was cut off is kept as
+/// `NAME.part` and continued by the next call. Any number of processes may fetch into one directory
+/// at a time: they take turns.
 ///
 /// # Errors
 ///

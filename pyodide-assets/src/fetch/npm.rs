@@ -1,4 +1,5 @@
-//! The way over npm: the user's own client, with its registry and proxy settings, packs the release.
+//! The way over npm: the user's own client, with its registry and proxy settings, packs the
+//! release.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,4 +1,5 @@
-//! Giving a checked file its name: flushed to disk first, then renamed, so that it is never seen half.
+//! Giving a checked file its name: flushed to disk first, then renamed, so that it is never seen
+//! half.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

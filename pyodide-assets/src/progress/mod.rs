@@ -9,8 +9,8 @@ pub use self::bar::Bar;
 /// Follows a fetch.
 ///
 /// Steps come one after the other: [`start`](Self::start), any number of
-/// [`advance`](Self::advance), [`finish`](Self::finish). A `start` without a `finish` before it means
-/// that the step began again, and an error may leave the last step unfinished.
+/// [`advance`](Self::advance), [`finish`](Self::finish). A `start` without a `finish` before it
+/// means that the step began again, and an error may leave the last step unfinished.
 pub trait Progress {
     /// A step begins. `what` is a few words; `total` its size in bytes, 0 when nobody can tell.
     fn start(&mut self, what: &str, total: u64);

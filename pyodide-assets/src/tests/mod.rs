@@ -1,4 +1,5 @@
-//! Tests of the whole crate on a small lock of its own: five short files, a loopback server, a fake npm.
+//! Tests of the whole crate on a small lock of its own: five short files, a loopback server, a fake
+//! npm.
 
 mod fetch;
 mod npm;

@@ -1,4 +1,5 @@
-//! Boots interpreters: on a thread of this process or in a worker, no more at once than there are processors.
+//! Boots interpreters: on a thread of this process or in a worker, no more at once than there are
+//! processors.
 
 use std::num::NonZero;
 use std::sync::Arc;

@@ -26,8 +26,9 @@ pub use builder::EngineBuilder;
 
 /// V8 and a verified Pyodide, shared by everything that runs in the process.
 ///
-/// Expensive to make, cheap to clone. Making one reads and verifies the image that sessions start from. If there is
-/// none for these assets, it reads and verifies them and builds it, which takes several seconds and happens once.
+/// Expensive to make, cheap to clone. Making one reads and verifies the image that sessions start
+/// from. If there is none for these assets, it reads and verifies them and builds it, which takes
+/// several seconds and happens once.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -70,9 +71,9 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Assets`] if a file that is needed is missing or not exactly the one that is expected, with its
-    /// path and both digests, or if others may have written the image; [`ErrorKind::Start`] if there is none and it
-    /// cannot be built.
+    /// [`ErrorKind::Assets`] if a file that is needed is missing or not exactly the one that is
+    /// expected, with its path and both digests, or if others may have written the image;
+    /// [`ErrorKind::Start`] if there is none and it cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open(dir.as_ref(), &PackagePolicy::default(), false)
     }
@@ -118,8 +119,8 @@ impl Engine {
     ///
     /// V8 has steps that nothing interrupts, so that a thread in one of them may never end. The run
     /// that it was killed in has returned, and the host does nothing for it any more; but it takes
-    /// processor time and the memory of its session. From eight on no further session gets a thread.
-    /// With [`Isolation::Process`] there are none.
+    /// processor time and the memory of its session. From eight on no further session gets a
+    /// thread. With [`Isolation::Process`] there are none.
     #[must_use]
     pub fn lost_threads() -> usize {
         lost_threads()
@@ -150,8 +151,8 @@ impl Engine {
     /// Returns this engine with another default of the program that workers are made of,
     /// [`SandboxBuilder::worker`](crate::SandboxBuilder::worker).
     ///
-    /// At first it is this program itself if its `main` begins with [`init`](crate::init), else a file
-    /// `isolet` beside it, else the one in `PATH`.
+    /// At first it is this program itself if its `main` begins with [`init`](crate::init), else a
+    /// file `isolet` beside it, else the one in `PATH`.
     #[must_use]
     pub fn with_worker(mut self, program: impl Into<PathBuf>) -> Self {
         self.confinement.worker = Some(program.into());
@@ -170,18 +171,19 @@ impl Engine {
 
     /// Returns this engine with another answer to whether each worker is a program started anew.
     ///
-    /// At first it is not: from the third session of a kind on, its worker is a copy (`fork`) of a process that has
-    /// booted an interpreter and runs nobody's code. It starts in milliseconds and shares the memory that it does
-    /// not write to. But all these workers have their code and data at the same addresses, and share their
-    /// namespaces: what code that took V8 over learns of that in one session is true in another.
+    /// At first it is not: from the third session of a kind on, its worker is a copy (`fork`) of a
+    /// process that has booted an interpreter and runs nobody's code. It starts in milliseconds and
+    /// shares the memory that it does not write to. But all these workers have their code and data
+    /// at the same addresses, and share their namespaces: what code that took V8 over learns of
+    /// that in one session is true in another.
     #[must_use]
     pub fn with_fresh_workers(mut self, fresh: bool) -> Self {
         self.confinement.fresh_workers = fresh;
         self
     }
 
-    /// Returns this engine with another limit of the sessions that it may have open, those of its clones
-    /// included. One more is refused with [`ErrorKind::Limit`].
+    /// Returns this engine with another limit of the sessions that it may have open, those of its
+    /// clones included. One more is refused with [`ErrorKind::Limit`].
     ///
     /// At first that is 1000; each takes a thread and tens of megabytes.
     #[must_use]
@@ -190,22 +192,23 @@ impl Engine {
         self
     }
 
-    /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's and whose
-    /// limits of memory and values are the default ones; for others there is
+    /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's
+    /// and whose limits of memory and values are the default ones; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session is there in well under a millisecond (docs/performance.md). The little that it still has to do
-    /// before its first command happens beside the caller; if that fails, the first command does, with
-    /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background; when there is none left, a session boots its own, no more of them at once than there are
-    /// processors. Each one that is ready takes as much memory as an idle session. At first none is kept; with
-    /// 0 those that are ready are dropped.
+    /// Such a session is there in well under a millisecond (docs/performance.md). The little that
+    /// it still has to do before its first command happens beside the caller; if that fails, the
+    /// first command does, with [`ErrorKind::Start`]. The interpreter that it takes is replaced in
+    /// the background; when there is none left, a session boots its own, no more of them at once
+    /// than there are processors. Each one that is ready takes as much memory as an idle session.
+    /// At first none is kept; with 0 those that are ready are dropped.
     ///
     /// It does not wait: see [`prewarmed`](Self::prewarmed).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] if these are more than the engine may have [open](Self::with_max_sessions);
-    /// [`ErrorKind::Start`] if there can be no further thread.
+    /// [`ErrorKind::Limit`] if these are more than the engine may have
+    /// [open](Self::with_max_sessions); [`ErrorKind::Start`] if there can be no further thread.
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
         self.keep_ready(&self.kind(), sessions)
     }

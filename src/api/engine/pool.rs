@@ -1,4 +1,5 @@
-//! Interpreters that are ready before anybody asks for a session, and are replaced in the background.
+//! Interpreters that are ready before anybody asks for a session, and are replaced in the
+//! background.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -163,7 +164,8 @@ fn no_thread(error: &io::Error) -> Error {
     Error::new(ErrorKind::Start, message)
 }
 
-/// How long a boot waits, so that it is not beside the first run of the session that it makes up for.
+/// How long a boot waits, so that it is not beside the first run of the session that it makes up
+/// for.
 const SOON: Duration = Duration::from_millis(10);
 
 /// Starts the thread that boots what is asked for. It ends with the pool.

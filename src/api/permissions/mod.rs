@@ -67,8 +67,8 @@ impl Permissions {
     ///
     /// A host is a name (`api.example.com`), a wildcard (`*.example.com`, which covers names of one
     /// or more labels more, not `example.com` itself), an address, a network (`10.1.0.0/16`), or
-    /// `localhost`. Without a port it covers all but those that browsers block. A name that resolves
-    /// to an address of a private network stays denied unless a rule covers that address.
+    /// `localhost`. Without a port it covers all but those that browsers block. A name that
+    /// resolves to an address of a private network stays denied unless a rule covers that address.
     ///
     /// # Errors
     ///
@@ -94,8 +94,8 @@ impl Permissions {
         self
     }
 
-    /// Allows requests to every address, those of this machine and of its networks too. Addresses of
-    /// cloud metadata services stay denied unless a rule names them.
+    /// Allows requests to every address, those of this machine and of its networks too. Addresses
+    /// of cloud metadata services stay denied unless a rule names them.
     pub fn dangerous_allow_all_net(mut self) -> Self {
         self.net.dangerous_allow_all();
         self
@@ -107,8 +107,8 @@ impl Permissions {
         self
     }
 
-    /// Has a name mean these addresses, without asking the name server. They are checked as if it had
-    /// answered with them.
+    /// Has a name mean these addresses, without asking the name server. They are checked as if it
+    /// had answered with them.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use crate::data::value::Value;
 use crate::fs::{ExportDirectory, FileChange};
 use crate::protocol::{Command, Report};
 
-/// The files of a session by the paths that its guest uses: its own in-memory ones and those beneath
-/// mount points.
+/// The files of a session by the paths that its guest uses: its own in-memory ones and those
+/// beneath mount points.
 ///
 /// It is the guest that carries this out, under the rules that it is under: a read-only mount stays
 /// read-only. Every call is bounded by [`Limits::max_run_time`](crate::Limits::max_run_time) and
@@ -117,7 +117,8 @@ impl<'a> Files<'a> {
 
 /// What the guest has done to a mount whose writes stay in memory.
 impl Files<'_> {
-    /// Lists what the guest has changed in the overlay at this guest path, in the order of the paths.
+    /// Lists what the guest has changed in the overlay at this guest path, in the order of the
+    /// paths.
     ///
     /// # Errors
     ///
@@ -130,8 +131,8 @@ impl Files<'_> {
     /// Writes the files that the guest has made or changed in the overlay at this guest path into a
     /// directory of the host, which is made or has to be empty. Returns how many were written.
     ///
-    /// What the guest has removed is not there; [`changes`](Self::changes) tells of it. Files can be
-    /// read and written by their owner only.
+    /// What the guest has removed is not there; [`changes`](Self::changes) tells of it. Files can
+    /// be read and written by their owner only.
     ///
     /// The path is followed now. If it leads through a directory that a guest may write to,
     /// [`open`](Self::open_export) it before the guest runs.
@@ -144,11 +145,11 @@ impl Files<'_> {
         self.export_to(mount, &self.open_export(mount, directory)?)
     }
 
-    /// Opens a directory of the host, which is made or has to be empty, to export the overlay at this guest
-    /// path to.
+    /// Opens a directory of the host, which is made or has to be empty, to export the overlay at
+    /// this guest path to.
     ///
-    /// Done before guest code runs, nothing that the guest changes on the host, by a mount that it may write to,
-    /// leads the export elsewhere: the path is followed now and never again.
+    /// Done before guest code runs, nothing that the guest changes on the host, by a mount that it
+    /// may write to, leads the export elsewhere: the path is followed now and never again.
     ///
     /// # Errors
     ///
@@ -162,8 +163,8 @@ impl Files<'_> {
         self.shared.host.files().open_export(index, directory.as_ref())
     }
 
-    /// Exports to a directory that was opened before, as [`export`](Self::export) does. It still has to be
-    /// empty.
+    /// Exports to a directory that was opened before, as [`export`](Self::export) does. It still
+    /// has to be empty.
     ///
     /// # Errors
     ///

@@ -22,7 +22,8 @@ pub(super) struct Ended {
 }
 
 impl Shared {
-    /// Decides how a command ended, and what becomes of the session. `report` is the guest's, decoded.
+    /// Decides how a command ended, and what becomes of the session. `report` is the guest's,
+    /// decoded.
     pub(super) fn finish(
         &self,
         reply: Option<Reply>,

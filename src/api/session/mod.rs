@@ -70,8 +70,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Makes a session of an interpreter that is nobody's. One that has rehearsed its start is not waited for: the
-    /// session's first command does.
+    /// Makes a session of an interpreter that is nobody's. One that has rehearsed its start is not
+    /// waited for: the session's first command does.
     async fn make(
         engine: &Engine,
         policy: &Arc<Policy>,
@@ -108,8 +108,8 @@ impl Session {
     /// Runs a cell and returns what became of it.
     ///
     /// Top-level `await` is allowed, and the value of a last expression is the cell's value. State
-    /// stays in the session. Tasks that a cell leaves behind go on only while a later cell runs, and
-    /// the calls of host functions that they wait for are cancelled.
+    /// stays in the session. Tasks that a cell leaves behind go on only while a later cell runs,
+    /// and the calls of host functions that they wait for are cancelled.
     ///
     /// The host functions that the cell calls are served by this future.
     ///
@@ -117,9 +117,10 @@ impl Session {
     ///
     /// A Python exception or a limit is no error but an [`Outcome`](crate::Outcome). An error means
     /// that the host could not run the cell: [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
-    /// session had ended before, [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a
-    /// [`SessionHandle`] runs something in it, [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first
-    /// command of an interpreter that was [kept ready](crate::Engine::prewarm) and it has died meanwhile.
+    /// session had ended before, [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a [`SessionHandle`]
+    /// runs something in it, [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first
+    /// command of an interpreter that was [kept ready](crate::Engine::prewarm) and it has died
+    /// meanwhile.
     ///
     /// # Cancellation
     ///
@@ -242,8 +243,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the interpreter cannot start; the session is
-    /// closed then.
+    /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the interpreter cannot start; the session
+    /// is closed then.
     pub async fn reset(&mut self) -> Result<(), Error> {
         self.shared.close();
         self.slot = None;

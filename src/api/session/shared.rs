@@ -102,8 +102,8 @@ impl Shared {
         self.host.close();
     }
 
-    /// Has the restored interpreter become this session's own. That is waited for by [`started`](Self::started), or
-    /// by the next command.
+    /// Has the restored interpreter become this session's own. That is waited for by
+    /// [`started`](Self::started), or by the next command.
     pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
         let has_packages = self.host.packages().any_allowed();
         self.driver.lock().await.is_starting = true;

@@ -85,7 +85,8 @@ impl Shared {
         let specs = tools.iter().map(Tool::shared_spec).collect();
         let submit = submit.map(|spec| (self.host.tools().allow_submit(&spec), spec));
         let command = Command::Define { tools: specs, submit };
-        // The owner's doing, which a session needs to start at all: not what a short run time is about.
+        // The owner's doing, which a session needs to start at all: not what a short run time is
+        // about.
         let time = self.limits.run_time().max(DEFINE_TIME);
         let report = self.quick_within(command, time).await?;
         completed(&report, "the guest could not define the functions")?;

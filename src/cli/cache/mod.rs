@@ -23,8 +23,9 @@ const MOST_PRELOADED: usize = 8;
 pub(super) enum CacheCommand {
     /// Print each thing that is kept, with its size and age
     ///
-    /// What is kept: for each version of isolet its assets, one memory image and up to 8 images with
-    /// preloaded packages; and the wheels of all packages that were ever loaded, without a bound.
+    /// What is kept: for each version of isolet its assets, one memory image and up to 8 images
+    /// with preloaded packages; and the wheels of all packages that were ever loaded, without a
+    /// bound.
     List {
         /// Print one JSON object
         #[arg(long)]

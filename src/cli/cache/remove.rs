@@ -20,8 +20,8 @@ pub(super) struct Removed {
     pub(super) busy: Vec<PathBuf>,
 }
 
-/// Removes the files of these entries, and directories that are empty then. Programs that have a file
-/// open keep it until they end.
+/// Removes the files of these entries, and directories that are empty then. Programs that have a
+/// file open keep it until they end.
 ///
 /// # Errors
 ///

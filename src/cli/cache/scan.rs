@@ -80,7 +80,8 @@ impl Entry {
     }
 }
 
-/// Lists what is kept in the directory, in the order of kinds and names; nothing if it is not there.
+/// Lists what is kept in the directory, in the order of kinds and names; nothing if it is not
+/// there.
 pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for (name, path, metadata) in children(root)? {

@@ -98,7 +98,8 @@ impl Channel {
         if self.fail_all(&reason) { None } else { Some(message) }
     }
 
-    /// Ends the calls that wait, as the answer to one of them cannot be told; whether there were any.
+    /// Ends the calls that wait, as the answer to one of them cannot be told; whether there were
+    /// any.
     fn fail_all(&self, reason: &str) -> bool {
         let waiting = std::mem::take(&mut lock(&self.0).waiting);
         let any = !waiting.is_empty();

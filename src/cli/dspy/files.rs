@@ -37,8 +37,8 @@ impl AllowedFiles {
     }
 }
 
-/// The allowed file or directory that a path is or is in, and how it goes on from there. A file that may be
-/// written need not be there, but its directory has to be.
+/// The allowed file or directory that a path is or is in, and how it goes on from there. A file
+/// that may be written need not be there, but its directory has to be.
 fn allowed<'a>(
     path: &str,
     mut allowed: impl Iterator<Item = &'a HostPath>,

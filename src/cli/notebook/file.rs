@@ -97,7 +97,8 @@ impl Metadata {
 }
 
 impl NotebookCell {
-    /// Returns whether the value of the last line is to be shown: a `;` at the end of the cell hides it.
+    /// Returns whether the value of the last line is to be shown: a `;` at the end of the cell
+    /// hides it.
     pub(super) fn shows_value(&self) -> bool {
         !self.source.trim_end().ends_with(';')
     }

@@ -112,7 +112,8 @@ impl Runner<'_> {
 }
 
 impl Played {
-    /// Tells how the notebook ended and whether its files could be `written`, and returns the exit status.
+    /// Tells how the notebook ended and whether its files could be `written`, and returns the exit
+    /// status.
     pub(super) fn end(
         &self,
         written: Result<()>,

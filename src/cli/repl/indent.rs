@@ -22,8 +22,8 @@ pub(super) fn after(lines: &[String]) -> String {
     }
 }
 
-/// The line as its writer meant it. What is pasted without the terminal saying so has an indentation of
-/// its own, which was added to ours: `true` says that it was.
+/// The line as its writer meant it. What is pasted without the terminal saying so has an
+/// indentation of its own, which was added to ours: `true` says that it was.
 pub(super) fn meant(line: &str, initial: &str) -> (String, bool) {
     match line.strip_prefix(initial) {
         Some(own) if !initial.is_empty() && own.starts_with([' ', '\t']) => {

@@ -1,5 +1,6 @@
-//! Standard input at the prompt, a line at a time: for the prompt where there is no terminal, and for
-//! what runs. Nobody takes more than asked for, so that no line is lost on the way to the other.
+//! Standard input at the prompt, a line at a time: for the prompt where there is no terminal, and
+//! for what runs. Nobody takes more than asked for, so that no line is lost on the way to the
+//! other.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,11 +50,13 @@ impl Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a line, with its end. It is empty at the end of the input, or when the wait is stopped.
+    /// Waits for a line, with its end. It is empty at the end of the input, or when the wait is
+    /// stopped.
     fn wait(&self, stop: Option<&PipeReader>) -> io::Result<Vec<u8>> {
         let stdin = io::stdin();
         loop {
-            // Only for as long as it takes to look, so that who waits for the next line does not wait for this.
+            // Only for as long as it takes to look, so that who waits for the next line does not
+            // wait for this.
             if let Some(line) = take_line(&mut self.lock()) {
                 return Ok(line);
             }

@@ -1,4 +1,5 @@
-//! The prompt: lines with history, completion, colours and indentation on a terminal, plain ones else.
+//! The prompt: lines with history, completion, colours and indentation on a terminal, plain ones
+//! else.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -24,8 +24,8 @@ pub enum Isolation {
     /// everything in its memory. When V8 itself runs out of memory, it ends the process.
     ///
     /// **The thread may never end.** V8 has steps that nothing interrupts, such as
-    /// `Array.prototype.shift.call({length: 2**53 - 1})`. A run returns its verdict all the same, half
-    /// a second after the end of the grace at most, the session is closed, and the host does
+    /// `Array.prototype.shift.call({length: 2**53 - 1})`. A run returns its verdict all the same,
+    /// half a second after the end of the grace at most, the session is closed, and the host does
     /// nothing more for the guest. But the thread takes processor time until the process ends;
     /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads, and while there
     /// are eight of them no further session gets one.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use num_bigint::Sign;
 
-/// Decimals are written up to so many bits, 4300 digits, as in CPython: the time that they take grows
-/// with the square of their length, and a guest chooses that.
+/// Decimals are written up to so many bits, 4300 digits, as in CPython: the time that they take
+/// grows with the square of their length, and a guest chooses that.
 const MAX_DECIMAL_BITS: u64 = 14_284;
 
 /// An integer of any size; shown in decimal, past 4300 digits (where CPython refuses to) in

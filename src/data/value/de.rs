@@ -14,12 +14,12 @@ use crate::data::error::Error;
 
 /// Turns a [`Value`] into what serde can read.
 ///
-/// Reads what [`to_value`](super::to_value) writes, and a little more, as Python would: an int where
-/// a float is wanted, bytes where a sequence of integers is, a list for a struct by the order of its
-/// fields. A bool is no int and a float is none. A [`Value`] becomes itself.
+/// Reads what [`to_value`](super::to_value) writes, and a little more, as Python would: an int
+/// where a float is wanted, bytes where a sequence of integers is, a list for a struct by the order
+/// of its fields. A bool is no int and a float is none. A [`Value`] becomes itself.
 ///
-/// Serde itself cannot hold integers past 64 bits while it looks for the right variant of an untagged
-/// or internally tagged enum or fills a `#[serde(flatten)]`; they are refused there.
+/// Serde itself cannot hold integers past 64 bits while it looks for the right variant of an
+/// untagged or internally tagged enum or fills a `#[serde(flatten)]`; they are refused there.
 ///
 /// ```
 /// use isolet::{Value, from_value};

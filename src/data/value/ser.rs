@@ -10,9 +10,9 @@ use crate::data::error::Error;
 /// Turns what serde can write into a [`Value`].
 ///
 /// `()`, `None` and unit structs become `None`; structs become dicts in the order of their fields,
-/// sequences and tuples lists, a `char` a str. A unit variant is a str of its name, any other variant
-/// a dict from its name to what it holds. What writes itself with `serialize_bytes` becomes bytes; a
-/// `Vec<u8>` does not, it becomes a list. A [`Value`] becomes itself.
+/// sequences and tuples lists, a `char` a str. A unit variant is a str of its name, any other
+/// variant a dict from its name to what it holds. What writes itself with `serialize_bytes` becomes
+/// bytes; a `Vec<u8>` does not, it becomes a list. A [`Value`] becomes itself.
 ///
 /// ```
 /// use isolet::{Value, to_value};
@@ -32,9 +32,9 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
 
 /// As Python would write it: `None` is a unit, bytes are bytes, keys keep their types.
 ///
-/// An `int` beyond 128 bits, which serde does not know, is written as a string of its decimal digits,
-/// or of its hexadecimal ones after `0x` if there were more than 4300. Such a string is read back as
-/// a `str`. In [`to_value`] ints stay ints.
+/// An `int` beyond 128 bits, which serde does not know, is written as a string of its decimal
+/// digits, or of its hexadecimal ones after `0x` if there were more than 4300. Such a string is
+/// read back as a `str`. In [`to_value`] ints stay ints.
 impl Serialize for Value {
     fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

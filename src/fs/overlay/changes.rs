@@ -24,8 +24,8 @@ pub struct FileChange {
 pub enum ChangeKind {
     /// The host has nothing there.
     Created,
-    /// The host has something else there, or with other contents or attributes. A directory in which
-    /// something was changed is not itself modified.
+    /// The host has something else there, or with other contents or attributes. A directory in
+    /// which something was changed is not itself modified.
     Modified,
     /// The host has something there that the guest has removed or moved.
     Removed,
@@ -80,8 +80,8 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// Adds what was changed in a directory of the tree of changes. `before` is the path of the host
-    /// that would show through at its place, if one would.
+    /// Adds what was changed in a directory of the tree of changes. `before` is the path of the
+    /// host that would show through at its place, if one would.
     fn children(&mut self, directory: &Directory, path: &str, before: Option<&str>) {
         for (name, node) in &directory.children {
             let path = join(path, name);
@@ -166,7 +166,8 @@ impl<'a> Changes<'a> {
     }
 
     fn add(&mut self, path: String, kind: ChangeKind, now: Now) {
-        // The tree of changes is bounded by its quotas; what is not is followed no further than this.
+        // The tree of changes is bounded by its quotas; what is not is followed no further than
+        // this.
         let limits = self.shared.lower.limits();
         if self.entries.len() as u64 >= limits.list_entries.saturating_add(limits.overlay_marks) {
             self.cut = true;

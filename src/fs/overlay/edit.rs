@@ -77,7 +77,8 @@ impl State {
         Ok(self.attributes_of(file).apply(stat))
     }
 
-    /// Puts the first `kept` bytes of an open file of the host into memory, where it may be written to.
+    /// Puts the first `kept` bytes of an open file of the host into memory, where it may be written
+    /// to.
     pub(super) fn copy_up(
         &mut self,
         shared: &Shared,

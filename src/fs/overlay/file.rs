@@ -116,8 +116,8 @@ impl OverlayHandle {
         Self { shared, file }
     }
 
-    /// Changes the contents, which are in memory from now on. Of a file of the host, the first `kept`
-    /// bytes are copied.
+    /// Changes the contents, which are in memory from now on. Of a file of the host, the first
+    /// `kept` bytes are copied.
     fn change<T>(
         &self,
         kept: u64,

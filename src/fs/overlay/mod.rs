@@ -2,8 +2,9 @@
 //!
 //! What was changed is a tree of nodes over the host's directory. A directory in it says which
 //! directory of the host shows through, if any, so moving one copies nothing. A file of the host is
-//! copied when it is first written to; until then it is read from the host, and its open handles share
-//! one [`OverlayFile`](file::OverlayFile), so that they see what is written through any of them.
+//! copied when it is first written to; until then it is read from the host, and its open handles
+//! share one [`OverlayFile`](file::OverlayFile), so that they see what is written through any of
+//! them.
 
 mod attributes;
 mod changes;

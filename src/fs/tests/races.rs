@@ -10,8 +10,8 @@ use super::*;
 
 const ROUNDS: u64 = 10_000;
 
-/// Runs `attack` while another thread swaps `swapped` with a link that leads outside; at least as many
-/// swaps as rounds have happened when it returns.
+/// Runs `attack` while another thread swaps `swapped` with a link that leads outside; at least as
+/// many swaps as rounds have happened when it returns.
 fn while_swapping(guest: &Guest, swapped: &str, link: &Path, attack: impl Fn(u64)) {
     let (one, other) = (guest.host().join(swapped), guest.top.path().join("trap"));
     symlink(link, &other).unwrap();

@@ -1,7 +1,7 @@
 //! A host whose panics end one request, not the process.
 //!
-//! Ops are called by V8, through which no panic can unwind, and the thread that serves a worker has to
-//! outlive a request. The host's code includes callers' own, such as the sink of the audit log.
+//! Ops are called by V8, through which no panic can unwind, and the thread that serves a worker has
+//! to outlive a request. The host's code includes callers' own, such as the sink of the audit log.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Counts what a run does, and stops it when it does too much of something. Neither an exception nor a guest
-//! that catches it resets a count.
+//! Counts what a run does, and stops it when it does too much of something. Neither an exception
+//! nor a guest that catches it resets a count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -33,7 +33,8 @@ impl RunCounters {
 
     /// Connects the counts to what stops the session's runs.
     pub(crate) fn connect(&self, stopper: &Arc<RunStopper>) {
-        // Weak, because the stopper holds the host, which holds the counters. A host has one stopper.
+        // Weak, because the stopper holds the host, which holds the counters. A host has one
+        // stopper.
         let _ = self.stopper.set(Arc::downgrade(stopper));
     }
 

@@ -1,4 +1,5 @@
-//! Stopping a session's guest: what a run may do how often, who ends it, and what it reaches afterwards.
+//! Stopping a session's guest: what a run may do how often, who ends it, and what it reaches
+//! afterwards.
 
 mod counters;
 mod gate;

@@ -1,5 +1,6 @@
-//! Stopping the command that is under way, in steps: a `KeyboardInterrupt` first, so that the session may
-//! live on, then the kill. The verdict is settled before the first of them, once, by whoever is first.
+//! Stopping the command that is under way, in steps: a `KeyboardInterrupt` first, so that the
+//! session may live on, then the kill. The verdict is settled before the first of them, once, by
+//! whoever is first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,8 +35,8 @@ pub(crate) struct Stop {
     pub(crate) killed: bool,
 }
 
-/// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt can
-/// come after the end and hit the next command.
+/// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt
+/// can come after the end and hit the next command.
 #[derive(Default)]
 struct Verdict {
     settled: Mutex<Settled>,
@@ -156,7 +157,8 @@ impl RunStopper {
         let last = Instant::now() + self.grace;
         let step = move || {
             if Instant::now() < last {
-                // One interrupt ends one task; what the guest has begun meanwhile needs another one.
+                // One interrupt ends one task; what the guest has begun meanwhile needs another
+                // one.
                 stopper.interrupt();
                 return Some(last);
             }
@@ -184,7 +186,8 @@ impl Stopping<'_> {
         self.verdict.overdue.notified().await;
     }
 
-    /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any more.
+    /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any
+    /// more.
     pub(crate) fn end(self) -> Stop {
         self.settle()
     }

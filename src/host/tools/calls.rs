@@ -31,7 +31,8 @@ impl Calls {
         Self { session, host, queue, running: FuturesUnordered::new() }
     }
 
-    /// Starts calls as there is room for them, and waits for the next one that ends; forever if there is none.
+    /// Starts calls as there is room for them, and waits for the next one that ends; forever if
+    /// there is none.
     pub(crate) async fn next(&mut self) -> (u32, Outcome) {
         std::future::poll_fn(|context| {
             self.queue.wake(context.waker());

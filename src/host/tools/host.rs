@@ -56,7 +56,8 @@ impl ToolHost {
         lock(&self.tools).insert(name, Entry { tool, calls: 0 });
     }
 
-    /// Allows submissions with these fields, beside those allowed before. Returns the number of the form.
+    /// Allows submissions with these fields, beside those allowed before. Returns the number of the
+    /// form.
     pub(crate) fn allow_submit(&self, spec: &Arc<ToolSpec>) -> u32 {
         let mut forms = lock(&self.submit);
         let known = forms.iter().position(|form| form == spec);
@@ -164,8 +165,8 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Work that a run has left behind goes on whenever the guest has a turn, as when its variables are
-    /// looked at; what it does to the host it may do in a run only.
+    /// Work that a run has left behind goes on whenever the guest has a turn, as when its variables
+    /// are looked at; what it does to the host it may do in a run only.
     fn check_running(&self) -> Result<(), ToolError> {
         let refused =
             || ToolError::new("RuntimeError", "host functions can only be called in a run");

@@ -32,8 +32,8 @@ type Handler =
 /// A host function that the guest may call by name.
 ///
 /// In Python it is a plain function with a real signature: called by position or by keyword, from
-/// anywhere, it returns when the host function has; `await search.aio(...)` and `asyncio.gather` run
-/// calls side by side, and `search.map([...])` a whole list.
+/// anywhere, it returns when the host function has; `await search.aio(...)` and `asyncio.gather`
+/// run calls side by side, and `search.map([...])` a whole list.
 ///
 /// ```
 /// use isolet::{Tool, ToolError};
@@ -73,10 +73,11 @@ impl Tool {
     ///
     /// Names, types, defaults and documentation are those of `A`: the doc comment of the struct is
     /// the docstring, those of its fields describe the parameters. Fields without a default come
-    /// first. A call whose arguments are not an `A` raises `TypeError` or `ValueError` in the guest,
-    /// and the function does not run.
+    /// first. A call whose arguments are not an `A` raises `TypeError` or `ValueError` in the
+    /// guest, and the function does not run.
     ///
-    /// If `A` is not a struct with named fields, or `()`, the sandbox that gets the tool refuses it.
+    /// If `A` is not a struct with named fields, or `()`, the sandbox that gets the tool refuses
+    /// it.
     pub fn from_fn<A, R, F, Fut>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -97,8 +98,9 @@ impl Tool {
     /// Makes a tool of a function that blocks; otherwise as [`from_fn`](Self::from_fn).
     ///
     /// Each call runs on a thread of its own. A cancelled call is not waited for, but its thread
-    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then. Until then it
-    /// is one of the session's [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
+    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then. Until
+    /// then it is one of the session's
+    /// [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
     pub fn from_blocking_fn<A, R, F>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -175,8 +177,8 @@ impl Tool {
         self
     }
 
-    /// Sets how long a call may take. Past it the call is cancelled and raises `TimeoutError` in the
-    /// guest.
+    /// Sets how long a call may take. Past it the call is cancelled and raises `TimeoutError` in
+    /// the guest.
     ///
     /// By default only the run's own deadline ends a call.
     pub fn timeout(mut self, time: Duration) -> Self {
@@ -184,8 +186,8 @@ impl Tool {
         self
     }
 
-    /// Sets how many calls a session may make. A further one raises `RuntimeError` in the guest, and
-    /// the function does not run.
+    /// Sets how many calls a session may make. A further one raises `RuntimeError` in the guest,
+    /// and the function does not run.
     ///
     /// By default there is no such number.
     pub fn max_calls(mut self, calls: u64) -> Self {

@@ -1,6 +1,6 @@
-//! The calls that a session's guest has made and that have not ended: how many of them wait and run at once, how much
-//! their arguments take, and how much the answers do that the guest has not read. A call is in one place only, so that
-//! nothing piles up however the guest calls.
+//! The calls that a session's guest has made and that have not ended: how many of them wait and run
+//! at once, how much their arguments take, and how much the answers do that the guest has not read.
+//! A call is in one place only, so that nothing piles up however the guest calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +67,8 @@ struct Unread {
     answer: Vec<u8>,
 }
 
-/// One of the places for functions that run at once. It is free again when it is dropped: when the function has returned.
+/// One of the places for functions that run at once. It is free again when it is dropped: when the
+/// function has returned.
 pub(super) struct Place {
     queue: Arc<CallQueue>,
     /// For the decoded arguments.
@@ -133,7 +134,8 @@ impl CallQueue {
         self.starter.wake();
     }
 
-    /// Ends a call that nobody waits for. One that has been started keeps its place until its function returns.
+    /// Ends a call that nobody waits for. One that has been started keeps its place until its
+    /// function returns.
     pub(crate) fn cancel(&self, id: u32) {
         let mut state = self.lock();
         let running = state.running.remove(&id);
@@ -165,13 +167,15 @@ impl CallQueue {
         self.starter.register(waker);
     }
 
-    /// Counts an answer until it is dropped: when the guest has read it, or the worker whose guest it is.
+    /// Counts an answer until it is dropped: when the guest has read it, or the worker whose guest
+    /// it is.
     pub(super) fn unread(self: &Arc<Self>, answer: Vec<u8>) -> Bytes {
         self.unread.fetch_add(answer.len() as u64, Ordering::Relaxed);
         Bytes::from_owner(Unread { queue: Arc::clone(self), answer })
     }
 
-    /// Takes the next call that may be started, and a place for it. There is none while the guest does not read.
+    /// Takes the next call that may be started, and a place for it. There is none while the guest
+    /// does not read.
     pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<Place>)> {
         let mut state = self.lock();
         if state.places >= self.max_running || self.unread.load(Ordering::Relaxed) >= self.max_bytes

@@ -9,7 +9,8 @@ use tokio::runtime::{Builder, Handle};
 use super::queue::Place;
 use crate::data::tool::ToolError;
 
-/// Threads of the runtime. Sessions bound them, each for itself, so that none of them uses up what others need.
+/// Threads of the runtime. Sessions bound them, each for itself, so that none of them uses up what
+/// others need.
 const MAX_THREADS: usize = 1 << 20;
 
 /// Starts the runtime's thread at the first call. `None` if it cannot be.

@@ -30,8 +30,8 @@ pub(crate) trait SessionAccess: Send + Sync {
 
 /// A session as seen by those that do not own it, such as the host functions that its guest calls.
 ///
-/// It does not keep the session open. After [`Session::reset`](crate::Session::reset) it still means
-/// the old interpreter.
+/// It does not keep the session open. After [`Session::reset`](crate::Session::reset) it still
+/// means the old interpreter.
 #[derive(Clone)]
 pub struct SessionHandle(Arc<dyn SessionAccess>);
 
@@ -58,8 +58,8 @@ impl SessionHandle {
     /// Returns the value of a variable, as [`Session::get`](crate::Session::get) does.
     ///
     /// It works while a run waits for a host function, a timer or the like: the value is the one of
-    /// that moment. A run that does not wait is not disturbed, and the answer comes when it waits or
-    /// ends.
+    /// that moment. A run that does not wait is not disturbed, and the answer comes when it waits
+    /// or ends.
     ///
     /// # Errors
     ///

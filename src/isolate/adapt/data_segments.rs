@@ -1,4 +1,5 @@
-//! Takes the data segments out of CPython. The image has what they hold as pages, which an instance need not copy.
+//! Takes the data segments out of CPython. The image has what they hold as pages, which an instance
+//! need not copy.
 
 use wasm_encoder::{Module, RawSection, SectionId};
 use wasmparser::{BinaryReaderError, DataKind, Parser, Payload};

@@ -1,9 +1,11 @@
-//! Has CPython's exceptions carry Linux's error numbers instead of WASI's, which it is compiled with.
+//! Has CPython's exceptions carry Linux's error numbers instead of WASI's, which it is compiled
+//! with.
 //!
-//! C code goes on with WASI's: its library, its comparisons, packages. A number becomes Python's in one function,
-//! `PyErr_SetFromErrnoWithFilenameObjects`, which makes a tuple with it and calls the exception's class. It calls a
-//! function of ours instead, which first replaces the number in the tuple, once `js/py/errnos.py` has replaced them in
-//! Python. One function looks at the number of an exception: the one that asks whether it is `EINTR`.
+//! C code goes on with WASI's: its library, its comparisons, packages. A number becomes Python's in
+//! one function, `PyErr_SetFromErrnoWithFilenameObjects`, which makes a tuple with it and calls the
+//! exception's class. It calls a function of ours instead, which first replaces the number in the
+//! tuple, once `js/py/errnos.py` has replaced them in Python. One function looks at the number of
+//! an exception: the one that asks whether it is `EINTR`.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, Encode, ExportKind, Function, GlobalType, Instruction,
@@ -162,7 +164,8 @@ impl<'a> Contents<'a> {
         Some(function)
     }
 
-    /// The place of the function that asks whether an exception is about `EINTR`. There has to be one.
+    /// The place of the function that asks whether an exception is about `EINTR`. There has to be
+    /// one.
     fn asks_for_interrupted(&self) -> Result<Option<usize>, BinaryReaderError> {
         let called = OF_ASKING.map(|name| self.exported(name));
         let mut found = Vec::new();
@@ -183,8 +186,8 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// A function's body with another instruction in the place of the only one that is `old`; `None` if it is not
-/// the only one.
+/// A function's body with another instruction in the place of the only one that is `old`; `None` if
+/// it is not the only one.
 fn replaced(
     body: &FunctionBody<'_>,
     old: impl Fn(&Operator<'_>) -> bool,

@@ -1,10 +1,12 @@
-//! How Pyodide's module and CPython are changed, so that a start does not pay for what it hardly ever uses.
+//! How Pyodide's module and CPython are changed, so that a start does not pay for what it hardly
+//! ever uses.
 //!
-//! CPython exports more than eight thousand functions and addresses, for packages with dynamic libraries.
-//! Emscripten makes objects of each at every start; Pyodide itself uses a hundred of them ([`used_exports`]). The
-//! others are where they are not looked at before a package needs them ([`side_table`]), and are linked as
-//! `js/58_linking.js` does. What the memory begins with is in the image besides ([`data_segments`]). CPython is
-//! made to notice that V8's stack ends ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]).
+//! CPython exports more than eight thousand functions and addresses, for packages with dynamic
+//! libraries. Emscripten makes objects of each at every start; Pyodide itself uses a hundred of
+//! them ([`used_exports`]). The others are where they are not looked at before a package needs them
+//! ([`side_table`]), and are linked as `js/58_linking.js` does. What the memory begins with is in
+//! the image besides ([`data_segments`]). CPython is made to notice that V8's stack ends
+//! ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]).
 
 mod data_segments;
 mod errnos;
@@ -25,15 +27,16 @@ pub(crate) const ERRNOS: &str = include_str!("errnos.rs");
 /// CPython and Pyodide's JavaScript as isolates have them.
 pub(crate) struct Adapted {
     pub(crate) asm_wasm: Vec<u8>,
-    /// What an instance's memory begins with, instead of what data segments of `asm_wasm` would put there. In whole pages.
+    /// What an instance's memory begins with, instead of what data segments of `asm_wasm` would put
+    /// there. In whole pages.
     pub(crate) data: Vec<u8>,
     pub(crate) asm_mjs: Vec<u8>,
     /// What packages link to, as `js/58_linking.js` reads it.
     pub(crate) exports: String,
 }
 
-/// What is replaced, by what. Each is there once. The last one has a call that may suspend begin when the stack is
-/// empty, not a turn of the event loop later.
+/// What is replaced, by what. Each is there once. The last one has a call that may suspend begin
+/// when the stack is empty, not a turn of the event loop later.
 pub(crate) const CHANGES: [(&str, &str); 16] = [
     ("mergeLibSymbols(wasmExports,\"main\");", ""),
     (
@@ -104,8 +107,8 @@ pub(crate) const CHANGES: [(&str, &str); 16] = [
     ("await new Promise(d=>API.scheduleCallback(d,0));", "await void 0;"),
 ];
 
-/// Changes CPython's `wasm` and Pyodide's `module`, of which `glue` is all that uses it besides; the error says what
-/// is not as expected.
+/// Changes CPython's `wasm` and Pyodide's `module`, of which `glue` is all that uses it besides;
+/// the error says what is not as expected.
 pub(crate) fn adapted<'a>(
     wasm: &[u8],
     module: &[u8],

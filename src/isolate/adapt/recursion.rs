@@ -1,13 +1,15 @@
 //! Has CPython notice the end of V8's stack.
 //!
-//! CPython looks at its stack where it recurses, and raises `RecursionError` or puts a deallocation off when little is
-//! left. What it sees is the stack in its memory, which holds only what needs an address; what ends first is V8's
-//! stack, which WebAssembly cannot see. So each function that looks takes from the stack in the memory at least what
-//! it and the functions up to the next such one take of V8's, and the limit is what V8's stacks have.
+//! CPython looks at its stack where it recurses, and raises `RecursionError` or puts a deallocation
+//! off when little is left. What it sees is the stack in its memory, which holds only what needs an
+//! address; what ends first is V8's stack, which WebAssembly cannot see. So each function that
+//! looks takes from the stack in the memory at least what it and the functions up to the next such
+//! one take of V8's, and the limit is what V8's stacks have.
 //!
-//! CPython does not look everywhere: the hash of a tuple of tuples, or the next item of an iterator of iterators, ends a
-//! desktop's python. So functions of which every other circle of calls has one ([`circles`]) are made to look too,
-//! and fail with `RecursionError` where hardly any of the stack is left.
+//! CPython does not look everywhere: the hash of a tuple of tuples, or the next item of an iterator
+//! of iterators, ends a desktop's python. So functions of which every other circle of calls has one
+//! ([`circles`]) are made to look too, and fail with `RecursionError` where hardly any of the stack
+//! is left.
 
 mod circles;
 
@@ -41,19 +43,21 @@ const COSTS: [(&str, i32); 4] = [
     ("JsMethod_Construct_impl", 2048),
 ];
 
-/// The function that sets the limits of a thread. Pyodide makes a thread's state for each stack of V8's.
+/// The function that sets the limits of a thread. Pyodide makes a thread's state for each stack of
+/// V8's.
 const SET_LIMITS: &str = "_Py_InitializeRecursionLimits";
 
-/// Raises `RecursionError` and answers with other than 0, unless one is being raised. It takes the state of the thread,
-/// and text that the message ends in.
+/// Raises `RecursionError` and answers with other than 0, unless one is being raised. It takes the
+/// state of the thread, and text that the message ends in.
 const RAISE: &str = "_Py_CheckRecursiveCall";
 const THREAD: &str = "PyThreadState_Get";
 
 /// Text that CPython itself has `RAISE` say.
 const WHERE: &[u8] = b" while calling a Python object\0";
 
-/// Functions that need not look: allocators call none of CPython's functions, and their failure would be a `MemoryError`;
-/// whoever calls one of the others does not expect that it raises an exception.
+/// Functions that need not look: allocators call none of CPython's functions, and their failure
+/// would be a `MemoryError`; whoever calls one of the others does not expect that it raises an
+/// exception.
 const LEFT_OUT: [&str; 17] = [
     "PyMem_Malloc",
     "PyMem_Calloc",
@@ -74,23 +78,26 @@ const LEFT_OUT: [&str; 17] = [
     "PyUnicode_Compare",
 ];
 
-/// A function that is made to look takes so much of the stack, which is for those that it calls, and eight bytes for each of its
-/// variables, as V8's first compiler has it, but not more than the second of these.
+/// A function that is made to look takes so much of the stack, which is for those that it calls,
+/// and eight bytes for each of its variables, as V8's first compiler has it, but not more than the
+/// second of these.
 const GUARD_COST: (i32, i32) = (208, 768);
 
-/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's stacks have 4 MB.
+/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's
+/// stacks have 4 MB.
 const STACK_BYTES: i32 = 3_900_000;
 
-/// So many bytes below that end the functions fail that CPython does not have look: not before those that look by
-/// themselves, nor in what is called after these, such as the garbage collector.
+/// So many bytes below that end the functions fail that CPython does not have look: not before
+/// those that look by themselves, nor in what is called after these, such as the garbage collector.
 const GUARD_BYTES: i32 = 64 << 10;
 
 /// From so many bytes above that end on CPython raises `RecursionError`.
 const MARGIN_BYTES: i32 = 16 << 10;
 
-/// The function that frees an object, or puts that off when less is left of the stack than twice the margin, so that
-/// what it runs, `__del__` for one, has room. It counts in margins of 2 to the power of the first number, which is as
-/// much as four calls take; of the second one it leaves room for thirty.
+/// The function that frees an object, or puts that off when less is left of the stack than twice
+/// the margin, so that what it runs, `__del__` for one, has room. It counts in margins of 2 to the
+/// power of the first number, which is as much as four calls take; of the second one it leaves room
+/// for thirty.
 const FREE: &str = "_Py_Dealloc";
 const MARGIN_SHIFTS: (i32, i32) = (13, 16);
 
@@ -103,7 +110,8 @@ const STACK_POINTER: &str = "__stack_pointer";
 #[derive(Default)]
 struct Functions<'a> {
     imported: u32,
-    /// Of each type of function: how many parameters it has, and the block that has its results, unless they are several.
+    /// Of each type of function: how many parameters it has, and the block that has its results,
+    /// unless they are several.
     signatures: Vec<(u32, Option<BlockType>)>,
     /// The types of those that are not imported.
     types: Vec<u32>,
@@ -144,7 +152,8 @@ enum Extra<'a> {
     Guard(&'a Cut),
 }
 
-/// CPython whose functions take of the stack what they cost. `None` if it does not look at its stack as it used to.
+/// CPython whose functions take of the stack what they cost. `None` if it does not look at its
+/// stack as it used to.
 pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> {
     let functions = Functions::read(wasm)?;
     let Some(mut changes) = functions.changes() else { return Ok(None) };
@@ -275,8 +284,9 @@ impl Changes {
         Ok(cost)
     }
 
-    /// The function that sets a thread's limits, in the places where `body` does: where the stack begins, from where on
-    /// there is an error, and where CPython gives up; the stack's own end and beginning. `None` if these are others.
+    /// The function that sets a thread's limits, in the places where `body` does: where the stack
+    /// begins, from where on there is an error, and where CPython gives up; the stack's own end and
+    /// beginning. `None` if these are others.
     fn set_limits(&self, body: &FunctionBody<'_>) -> Result<Option<Function>, BinaryReaderError> {
         let mut places = Vec::new();
         for operator in body.get_operators_reader()? {
@@ -304,8 +314,9 @@ impl Changes {
         Ok(Some(set))
     }
 
-    /// The function `body` within a block: before it the stack pointer is moved by `cost`, and after it back. What
-    /// returned leaves the block instead. `None` if there is not exactly one constant to replace.
+    /// The function `body` within a block: before it the stack pointer is moved by `cost`, and
+    /// after it back. What returned leaves the block instead. `None` if there is not exactly one
+    /// constant to replace.
     fn charged(
         &self,
         body: &FunctionBody<'_>,
@@ -370,7 +381,8 @@ impl Changes {
         Ok((constants == expected).then_some(code))
     }
 
-    /// Leaves the block around with the failure of `cut`, if the stack has ended and CPython could raise an error for it.
+    /// Leaves the block around with the failure of `cut`, if the stack has ended and CPython could
+    /// raise an error for it.
     fn guard(&self, results: BlockType, cut: &Cut, code: &mut Vec<u8>) {
         let limit = self.stack - STACK_BYTES - GUARD_BYTES;
         let failure = match results {

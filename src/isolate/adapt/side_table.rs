@@ -1,5 +1,5 @@
-//! Takes exports out of CPython. One more function of it puts all functions that it used to export into a table of
-//! their own, when something asks for them.
+//! Takes exports out of CPython. One more function of it puts all functions that it used to export
+//! into a table of their own, when something asks for them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,8 +1,9 @@
 //! Which of CPython's exports Pyodide's JavaScript uses.
 //!
 //! Emscripten gives each a variable, all in one function that does nothing else:
-//! `_name=Module["_name"]=wasmExports["name"];`, or with the address that it holds: `wasmExports["name"].value>>>0`.
-//! Most variables are never mentioned again, but by the JavaScript that packages bring.
+//! `_name=Module["_name"]=wasmExports["name"];`, or with the address that it holds:
+//! `wasmExports["name"].value>>>0`. Most variables are never mentioned again, but by the JavaScript
+//! that packages bring.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,8 +14,9 @@ const EXPORTS: &str = "wasmExports";
 /// What the variables are properties of, too.
 const HOLDER: &str = "Module";
 
-/// Splits the function in `module`, so that there is a second one which assigns all, as the one did; returns the
-/// new text and the exports that are used otherwise. `glue` are other texts that use the variables.
+/// Splits the function in `module`, so that there is a second one which assigns all, as the one
+/// did; returns the new text and the exports that are used otherwise. `glue` are other texts that
+/// use the variables.
 pub(super) fn split<'a>(
     module: &'a str,
     glue: &[Cow<'_, str>],

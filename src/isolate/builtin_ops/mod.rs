@@ -12,7 +12,8 @@ use deno_core::{Extension, OpDecl, op2, v8};
 /// What every op of ours is called; no op of `deno_core` is.
 const OURS: &str = "op_isolet_";
 
-/// The ops of `deno_core` that stay, each with what calls it. Its own JavaScript is the only caller.
+/// The ops of `deno_core` that stay, each with what calls it. Its own JavaScript is the only
+/// caller.
 const KEPT: &[(&str, &str)] = &[
     ("op_get_extras_binding_object", "boot: where the async context is kept"),
     ("op_get_ext_import_meta_proto", "boot: what `import.meta` is in modules of the binary"),
@@ -54,8 +55,8 @@ fn fate(name: &str) -> Fate {
 /// It has no fast version, so that V8 has none to call without the exception.
 const STUB: OpDecl = op_isolet_stub();
 
-/// Throws, without a look at its arguments. It makes the exception itself, because `deno_core` makes
-/// those of ops in JavaScript, and some of these could be called before that is there.
+/// Throws, without a look at its arguments. It makes the exception itself, because `deno_core`
+/// makes those of ops in JavaScript, and some of these could be called before that is there.
 #[op2(nofast)]
 fn op_isolet_stub(scope: &mut v8::PinScope<'_, '_>) {
     if let Some(message) = v8::String::new(scope, "this operation is not available") {

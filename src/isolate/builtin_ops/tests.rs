@@ -22,7 +22,8 @@ fn on_isolate_thread<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'stati
     receiver.recv().unwrap()
 }
 
-/// A runtime with no ops but `deno_core`'s, replaced as in an isolate, and still on its global object.
+/// A runtime with no ops but `deno_core`'s, replaced as in an isolate, and still on its global
+/// object.
 fn runtime() -> JsRuntime {
     let mut extension = Extension { name: "test", ..Default::default() };
     replace(&mut extension);

@@ -1,5 +1,6 @@
-//! How an image is laid out in its file: a header, numbers, the parts that are used as they are, then every run of
-//! pages of the memory that are not all zero. The parts and the runs begin with a page, so that they can be mapped.
+//! How an image is laid out in its file: a header, numbers, the parts that are used as they are,
+//! then every run of pages of the memory that are not all zero. The parts and the runs begin with a
+//! page, so that they can be mapped.
 
 use std::ops::Range;
 
@@ -8,7 +9,8 @@ pub(super) const PAGE: usize = 4096;
 /// How many parts there are in front of the memory's pages.
 pub(super) const PARTS: usize = 10;
 
-/// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs something too.
+/// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs
+/// something too.
 const SHORT_GAP: usize = 8 * PAGE;
 
 /// Where things are in an image.

@@ -1,10 +1,10 @@
-//! The image that sessions start from: the memory of a booted CPython with our glue and the common modules
-//! imported, taken before it had any entropy, input or environment of its own, the files that an isolate is made of
-//! besides, and what V8 had compiled of them.
+//! The image that sessions start from: the memory of a booted CPython with our glue and the common
+//! modules imported, taken before it had any entropy, input or environment of its own, the files
+//! that an isolate is made of besides, and what V8 had compiled of them.
 //!
-//! A file of it belongs to exactly the assets, the glue and the V8 it was made with: they make its key
-//! and with it its name. Its own digest is checked before it is used. Only pages that are not all
-//! zero are stored.
+//! A file of it belongs to exactly the assets, the glue and the V8 it was made with: they make its
+//! key and with it its name. Its own digest is checked before it is used. Only pages that are not
+//! all zero are stored.
 
 mod file;
 mod store;
@@ -66,7 +66,8 @@ pub(crate) struct Library {
     pub(crate) wasm: Bytes,
 }
 
-/// What an image says of a library: its name, and the bytes of its WebAssembly and of its native code.
+/// What an image says of a library: its name, and the bytes of its WebAssembly and of its native
+/// code.
 type LibraryEntry = (String, usize, usize);
 
 /// Code that V8 has compiled, in its own formats. Empty where there is none.
@@ -315,7 +316,8 @@ impl Image {
     }
 }
 
-/// The digest of the digests of pieces of the contents, which are made on as many processors as there are.
+/// The digest of the digests of pieces of the contents, which are made on as many processors as
+/// there are.
 fn digest(contents: &[u8]) -> blake3::Hash {
     let pieces: Vec<&[u8]> = contents.chunks(PIECE_BYTES).collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);

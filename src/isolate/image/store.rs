@@ -17,7 +17,8 @@ use crate::isolate::stdlib;
 use crate::packages::Preload;
 
 const PREFIX: &str = "image-";
-/// Of images with packages in them: followed by what the name of one without them has, and by their own.
+/// Of images with packages in them: followed by what the name of one without them has, and by their
+/// own.
 const PRELOADED: &str = "preloaded-";
 
 /// The file that is locked by whoever makes an image.
@@ -60,15 +61,16 @@ impl Place {
         self.key
     }
 
-    /// Waits until no other process makes an image in this directory, and keeps others waiting until
-    /// the file is dropped or the process ends. `None` where files cannot be locked: then several
-    /// may make the same image, and the last one is kept.
+    /// Waits until no other process makes an image in this directory, and keeps others waiting
+    /// until the file is dropped or the process ends. `None` where files cannot be locked: then
+    /// several may make the same image, and the last one is kept.
     pub(crate) fn turn(&self) -> Option<File> {
         let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
         file.lock().ok().map(|()| file)
     }
 
-    /// Stores the image so that it is there whole or not at all, and removes those that are of no use any more.
+    /// Stores the image so that it is there whole or not at all, and removes those that are of no
+    /// use any more.
     pub(super) fn store(&self, file: &[u8]) -> io::Result<()> {
         static STORED: AtomicU64 = AtomicU64::new(0);
         let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
@@ -138,7 +140,8 @@ fn key(lock: &Lock) -> Digest {
     Digest::of(&inputs)
 }
 
-/// Opens a file that nobody else may have written, or may write or replace: there is machine code in it.
+/// Opens a file that nobody else may have written, or may write or replace: there is machine code
+/// in it.
 pub(super) fn open_own(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     #[cfg(unix)]

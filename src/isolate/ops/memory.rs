@@ -15,12 +15,12 @@ const PAGE: u64 = 1 << 16;
 /// The largest memory that Emscripten deals with: 4 GiB less a page.
 const LARGEST: u64 = (1 << 32) - PAGE;
 
-/// The interpreter's memory grows by a fifth, so that it need not do so for each allocation, but by no
-/// more than this besides what is needed.
+/// The interpreter's memory grows by a fifth, so that it need not do so for each allocation, but by
+/// no more than this besides what is needed.
 const MOST_ROOM: u64 = 96 << 20;
 
-/// What the interpreter's memory leaves of the budget. What carries its calls into JavaScript takes a
-/// buffer now and then, and without one the interpreter is lost.
+/// What the interpreter's memory leaves of the budget. What carries its calls into JavaScript takes
+/// a buffer now and then, and without one the interpreter is lost.
 const LEFT_FOR_BUFFERS: u64 = 4 << 20;
 
 /// What a memory that JavaScript makes takes besides its pages. V8 reserves 8 GiB of the process's
@@ -51,8 +51,9 @@ impl WasmMemory {
         self.budget.last_refusal()
     }
 
-    /// Counts the interpreter's memory as large as it is, and returns the session's peak. It is an error
-    /// if that memory has grown past the budget: by WebAssembly's own instruction, which asks nobody.
+    /// Counts the interpreter's memory as large as it is, and returns the session's peak. It is an
+    /// error if that memory has grown past the budget: by WebAssembly's own instruction, which asks
+    /// nobody.
     pub(crate) fn measure(&mut self, scope: &mut v8::PinScope<'_, '_>) -> Result<u64, Exceeded> {
         if let Some(memory) = &self.interpreter {
             let length = v8::Local::new(scope, memory).buffer().byte_length() as u64;
@@ -66,8 +67,8 @@ impl WasmMemory {
         Ok(self.budget.peak())
     }
 
-    /// Takes what the interpreter's memory needs to have `needed` bytes, and, if `with_room`, more where
-    /// the budget has it. Returns the size that the memory may have.
+    /// Takes what the interpreter's memory needs to have `needed` bytes, and, if `with_room`, more
+    /// where the budget has it. Returns the size that the memory may have.
     fn grow(&mut self, needed: u64, with_room: bool) -> Result<u64, Exceeded> {
         let needed = needed.next_multiple_of(PAGE);
         let missing = needed.saturating_sub(self.taken);
@@ -104,8 +105,8 @@ pub(crate) fn op_isolet_memory_adopt(
     Ok(())
 }
 
-/// Takes what the interpreter's memory needs to grow to `needed` bytes, or some more. Returns the size
-/// that it may have now, or 0 if the budget has not enough.
+/// Takes what the interpreter's memory needs to grow to `needed` bytes, or some more. Returns the
+/// size that it may have now, or 0 if the budget has not enough.
 #[op2(nofast)]
 #[number]
 pub(crate) fn op_isolet_memory_grow(

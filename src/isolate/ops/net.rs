@@ -1,5 +1,5 @@
-//! Ops for HTTP exchanges. Each begins with a call, as those of host functions do; its number is the
-//! number of the exchange, and what the guest asks of it is a call again.
+//! Ops for HTTP exchanges. Each begins with a call, as those of host functions do; its number is
+//! the number of the exchange, and what the guest asks of it is a call again.
 
 use deno_core::{OpState, ToJsBuffer, op2};
 use serde::Serialize;

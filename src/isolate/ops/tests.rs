@@ -62,8 +62,8 @@ fn state() -> State {
     }
 }
 
-/// Calls each op with a trap in each place, beside plausible arguments and alone, and returns the ops
-/// that sprang one. A trap counts every way by which an engine asks an object for something.
+/// Calls each op with a trap in each place, beside plausible arguments and alone, and returns the
+/// ops that sprang one. A trap counts every way by which an engine asks an object for something.
 const CALL_ALL: &str = r"
     const sprung = new Set();
     let op;
@@ -108,8 +108,8 @@ const CALL_ALL: &str = r"
     }
     [calls > 10000, ...sprung].join(' ')";
 
-/// F1: a termination that falls into guest code within an op would become an exception that the guest
-/// catches. So there is no such code: an op takes bytes, numbers and strings.
+/// F1: a termination that falls into guest code within an op would become an exception that the
+/// guest catches. So there is no such code: an op takes bytes, numbers and strings.
 #[test]
 fn no_op_runs_code_of_the_guests() {
     let (sender, receiver) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! Ops behind `TextEncoder` and `TextDecoder`. V8 encodes in place: a copy of the text would be memory
-//! that nobody counts.
+//! Ops behind `TextEncoder` and `TextDecoder`. V8 encodes in place: a copy of the text would be
+//! memory that nobody counts.
 
 use deno_core::{op2, v8};
 

@@ -80,7 +80,8 @@ pub(crate) async fn op_isolet_tool_wait(
     Ok(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// Waits a moment for the answer to a call, and moves it into the guest's memory if it came and fits.
+/// Waits a moment for the answer to a call, and moves it into the guest's memory if it came and
+/// fits.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_soon(
     state: &mut OpState,
@@ -94,8 +95,9 @@ pub(crate) fn op_isolet_tool_soon(
     true
 }
 
-/// Blocks until the answer to a call is here, for a guest that cannot be suspended, and returns its length in bytes. Returns
-/// -1 after `timeout` milliseconds, if that is not negative, and -2 if the guest has to look for an interrupt first.
+/// Blocks until the answer to a call is here, for a guest that cannot be suspended, and returns its
+/// length in bytes. Returns -1 after `timeout` milliseconds, if that is not negative, and -2 if the
+/// guest has to look for an interrupt first.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_block(
     state: &mut OpState,
@@ -130,7 +132,8 @@ pub(crate) fn op_isolet_tool_take(
     fill(target, &answer)
 }
 
-/// Says that nobody waits for the answer to a call any more; 0 is the last one, whose number has not arrived.
+/// Says that nobody waits for the answer to a call any more; 0 is the last one, whose number has
+/// not arrived.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
     let state = state.borrow_mut::<State>();

@@ -18,7 +18,8 @@ pub(crate) fn refuse_compilation(isolate: &mut v8::Isolate) {
     isolate.set_allow_wasm_code_generation_callback(refuse);
 }
 
-/// Compiles a module: Pyodide's own while it boots, then trampolines and what the host has verified.
+/// Compiles a module: Pyodide's own while it boots, then trampolines and what the host has
+/// verified.
 #[op2]
 pub(crate) fn op_isolet_wasm_compile<'s>(
     scope: &mut v8::PinScope<'s, '_>,

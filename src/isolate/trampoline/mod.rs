@@ -1,9 +1,9 @@
 //! The one kind of WebAssembly that is compiled without being part of a package: trampolines.
 //!
-//! Emscripten makes one whenever a JavaScript function gets an address in WebAssembly (`addFunction`),
-//! which ctypes' callbacks and packages' imports need. It has one function type, imports one function
-//! of that type as `e.f` and exports it again as `f`. There is no code in it, so it gives whoever makes
-//! one nothing that they could not call before.
+//! Emscripten makes one whenever a JavaScript function gets an address in WebAssembly
+//! (`addFunction`), which ctypes' callbacks and packages' imports need. It has one function type,
+//! imports one function of that type as `e.f` and exports it again as `f`. There is no code in it,
+//! so it gives whoever makes one nothing that they could not call before.
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,8 @@ use super::super::report::{self, Failure};
 use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 
-/// A Python program in the place of `python3` that writes its arguments to the file `calls`, reports
-/// the wheels of `served`, and downloads them, or others of their names from `sent`.
+/// A Python program in the place of `python3` that writes its arguments to the file `calls`,
+/// reports the wheels of `served`, and downloads them, or others of their names from `sent`.
 const FAKE: &str = r#"#!/usr/bin/env python3
 import hashlib, json, os, shutil, sys
 here = os.path.dirname(os.path.abspath(__file__))

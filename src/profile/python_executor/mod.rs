@@ -81,8 +81,8 @@ pub struct ExecutorOptions {
     /// By default this is [`DEFAULT_MAX_OUTPUT_LENGTH`](Self::DEFAULT_MAX_OUTPUT_LENGTH).
     pub max_output_length: usize,
     /// The modules that the code may import, with their submodules, such as
-    /// [`DEFAULT_ALLOWED_IMPORTS`]. Another one raises `ImportError`, and an empty list allows none.
-    /// What those modules import themselves is not looked at.
+    /// [`DEFAULT_ALLOWED_IMPORTS`]. Another one raises `ImportError`, and an empty list allows
+    /// none. What those modules import themselves is not looked at.
     ///
     /// This is a convenience that keeps a model to what it was told, and no boundary: code that
     /// wants to can get around it, and gains nothing by it. What a session may do is up to its

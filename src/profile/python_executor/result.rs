@@ -13,8 +13,9 @@ use crate::data::execution::{Execution, Outcome};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExecutionResult {
-    /// What was printed, then the value of the last expression unless it is `None`, as the text that
-    /// `json.dumps` gives, or its `repr` where that refuses it. A newline is put between the two.
+    /// What was printed, then the value of the last expression unless it is `None`, as the text
+    /// that `json.dumps` gives, or its `repr` where that refuses it. A newline is put between the
+    /// two.
     ///
     /// Other than OpenEnv's it is kept if the code raises.
     ///
@@ -24,9 +25,9 @@ pub struct ExecutionResult {
     /// What was written to standard error, then the [`exception`](Self::exception), cut as
     /// [`stdout`](Self::stdout).
     pub stderr: String,
-    /// The names that are new, private names and modules aside, with the `repr` of their values, cut
-    /// after 500 characters. A name is new if nobody has bound it since the executor was made or
-    /// reset, whether it was deleted meanwhile or not.
+    /// The names that are new, private names and modules aside, with the `repr` of their values,
+    /// cut after 500 characters. A name is new if nobody has bound it since the executor was made
+    /// or reset, whether it was deleted meanwhile or not.
     ///
     /// Empty if the execution was terminated.
     #[serde(serialize_with = "as_map")]

@@ -1,5 +1,5 @@
-//! The guest's report on a command: hostile bytes, of which the host keeps as much as it has room for. The guest's
-//! glue cuts texts too, but a guest may replace it.
+//! The guest's report on a command: hostile bytes, of which the host keeps as much as it has room
+//! for. The guest's glue cuts texts too, but a guest may replace it.
 
 use serde::de::IgnoredAny;
 
@@ -18,8 +18,8 @@ const REASON_CHARS: usize = 4096;
 /// How far the chain of exceptions that caused each other is followed.
 const CAUSES: usize = 16;
 
-/// Decodes the guest's report. The error says what is wrong with it; a value that takes more than so many bytes of
-/// memory is none, but a reason.
+/// Decodes the guest's report. The error says what is wrong with it; a value that takes more than
+/// so many bytes of memory is none, but a reason.
 pub(crate) fn decode(bytes: &[u8], max_value_bytes: u64) -> Result<Report, String> {
     let (mut report, mut ending) = (Report::default(), Ending::default());
     let mut reader = Reader::new(bytes);
@@ -197,7 +197,8 @@ pub(crate) fn tail(text: &str) -> String {
     format!("[... {missing} characters dropped ...]{}", &text[start..])
 }
 
-/// A JSON array on one line; nothing of what is none, or so long or deep that who reads it may not get through.
+/// A JSON array on one line; nothing of what is none, or so long or deep that who reads it may not
+/// get through.
 fn json_array(text: &str) -> Option<String> {
     if text.chars().nth(Limits::EXCEPTION_CHARS as usize).is_some()
         || !text.trim_start().starts_with('[')

@@ -1,4 +1,5 @@
-//! In the template: makes workers by forking, and says how they end. The one file with unsafe code for it.
+//! In the template: makes workers by forking, and says how they end. The one file with unsafe code
+//! for it.
 
 use std::io;
 use std::mem::forget;
@@ -45,8 +46,8 @@ struct Child {
 
 /// Makes workers until the parent is gone; that is an error. It returns in the workers.
 ///
-/// Only the calling thread goes on in a worker. The others wait for work that never comes there: V8 has none of
-/// its own.
+/// Only the calling thread goes on in a worker. The others wait for work that never comes there: V8
+/// has none of its own.
 pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
     // One for each copy: as many as there may be.
     let descriptors = getrlimit(Resource::Nofile).maximum;
@@ -94,7 +95,8 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
     }
 }
 
-/// Waits for something to happen, and says which workers have ended. Returns whether the parent wants something.
+/// Waits for something to happen, and says which workers have ended. Returns whether the parent
+/// wants something.
 fn is_asked(control: &UnixStream, children: &mut Vec<Child>) -> io::Result<bool> {
     let watched = children.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN));
     let mut fds: Vec<_> =
@@ -139,8 +141,8 @@ fn others_time() -> io::Result<Duration> {
     Ok(read(ClockId::ProcessCPUTime)?.saturating_sub(own))
 }
 
-/// Waits until no other thread does anything: one that held a lock would hold it for ever in the worker. Returns
-/// the time that they have used then.
+/// Waits until no other thread does anything: one that held a lock would hold it for ever in the
+/// worker. Returns the time that they have used then.
 fn wait_until_quiet() -> io::Result<Duration> {
     for _ in 0..MOST_WAITS {
         let before = others_time()?;
@@ -153,11 +155,13 @@ fn wait_until_quiet() -> io::Result<Duration> {
     Err(io::Error::other("the threads of V8 do not come to rest"))
 }
 
-/// Has copies of this process get all of its memory: V8 leaves its own out, for programs that start others.
+/// Has copies of this process get all of its memory: V8 leaves its own out, for programs that start
+/// others.
 fn include_all_memory() {
     #[expect(unsafe_code, reason = "advice about memory is unsafe as a whole")]
-    // SAFETY: this advice changes nothing in this process: what is mapped stays as it is. The range is all that a
-    // process can have; that there are holes in it is an error that comes after the advice was taken for the rest.
+    // SAFETY: this advice changes nothing in this process: what is mapped stays as it is. The range
+    // is all that a process can have; that there are holes in it is an error that comes after the
+    // advice was taken for the rest.
     let _ = unsafe {
         rustix::mm::madvise(std::ptr::null_mut(), ADDRESSES, rustix::mm::Advice::LinuxDoFork)
     };
@@ -166,10 +170,10 @@ fn include_all_memory() {
 /// Makes a copy of this process with only this thread. `None` in the copy.
 fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "the copy has the memory of all threads, but only one of them")]
-    // SAFETY: of the threads that are missing in the copy none holds a lock: the caller has waited until they did
-    // nothing. The allocator sees to its own locks (`fork` of the C library does). Nothing is waited for in the copy
-    // that a missing thread would do: V8 runs without threads of its own (`engine/platform.rs`), and the queues of the
-    // others, ours, are not used any more.
+    // SAFETY: of the threads that are missing in the copy none holds a lock: the caller has waited
+    // until they did nothing. The allocator sees to its own locks (`fork` of the C library does).
+    // Nothing is waited for in the copy that a missing thread would do: V8 runs without threads of
+    // its own (`engine/platform.rs`), and the queues of the others, ours, are not used any more.
     let result = unsafe { libc::fork() };
     match result {
         -1 => Err(io::Error::last_os_error()),
@@ -177,7 +181,8 @@ fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Closes, in a worker, every descriptor but 1, 2 and these. What was 0 is the template's own socket.
+/// Closes, in a worker, every descriptor but 1, 2 and these. What was 0 is the template's own
+/// socket.
 fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdin(std::io::stdout())?;
     let mut kept = [socket.as_raw_fd(), interrupts.as_raw_fd()].map(i32::cast_unsigned);
@@ -191,9 +196,10 @@ fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
             unsafe_code,
             reason = "that nobody owns a descriptor is not known to the compiler"
         )]
-        // SAFETY: the call takes three numbers and touches no memory. What owns the descriptors that it closes is
-        // never used or dropped in a worker: the caller's `children` are forgotten, its `control` is borrowed from
-        // a frame that ends with the process, and other threads, which are not there, own the rest.
+        // SAFETY: the call takes three numbers and touches no memory. What owns the descriptors
+        // that it closes is never used or dropped in a worker: the caller's `children` are
+        // forgotten, its `control` is borrowed from a frame that ends with the process, and other
+        // threads, which are not there, own the rest.
         let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         if result != 0 {
             return Err(io::Error::last_os_error());

@@ -1,5 +1,5 @@
-//! The worker's end of the socket to its parent. The isolate's thread reads it itself, whenever it waits for
-//! something: what its session sends, or the answer to a request.
+//! The worker's end of the socket to its parent. The isolate's thread reads it itself, whenever it
+//! waits for something: what its session sends, or the answer to a request.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -113,7 +113,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Waits until the socket takes something. The parent mostly reads what is longer than it holds as it comes.
+    /// Waits until the socket takes something. The parent mostly reads what is longer than it holds
+    /// as it comes.
     fn wait_for_room(&self) {
         let now = Some(Duration::ZERO);
         if !spin(Duration::MAX, || self.wait_for(PollFlags::OUT, now)) {
@@ -175,7 +176,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Takes the next message; the error is `WouldBlock` if there is none yet, and another one if no more come.
+    /// Takes the next message; the error is `WouldBlock` if there is none yet, and another one if
+    /// no more come.
     fn take(&self) -> io::Result<Message> {
         let mut received = lock(&self.received);
         loop {
@@ -220,7 +222,8 @@ impl Interrupts {
         }
     }
 
-    /// Waits until the run was interrupted so often. The parent has said that it was; it says so on two sockets.
+    /// Waits until the run was interrupted so often. The parent has said that it was; it says so on
+    /// two sockets.
     fn wait_for(&self, times: u64) {
         let numbers = lock(&self.numbers);
         let is_early = |numbers: &mut Numbers| numbers.of_current() < times;

@@ -1,9 +1,10 @@
-//! Reads ahead in files that are read from front to back, so that a guest that reads by lines or by bytes does
-//! not wait for the parent each time.
+//! Reads ahead in files that are read from front to back, so that a guest that reads by lines or by
+//! bytes does not wait for the parent each time.
 //!
-//! What was read ahead is used for reads that go on where the last one ended, and only as long as nothing has
-//! happened by which the guest could know that the file has changed since: [`ReadAhead::forget`]. The first
-//! read, and every read elsewhere or at the end of the file, asks the parent.
+//! What was read ahead is used for reads that go on where the last one ended, and only as long as
+//! nothing has happened by which the guest could know that the file has changed since:
+//! [`ReadAhead::forget`]. The first read, and every read elsewhere or at the end of the file, asks
+//! the parent.
 
 use std::time::{Duration, Instant};
 
@@ -42,8 +43,8 @@ impl ReadAhead {
         self.0.clear();
     }
 
-    /// Reads from a file at an offset, at most what fits; less only at the end of the file, or where reading
-    /// fails. `fetch` asks the parent for so many bytes at an offset. It is `now`.
+    /// Reads from a file at an offset, at most what fits; less only at the end of the file, or
+    /// where reading fails. `fetch` asks the parent for so many bytes at an offset. It is `now`.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -94,8 +95,8 @@ impl Window {
         self.used == self.bytes.len() || age <= MOST_AGE
     }
 
-    /// Takes what was read, and decides how much is read next time: the further, the more, and nothing ahead
-    /// after the end of the file.
+    /// Takes what was read, and decides how much is read next time: the further, the more, and
+    /// nothing ahead after the end of the file.
     fn fill(&mut self, now: Instant, bytes: Vec<u8>, wanted: usize) {
         let is_whole = bytes.len() >= wanted;
         let more = wanted.saturating_mul(2).clamp(LEAST_BYTES, MOST_BYTES);

@@ -1,4 +1,5 @@
-//! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread waits.
+//! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread
+//! waits.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +57,8 @@ impl RemoteHost {
         self.mailbox()?.send(head, body)
     }
 
-    /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next one is it.
+    /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next
+    /// one is it.
     fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
         self.tell(content)?;
         self.mailbox()?.answer()
@@ -121,7 +123,8 @@ impl RemoteHost {
     }
 }
 
-/// Whether the guest cannot know from the answer to this request that a file has changed, nor change one by it.
+/// Whether the guest cannot know from the answer to this request that a file has changed, nor
+/// change one by it.
 fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
     matches!(request, HostRequest::Now | HostRequest::WallClock | HostRequest::Write(..))
 }

@@ -1,5 +1,5 @@
-//! The worker's main function: gets the assets, boots an interpreter, locks itself down, and only then says
-//! that it is ready.
+//! The worker's main function: gets the assets, boots an interpreter, locks itself down, and only
+//! then says that it is ready.
 
 use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -22,8 +22,8 @@ use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Setup, ToWorker};
 /// The longest setup frame.
 const SETUP_BYTES: usize = 256;
 
-/// Is a worker, with standard input as the socket to its parent, whose process number is `parent`. It
-/// returns only if it cannot start: the parent ends the process.
+/// Is a worker, with standard input as the socket to its parent, whose process number is `parent`.
+/// It returns only if it cannot start: the parent ends the process.
 pub(crate) fn serve(parent: u32) -> io::Result<()> {
     let settings = Settings { parent, data_bytes: u64::MAX };
     let early = lockdown::before_threads(&settings);
@@ -76,8 +76,8 @@ struct Start {
 }
 
 impl Start {
-    /// Boots, locks the process down and serves the session, on the isolate's thread. In a template it returns in
-    /// the workers that it makes.
+    /// Boots, locks the process down and serves the session, on the isolate's thread. In a template
+    /// it returns in the workers that it makes.
     fn live(self) -> io::Result<()> {
         let Self { mut socket, mut interrupts, setup, image, mut early, mut settings } = self;
         let connection = Connection::default();

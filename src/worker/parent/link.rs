@@ -1,4 +1,5 @@
-//! The parent's end of a worker: what its frames are answered with, and the means to stop it. Whatever the worker sends, and however it ends, costs its own session only.
+//! The parent's end of a worker: what its frames are answered with, and the means to stop it.
+//! Whatever the worker sends, and however it ends, costs its own session only.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -23,7 +24,8 @@ use crate::protocol::{Control, Host, HostReply, HostRequest, Link, Message, Repl
 use crate::support::block_on::PollSource;
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
 
-/// Messages that may wait for a worker to read them: more than there can be calls of host functions.
+/// Messages that may wait for a worker to read them: more than there can be calls of host
+/// functions.
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
 
 /// The threads of a worker do little, and there may be many.
@@ -60,7 +62,8 @@ struct WorkerControl {
     run: AtomicU64,
     /// An interrupt was asked for in this run.
     asked: AtomicBool,
-    /// Replies that the worker owes: one to each command and peek, and one that says that it could not start.
+    /// Replies that the worker owes: one to each command and peek, and one that says that it could
+    /// not start.
     owed: AtomicUsize,
     shift: Arc<Shift>,
 }
@@ -130,7 +133,8 @@ pub(crate) fn start(
         if matches!(message, Message::Command(_) | Message::Peek(..)) {
             shared.owed.fetch_add(1, Ordering::Relaxed);
         }
-        // A worker that is gone says so by its replies, and one that cannot be written to has to go.
+        // A worker that is gone says so by its replies, and one that cannot be written to has to
+        // go.
         if shared.send(&writer, message).is_err() {
             shared.terminate();
         }
@@ -303,8 +307,8 @@ impl Control for WorkerControl {
         self.process.try_lock().is_ok_and(|mut process| !process.has_ended())
     }
 
-    /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it is
-    /// needed any more: what it has written is in the socket or here.
+    /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it
+    /// is needed any more: what it has written is in the socket or here.
     fn terminate(&self) {
         let _ = lock(&self.process).kill();
         self.shift.leave_to_thread();

@@ -1,4 +1,5 @@
-//! The host's end of workers: starts them, answers their frames, and stops them. Takes every frame for hostile.
+//! The host's end of workers: starts them, answers their frames, and stops them. Takes every frame
+//! for hostile.
 
 mod find;
 mod launch;

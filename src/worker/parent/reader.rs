@@ -1,9 +1,9 @@
-//! Reading what a worker sends, and answering it: by a thread, or by the caller of a session, who waits for it
-//! anyway. One frame after the other, whoever reads.
+//! Reading what a worker sends, and answering it: by a thread, or by the caller of a session, who
+//! waits for it anyway. One frame after the other, whoever reads.
 //!
-//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than what they are for. It reads
-//! only while it looks for what comes ([`crate::support::block_on`]); before it sleeps or does something else it leaves the
-//! reading to the thread.
+//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than what
+//! they are for. It reads only while it looks for what comes ([`crate::support::block_on`]); before
+//! it sleeps or does something else it leaves the reading to the thread.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -35,8 +35,8 @@ pub(super) struct Reader {
     socket: UnixStream,
     incoming: Incoming,
     answers: Box<dyn Answer>,
-    /// The last frame was output: what prints a line mostly prints another one, and to be woken for each takes longer
-    /// than to look for it.
+    /// The last frame was output: what prints a line mostly prints another one, and to be woken for
+    /// each takes longer than to look for it.
     more_is_likely: bool,
     /// There are no more frames, for this reason.
     ended: Option<io::Result<()>>,
@@ -152,7 +152,8 @@ struct Turn {
 }
 
 impl Shift {
-    /// The thread has read something. If a caller wants to read, this returns when it does not any more.
+    /// The thread has read something. If a caller wants to read, this returns when it does not any
+    /// more.
     fn offer(&self, reader: Reader) -> Reader {
         let mut turn = lock(&self.turn);
         turn.is_refused = false;

@@ -1,5 +1,5 @@
-//! Starts processes from a thread that lives as long as this process does: the kernel ends a worker when
-//! the *thread* that started it ends, and a caller's may end at any time.
+//! Starts processes from a thread that lives as long as this process does: the kernel ends a worker
+//! when the *thread* that started it ends, and a caller's may end at any time.
 
 use std::io;
 use std::process::{Child, Command};

@@ -1,5 +1,6 @@
-//! A template: a worker that has booted an interpreter and runs no session, but makes workers that have one by
-//! forking itself. They start in milliseconds, and share the memory that they do not write to.
+//! A template: a worker that has booted an interpreter and runs no session, but makes workers that
+//! have one by forking itself. They start in milliseconds, and share the memory that they do not
+//! write to.
 
 use std::collections::HashMap;
 use std::io;
@@ -46,7 +47,8 @@ pub(crate) struct Forked {
 }
 
 impl Template {
-    /// Waits until a template that was started is ready. `socket` is the one over which it was set up.
+    /// Waits until a template that was started is ready. `socket` is the one over which it was set
+    /// up.
     pub(super) fn new(socket: UnixStream, child: Child) -> io::Result<Self> {
         let shared = Arc::new(Shared { workers: Mutex::default(), process: Mutex::new(child) });
         let stuck = Arc::clone(&shared);
@@ -85,7 +87,8 @@ impl Template {
             let (ended, status) = mpsc::channel();
             workers.expected.insert(number, sender);
             workers.running.insert(number, ended);
-            // While the lock is held, so that records go out one by one. The template reads them at once.
+            // While the lock is held, so that records go out one by one. The template reads them at
+            // once.
             Record::Fork(number).send(&self.socket, &[socket.as_fd(), interrupts.as_fd()])?;
             (expected, status)
         };

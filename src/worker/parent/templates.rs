@@ -8,7 +8,8 @@ use super::launch::{Fresh, start_template};
 use super::link::thread;
 use super::template::Template;
 
-/// Templates by the workers that they make. A program that wants one worker gets one, and no template.
+/// Templates by the workers that they make. A program that wants one worker gets one, and no
+/// template.
 #[derive(Default)]
 pub(crate) struct Templates(Arc<Mutex<HashMap<Kind, Slot>>>);
 

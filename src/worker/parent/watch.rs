@@ -1,8 +1,8 @@
 //! Ends workers that hold more memory than a session may have.
 //!
-//! The kernel's own limit (`RLIMIT_DATA`) counts the memory that can be written to at the moment. Code
-//! that took a worker over may fill memory and then make it read-only, over and over, which counts for
-//! nothing. So the parent looks at what its workers hold.
+//! The kernel's own limit (`RLIMIT_DATA`) counts the memory that can be written to at the moment.
+//! Code that took a worker over may fill memory and then make it read-only, over and over, which
+//! counts for nothing. So the parent looks at what its workers hold.
 
 use std::fs;
 use std::io;

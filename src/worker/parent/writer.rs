@@ -1,5 +1,5 @@
-//! What is written to a worker: at once what its socket takes while the worker reads it, the rest by a thread that
-//! waits for the worker to read. Nobody else waits for it.
+//! What is written to a worker: at once what its socket takes while the worker reads it, the rest
+//! by a thread that waits for the worker to read. Nobody else waits for it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -112,8 +112,9 @@ impl Shared {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of a megabyte is
-    /// several times what a socket holds, and to start a thread for the rest takes longer than it does.
+    /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of
+    /// a megabyte is several times what a socket holds, and to start a thread for the rest takes
+    /// longer than it does.
     fn write_while_read(&self, frame: &Frame) -> io::Result<usize> {
         let start = Instant::now();
         let mut written = self.write_now(frame, 0)?;

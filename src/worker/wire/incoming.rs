@@ -9,7 +9,8 @@ use rustix::net::{RecvFlags, recv};
 
 use super as wire;
 
-/// What is read at once: of a longer frame more, but memory is taken for what has come, not for what is claimed.
+/// What is read at once: of a longer frame more, but memory is taken for what has come, not for
+/// what is claimed.
 const READ_BYTES: usize = 64 << 10;
 const MOST_READ_BYTES: usize = 1 << 20;
 
@@ -53,8 +54,8 @@ impl Incoming {
         }
     }
 
-    /// Takes the first frame, of which the last so many bytes are returned. If they are many, they stay in the buffer
-    /// that they came in.
+    /// Takes the first frame, of which the last so many bytes are returned. If they are many, they
+    /// stay in the buffer that they came in.
     pub(crate) fn take_body(&mut self, body_bytes: usize) -> Vec<u8> {
         let end = self.start + wire::first(&self.bytes[self.start..]).map_or(0, wire::frame_bytes);
         let start = end.saturating_sub(body_bytes);

@@ -1,7 +1,7 @@
-//! Frames between parent and worker: eight bytes of length, little-endian, then so many bytes: a head as
-//! `postcard` has it, and a body, the rest. Bytes that may be many are a body: a long one is written from where it is,
-//! and taken with the buffer that it came in. Both sides are the same program, so that there is no version to negotiate; the worker says which
-//! one it is.
+//! Frames between parent and worker: eight bytes of length, little-endian, then so many bytes: a
+//! head as `postcard` has it, and a body, the rest. Bytes that may be many are a body: a long one
+//! is written from where it is, and taken with the buffer that it came in. Both sides are the same
+//! program, so that there is no version to negotiate; the worker says which one it is.
 
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
@@ -27,8 +27,9 @@ pub(crate) const BULK_BYTES: usize = 1 << 20;
 /// Room in every frame beside a value: WebAssembly to verify, requests, names.
 const OVERHEAD_BYTES: u64 = 160 << 20;
 
-/// What the parent tells a worker first. The descriptors of the assets come along, and that of the socket for
-/// interrupts: each is the number of the run that is meant, in eight bytes, little-endian.
+/// What the parent tells a worker first. The descriptors of the assets come along, and that of the
+/// socket for interrupts: each is the number of the run that is meant, in eight bytes,
+/// little-endian.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The longest report of the guest's that the session takes.
@@ -107,7 +108,8 @@ pub(crate) enum FromWorker<'a> {
 /// The first argument of a worker; the second is the number of its parent's process.
 pub(crate) const WORKER: &str = "isolet-worker";
 
-/// How many descriptors a worker gets with the first frame: of the image, and of a socket for interrupts.
+/// How many descriptors a worker gets with the first frame: of the image, and of a socket for
+/// interrupts.
 pub(crate) const DESCRIPTORS: usize = 2;
 
 /// Which program this is. A worker of another one is refused.
@@ -120,13 +122,15 @@ pub(crate) fn max_frame_bytes(max_report_bytes: u64) -> u64 {
     max_report_bytes.saturating_add(OVERHEAD_BYTES)
 }
 
-/// The memory that the kernel lets a worker write to, for a session of so many bytes: V8's heap, which
-/// may grow beyond its limit while the guest is stopped for it, compiled code, and stacks come besides.
+/// The memory that the kernel lets a worker write to, for a session of so many bytes: V8's heap,
+/// which may grow beyond its limit while the guest is stopped for it, compiled code, and stacks
+/// come besides.
 pub(crate) fn data_bytes(memory_bytes: u64) -> u64 {
     memory_bytes.saturating_add(4 << 30)
 }
 
-/// The memory that such a worker may hold in all: the image and the program's own code come besides.
+/// The memory that such a worker may hold in all: the image and the program's own code come
+/// besides.
 pub(crate) fn resident_bytes(memory_bytes: u64) -> u64 {
     data_bytes(memory_bytes).saturating_add(256 << 20)
 }

@@ -2,13 +2,15 @@
 
 use std::io::IoSlice;
 
-/// A shorter body is copied behind its head: to write it with its head is quicker than to write both.
+/// A shorter body is copied behind its head: to write it with its head is quicker than to write
+/// both.
 const SHORT_BYTES: usize = 16 << 10;
 
 /// What is to be written of a frame, or of several, the last of which has the body.
 pub(crate) struct Outgoing<B> {
     head: Vec<u8>,
-    /// Kept until all is written even where it has been copied: it may count as what waits to be read.
+    /// Kept until all is written even where it has been copied: it may count as what waits to be
+    /// read.
     body: B,
     is_copied: bool,
 }

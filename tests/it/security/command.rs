@@ -132,8 +132,8 @@ fn a_log_that_cannot_be_written_ends_the_command() {
     assert_eq!(server.connections(), 0);
 }
 
-/// I4: what follows the script, or the code, is the script's. A wrapper such as `isolet run tool.py "$@"`
-/// grants nothing to whoever calls it.
+/// I4: what follows the script, or the code, is the script's. A wrapper such as `isolet run tool.py
+/// "$@"` grants nothing to whoever calls it.
 #[test]
 fn words_after_the_script_grant_nothing() {
     let scratch = Scratch::new("words");

@@ -198,7 +198,8 @@ fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     assert_eq!(outside[0].1, CANARY.as_bytes());
 }
 
-/// B3: system directories are not mounted without saying so, and lead nowhere if they are linked to.
+/// B3: system directories are not mounted without saying so, and lead nowhere if they are linked
+/// to.
 #[test]
 fn dangerous_roots_are_refused() {
     let home = std::env::home_dir().unwrap();

@@ -12,8 +12,8 @@ use super::util::with_log;
 use crate::child::{AT_MOST, in_child, output_in_time};
 use crate::util::{Ran, Scratch, assets_dir, command, engine};
 
-/// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever one of
-/// them is left by an exception.
+/// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever
+/// one of them is left by an exception.
 const ACCESSORS: &str = "
 from pyodide.code import run_js
 def effect():
@@ -39,7 +39,8 @@ run_js('''(effect) => {
 }''')(effect)
 ";
 
-/// F1: no guest code runs within an op, where a termination would become an exception that it catches.
+/// F1: no guest code runs within an op, where a termination would become an exception that it
+/// catches.
 #[tokio::test]
 async fn a_kill_is_not_swallowed_by_accessors_of_the_guests() {
     let scratch = Scratch::new("swallowed");
@@ -82,8 +83,8 @@ fn run_js(step: &str) -> String {
     format!("print('kept', flush=True)\nfrom pyodide.code import run_js\nrun_js('{step}; 0')")
 }
 
-/// F5: the verdict is there at deadline and grace and a little, and the output with it. Each is a process
-/// of its own, since a thread in such a step never ends.
+/// F5: the verdict is there at deadline and grace and a little, and the output with it. Each is a
+/// process of its own, since a thread in such a step never ends.
 #[test]
 fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
     for step in STEPS {
@@ -99,8 +100,8 @@ fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
     }
 }
 
-/// F5: threads that never end are counted, do nothing for their guests any more, and past a few there are no
-/// further ones; processes there are.
+/// F5: threads that never end are counted, do nothing for their guests any more, and past a few
+/// there are no further ones; processes there are.
 #[test]
 fn threads_that_never_end_are_counted_and_past_a_few_refused() {
     let name = "security::kills::threads_that_never_end_are_counted_and_past_a_few_refused";
@@ -146,7 +147,8 @@ fn lose_threads() {
     println!("all as it should be");
 }
 
-/// F3: a session that is dropped in the midst of a run calls nothing more, whatever its guest catches.
+/// F3: a session that is dropped in the midst of a run calls nothing more, whatever its guest
+/// catches.
 #[tokio::test]
 async fn a_dropped_session_has_no_further_effect() {
     let scratch = Scratch::new("dropped");

@@ -1,5 +1,5 @@
-//! The threat table of docs/security.md: one test for each row, named for the property. Each says what the
-//! host saw, by a canary: a file, a server, a variable.
+//! The threat table of docs/security.md: one test for each row, named for the property. Each says
+//! what the host saw, by a canary: a file, a server, a variable.
 
 mod census;
 mod command;
@@ -17,7 +17,8 @@ mod texts;
 mod util;
 mod wasm;
 
-/// The table of docs/security.md names tests that are there, and every row of it names one or says why not.
+/// The table of docs/security.md names tests that are there, and every row of it names one or says
+/// why not.
 #[test]
 fn the_threat_table_names_tests_that_exist() {
     fn functions(dir: &std::path::Path, found: &mut std::collections::HashSet<String>) {

@@ -359,7 +359,8 @@ async fn a_compressed_bomb_is_stopped_at_the_budget() {
     assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
 }
 
-/// D14: nothing of one session's exchanges is in another's, and nothing is remembered for the guest.
+/// D14: nothing of one session's exchanges is in another's, and nothing is remembered for the
+/// guest.
 #[tokio::test]
 async fn sessions_share_no_cookies_and_no_cache() {
     let server = Server::start(|request| {

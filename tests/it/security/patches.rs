@@ -1,6 +1,7 @@
 //! What a hostile guest puts in the place of JavaScript's built-ins, each with what it is after.
 
-/// A name and a script. `redirect` is a function that the test defines: it changes an array of arguments.
+/// A name and a script. `redirect` is a function that the test defines: it changes an array of
+/// arguments.
 pub(crate) const PATCHES: &[(&str, &str)] = &[
     ("toJSON", "Object.prototype.toJSON = () => ({ name: 'rob', amount: 9 })"),
     ("JSON", "JSON.stringify = () => '\"rob\"'; JSON.parse = () => ({ name: 'rob' })"),

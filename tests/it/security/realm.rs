@@ -8,14 +8,16 @@ use isolet::{Limits, Outcome, Value};
 use super::util::{CANARY, with_log};
 use crate::util::{Scratch, command, eval, exec, session};
 
-/// What a JavaScript that has the host's powers has; each is looked for by `eval` in the global scope.
+/// What a JavaScript that has the host's powers has; each is looked for by `eval` in the global
+/// scope.
 const POWERS: &str = "['Deno', 'process', 'require', 'module', 'Buffer', 'core', 'ops', '__bootstrap', \
     '__infra', '__timers', 'primordials', 'importScripts', 'Worker', 'SharedWorker', 'ShadowRealm', \
     'SharedArrayBuffer', 'Atomics', 'XMLHttpRequest', 'WebSocket', 'EventSource', 'inspector', 'gc', \
     'load', 'read', 'print', 'd8', 'os', 'scriptArgs'].filter(n => (0, eval)(`typeof ${n}`) !== \
     'undefined').join()";
 
-/// A1, A3: whichever way guest code takes to JavaScript, it arrives in a realm without the host's powers.
+/// A1, A3: whichever way guest code takes to JavaScript, it arrives in a realm without the host's
+/// powers.
 #[tokio::test]
 async fn every_way_to_javascript_ends_in_the_same_empty_realm() {
     let ways = [
@@ -72,7 +74,8 @@ def caught():
     }
 }
 
-/// A2: every object that isolet made leads to the isolate's own `Function`, and none to another realm.
+/// A2: every object that isolet made leads to the isolate's own `Function`, and none to another
+/// realm.
 #[tokio::test]
 async fn constructors_of_our_objects_are_the_guests_own() {
     let code = "

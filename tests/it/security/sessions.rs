@@ -1,4 +1,5 @@
-//! G1 to G7: nothing passes from one session to another, or from one run to the next, that should not.
+//! G1 to G7: nothing passes from one session to another, or from one run to the next, that should
+//! not.
 
 use std::sync::{Arc, Mutex};
 

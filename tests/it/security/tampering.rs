@@ -206,7 +206,8 @@ async fn classes_named_like_verdicts_are_exceptions() {
     }
 }
 
-/// A6: values nested too deep are refused wherever they cross: as results, as arguments, in exceptions.
+/// A6: values nested too deep are refused wherever they cross: as results, as arguments, in
+/// exceptions.
 #[tokio::test]
 async fn nested_values_are_refused_wherever_they_cross() {
     let (builder, log) = with_log();
@@ -237,7 +238,8 @@ ring.append(ring)
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1").await, Value::Int(1));
 }
 
-/// A guest that breaks how Python is told of JavaScript's errors: they end long before the stack does.
+/// A guest that breaks how Python is told of JavaScript's errors: they end long before the stack
+/// does.
 #[tokio::test]
 async fn errors_that_cause_themselves_end() {
     let (builder, _) = with_log();

@@ -1,4 +1,5 @@
-//! A23, E13: what a guest describes of itself is cut and charged by the host, whatever the guest's glue does.
+//! A23, E13: what a guest describes of itself is cut and charged by the host, whatever the guest's
+//! glue does.
 
 use isolet::{Limits, Value};
 

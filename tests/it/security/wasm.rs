@@ -73,7 +73,8 @@ outcomes"
     assert!(message.contains(expected), "{message}");
 }
 
-/// A12: what Emscripten compiles at run time still is: callbacks of ctypes, of every type of argument.
+/// A12: what Emscripten compiles at run time still is: callbacks of ctypes, of every type of
+/// argument.
 #[tokio::test]
 async fn callbacks_of_ctypes_work() {
     let code = "
@@ -114,7 +115,8 @@ run_js('''(() => {{
     assert_eq!(eval(&mut session().await, code).await, expected);
 }
 
-/// A12: a stack that is suspended by the guest's own means holds up neither its deadline nor its end.
+/// A12: a stack that is suspended by the guest's own means holds up neither its deadline nor its
+/// end.
 #[tokio::test]
 async fn suspended_stacks_of_the_guests_own_hold_nothing_up() {
     let suspend = format!(

@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: the same work on isolet and on its peers, side by side, as one table.
 //!
-//! Each subject is a process that is told by a line what to do and answers how long it took. In each round every
-//! subject does every scenario, each round in another order, so that what else this machine does meanwhile falls on all
-//! alike.
+//! Each subject is a process that is told by a line what to do and answers how long it took. In
+//! each round every subject does every scenario, each round in another order, so that what else
+//! this machine does meanwhile falls on all alike.
 
 #![expect(clippy::print_stdout, reason = "the table is this command's result")]
 

@@ -1,4 +1,5 @@
-//! What there is to measure on this machine: isolet, built for it, and the peers that are here or can be installed.
+//! What there is to measure on this machine: isolet, built for it, and the peers that are here or
+//! can be installed.
 
 use std::env;
 use std::fs;
@@ -18,7 +19,8 @@ pub(super) const NAMES: &[&str] = &[BASE, "thread", "dspy", "monty", "node", "cp
 /// What the others are compared with.
 pub(super) const BASE: &str = "process";
 
-/// Finds or installs a peer, in the directory of the benchmarks. The error says what is missing and how to get it.
+/// Finds or installs a peer, in the directory of the benchmarks. The error says what is missing and
+/// how to get it.
 type Finder = fn(&Path) -> Result<Recipe>;
 
 /// How to start each subject that is wanted, and a line for each that is not here.
@@ -137,8 +139,8 @@ fn cpython(dir: &Path) -> Result<Recipe> {
     Ok(Recipe { name: "cpython", title: "CPython", serve, command, log: log(dir, "cpython") })
 }
 
-/// A Python that has the package: the benchmarks' own environment, into which it is installed if that can be,
-/// or one that is here anyhow.
+/// A Python that has the package: the benchmarks' own environment, into which it is installed if
+/// that can be, or one that is here anyhow.
 fn python_with(dir: &Path, package: &str) -> Result<PathBuf> {
     let environment = dir.join("python");
     let own = environment.join("bin/python");

@@ -1,4 +1,5 @@
-//! What is measured: the rows of the table. What a subject does for each is in `benches/peers/peer.py`.
+//! What is measured: the rows of the table. What a subject does for each is in
+//! `benches/peers/peer.py`.
 
 /// Who does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-/// Where the tests say what the bytecode's magic number has to be. No other file of theirs has a version in it.
+/// Where the tests say what the bytecode's magic number has to be. No other file of theirs has a
+/// version in it.
 const MAGIC: (&str, &str) = ("test_importlib/test_util.py", "EXPECTED_MAGIC_NUMBER = ");
 
 #[derive(Debug)]

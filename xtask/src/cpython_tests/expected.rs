@@ -38,7 +38,8 @@ impl Expected {
         Self::parse(LIST)
     }
 
-    /// A line is a reason, or, beneath one and indented, what is wrong for it, with a `?` what is so sometimes.
+    /// A line is a reason, or, beneath one and indented, what is wrong for it, with a `?` what is
+    /// so sometimes.
     fn parse(list: &'static str) -> Result<Self> {
         let mut ids = BTreeMap::new();
         let mut reason = false;

@@ -1,5 +1,5 @@
-//! `cargo xtask cpython-tests`: CPython's own tests, each module in a session of its own, and a comparison of what is
-//! wrong with the list of what is known to be wrong.
+//! `cargo xtask cpython-tests`: CPython's own tests, each module in a session of its own, and a
+//! comparison of what is wrong with the list of what is known to be wrong.
 
 #![expect(clippy::print_stdout, reason = "the counts are this command's result")]
 

@@ -1,4 +1,5 @@
-//! What became of each module: read from what the driver writes, and kept in a file from one call to the next.
+//! What became of each module: read from what the driver writes, and kept in a file from one call
+//! to the next.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +20,8 @@ pub(super) struct Module {
     pub(super) seconds: u64,
 }
 
-/// A test that is wrong, or the module itself: it cannot be imported, or its session ended outside of any test.
+/// A test that is wrong, or the module itself: it cannot be imported, or its session ended outside
+/// of any test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// `test_json: test_fail.TestCFail.test_truncated_input`, or `test_json`.
@@ -119,7 +121,8 @@ impl Module {
     }
 }
 
-/// A test's name with its module before it. Tests of a module may come from elsewhere, such as doctests.
+/// A test's name with its module before it. Tests of a module may come from elsewhere, such as
+/// doctests.
 fn name(module: &str, id: &str) -> String {
     let inner = id.strip_prefix("test.").unwrap_or(id);
     let inner = inner.strip_prefix(module).and_then(|rest| rest.strip_prefix('.')).unwrap_or(id);

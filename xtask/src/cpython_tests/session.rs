@@ -1,4 +1,5 @@
-//! Runs a module of tests in a session of `isolet run`, and in another one what is left of it if that one ends early.
+//! Runs a module of tests in a session of `isolet run`, and in another one what is left of it if
+//! that one ends early.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,7 +26,8 @@ const MODULE_LIMIT: Duration = Duration::from_mins(10);
 /// Each session's memory.
 const MEMORY: &str = "2GiB";
 
-/// Where the guest sees the tests, as a package in this directory, and the directory of the reports.
+/// Where the guest sees the tests, as a package in this directory, and the directory of the
+/// reports.
 const GUEST_LIBRARY: &str = "/cpython";
 const GUEST_REPORTS: &str = "/reports";
 
@@ -97,7 +99,8 @@ impl Runner {
         Ok(module)
     }
 
-    /// Runs what is left of a module after its first tests. What the driver wrote, and how the session ended.
+    /// Runs what is left of a module after its first tests. What the driver wrote, and how the
+    /// session ended.
     fn session(&self, name: &str, first: usize, limit: Duration) -> Result<(String, String)> {
         let report = self.dir.join("reports").join(format!("{name}.jsonl"));
         // A session appends; the report of the module's earlier session has been read.

@@ -18,8 +18,8 @@ const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"
 const STANDARD: [(&str, &str); 3] =
     [("MIT", "mit.txt"), ("Apache-2.0", "apache-2.0.txt"), ("MPL-2.0", "mpl-2.0.txt")];
 
-/// All that the command depends on, in the order of their names. Tests and build scripts are no part
-/// of it.
+/// All that the command depends on, in the order of their names. Tests and build scripts are no
+/// part of it.
 pub(super) fn components() -> Result<Vec<Component>> {
     let mut cargo = process::cargo();
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]);

@@ -1,5 +1,5 @@
-//! What the command contains or fetches that is no Rust crate. Their texts are copies, made from the
-//! packages that README.md in `third_party/licenses` names.
+//! What the command contains or fetches that is no Rust crate. Their texts are copies, made from
+//! the packages that README.md in `third_party/licenses` names.
 
 use anyhow::{Context, Result};
 

@@ -45,7 +45,8 @@ pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<Stri
     complaints
 }
 
-/// What a folder imports is below it, so that nobody has to read the folders above to understand it.
+/// What a folder imports is below it, so that nobody has to read the folders above to understand
+/// it.
 pub(super) fn folders_name_what_is_below_them(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in checked(files) {
@@ -154,7 +155,8 @@ fn ours(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     files.iter().filter(move |file| !others.iter().any(|dir| file.path.starts_with(dir)))
 }
 
-/// The Rust files whose lines are looked at: all of ours but these rules, which quote what they forbid.
+/// The Rust files whose lines are looked at: all of ours but these rules, which quote what they
+/// forbid.
 fn checked(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     ours(files).filter(|file| file.extension() == "rs" && !file.path.starts_with("xtask/src/tidy/"))
 }

@@ -8,8 +8,9 @@ use crate::net::rules::NetPolicy;
 const MAX_LINES: usize = 24;
 
 /// An input of the target. A line is a word and its operands: `allow RULE`, `deny RULE`, `public`,
-/// `everything`, `strict`, `resolve NAME ADDRESS...`, `header ORIGIN NAME VALUE`, `answer ADDRESS...`
-/// for the name server, `url URL`, and `connect HOST PORT` for a connection without a request.
+/// `everything`, `strict`, `resolve NAME ADDRESS...`, `header ORIGIN NAME VALUE`, `answer
+/// ADDRESS...` for the name server, `url URL`, and `connect HOST PORT` for a connection without a
+/// request.
 #[derive(Debug, Default)]
 pub(super) struct Scenario<'a> {
     pub(super) allow: Vec<&'a str>,

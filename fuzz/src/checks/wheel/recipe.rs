@@ -1,10 +1,10 @@
 //! Archives by description: what random bytes hardly ever are, with checksums that are right.
 //!
 //! A recipe is text. A line `METHOD MODE TIMES PATH CONTENT` makes an entry: `store`, `deflate` or
-//! another method by its number, its mode in octal, and so many times the content, in which `\n` is the
-//! end of a line. A line `lie FIELD VALUE` makes the directory say something else of the entry before
-//! it, `lie local.FIELD VALUE` what stands before its bytes, and `end FIELD VALUE` is about the end of
-//! the archive.
+//! another method by its number, its mode in octal, and so many times the content, in which `\n` is
+//! the end of a line. A line `lie FIELD VALUE` makes the directory say something else of the entry
+//! before it, `lie local.FIELD VALUE` what stands before its bytes, and `end FIELD VALUE` is about
+//! the end of the archive.
 
 use std::io::Write;
 

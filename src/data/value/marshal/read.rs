@@ -1,5 +1,5 @@
-//! Reading the format out of hostile bytes: only what a [`Value`] can be is accepted, and what it takes in memory is
-//! charged before it is taken.
+//! Reading the format out of hostile bytes: only what a [`Value`] can be is accepted, and what it
+//! takes in memory is charged before it is taken.
 
 use super::super::{BigInt, Value};
 use super::MAX_DEPTH;
@@ -57,7 +57,8 @@ fn deeper(depth: usize) -> Result<usize, DecodeError> {
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The lists and dicts around, which [`dict`](Self::dict) and [`list`](Self::list) have entered.
+    /// The lists and dicts around, which [`dict`](Self::dict) and [`list`](Self::list) have
+    /// entered.
     depth: usize,
 }
 
@@ -71,7 +72,8 @@ impl<'a> Reader<'a> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(DecodeError::Trailing(self.at)) }
     }
 
-    /// Reads a value. After [`DecodeError::Memory`] it has been passed over, and what follows can be read.
+    /// Reads a value. After [`DecodeError::Memory`] it has been passed over, and what follows can
+    /// be read.
     pub(crate) fn value(&mut self, max_memory: u64) -> Result<Value, DecodeError> {
         let start = self.at;
         // What holds the value itself has room for it: a `bytes` as long as the limit is within it.
@@ -117,8 +119,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a dict: `item` reads the value of each key that is text; other keys are passed over with
-    /// their values. Returns whether it is a dict; anything else is passed over.
+    /// Reads a dict: `item` reads the value of each key that is text; other keys are passed over
+    /// with their values. Returns whether it is a dict; anything else is passed over.
     pub(crate) fn dict(
         &mut self,
         mut item: impl FnMut(&'a str, &mut Self) -> Result<(), DecodeError>,
@@ -140,7 +142,8 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Reads a list: `item` reads each item of it. Returns whether it is a list; anything else is passed over.
+    /// Reads a list: `item` reads each item of it. Returns whether it is a list; anything else is
+    /// passed over.
     pub(crate) fn list(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), DecodeError>,
@@ -274,8 +277,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over the next value, which is inside so many others. Returns how much memory it would take, without what
-    /// holds it.
+    /// Passes over the next value, which is inside so many others. Returns how much memory it would
+    /// take, without what holds it.
     fn measure(&mut self, depth: usize) -> Result<u64, DecodeError> {
         let at = self.at;
         let [tag] = self.array()?;

@@ -1,5 +1,5 @@
-//! Which functions of a module can call each other in a circle, none of which looks at the stack, and with what they
-//! fail.
+//! Which functions of a module can call each other in a circle, none of which looks at the stack,
+//! and with what they fail.
 
 use std::collections::{HashMap, HashSet};
 
@@ -149,12 +149,14 @@ fn has_minus_one(operators: &[Operator<'_>]) -> bool {
     })
 }
 
-/// Of the functions with these `calls` those of which every circle has at least one: whoever calls by a table, and what
-/// is in a circle of direct calls besides. `all` are the calls of all functions, and so how results are taken.
+/// Of the functions with these `calls` those of which every circle has at least one: whoever calls
+/// by a table, and what is in a circle of direct calls besides. `all` are the calls of all
+/// functions, and so how results are taken.
 pub(super) fn cut(all: &[Calls], may_be_cut: impl Fn(u32) -> bool) -> HashMap<u32, Cut> {
     let calls = || all.iter().filter(|calls| may_be_cut(calls.index));
     let (mut cut, mut rest): (Vec<_>, Vec<_>) = calls().partition(|calls| calls.is_indirect);
-    // What calls none of the rest, or is called by none, is in no circle of them; without it the same is true of more.
+    // What calls none of the rest, or is called by none, is in no circle of them; without it the
+    // same is true of more.
     loop {
         let among: HashSet<_> = rest.iter().map(|calls| calls.index).collect();
         let called: HashSet<_> = rest.iter().flat_map(|calls| &calls.direct).copied().collect();

@@ -9,12 +9,12 @@ use super::*;
 
 const STACK: i32 = 10_000_000;
 
-/// What is called in circles: by a table, and with -1 as a result; by itself; by itself, with its result compared to 0;
-/// and in no circle.
+/// What is called in circles: by a table, and with -1 as a result; by itself; by itself, with its
+/// result compared to 0; and in no circle.
 const CIRCLES: [&str; 4] = ["table", "itself", "number", "none"];
 
-/// A module with a function for each name, and one more that calls the first of them and returns from within a
-/// block.
+/// A module with a function for each name, and one more that calls the first of them and returns
+/// from within a block.
 fn module(left_out: &str) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32], [ValType::I32]);

@@ -33,7 +33,8 @@ pub(crate) struct Settings {
     /// The kernel means the *thread* that started it: it has to live as long as the worker should.
     pub parent: u32,
     /// How many bytes of private memory that can be written to the worker may have: a last resort,
-    /// above every limit that ends in an exception. At it allocations fail, and most end the worker.
+    /// above every limit that ends in an exception. At it allocations fail, and most end the
+    /// worker.
     ///
     /// What is reserved for writing counts also if nothing was written. The code of V8 alone counts
     /// 512 MiB; a worker that has run nothing yet is at about 720 MiB.
@@ -88,8 +89,8 @@ impl LockdownError {
 /// Does what has to be done while the process has one thread.
 ///
 /// Afterwards the process has the descriptors 0, 1 and 2 only and dies with its parent. Where the
-/// kernel has landlock or grants a mount namespace, it can open nothing by a path. It can still make
-/// threads, memory and event loops.
+/// kernel has landlock or grants a mount namespace, it can open nothing by a path. It can still
+/// make threads, memory and event loops.
 ///
 /// Files that V8 would read are out of reach: among them `/dev/urandom`, without which V8 takes its
 /// random seeds from the clock. Give it another source of entropy first.
