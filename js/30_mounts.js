@@ -166,7 +166,8 @@ function makeDriver(FS) {
       if (FS.isDir(mode)) {
         check(op_isolet_file_make_directory(index, path, mode & 0o777));
       } else if (FS.isFile(mode)) {
-        check(op_isolet_file_close(check(op_isolet_file_open(index, path, WRITE_ONLY | CREATE_NEW))));
+        const file = check(op_isolet_file_open(index, path, WRITE_ONLY | CREATE_NEW));
+        check(op_isolet_file_close(file));
       } else {
         throw new FS.ErrnoError(EINVAL);
       }

@@ -23,7 +23,8 @@ ObjectDefineProperty(FixedBuffer, "name", { __proto__: null, value: "ArrayBuffer
 for (const name of ["isView", SymbolSpecies]) {
   ObjectDefineProperty(FixedBuffer, name, ObjectGetOwnPropertyDescriptor(Native, name));
 }
-ObjectDefineProperty(FixedBuffer, "prototype", { __proto__: null, value: prototype, writable: false });
+const fixed = { __proto__: null, value: prototype, writable: false };
+ObjectDefineProperty(FixedBuffer, "prototype", fixed);
 ObjectDefineProperty(prototype, "constructor", { __proto__: null, value: FixedBuffer });
 define("ArrayBuffer", FixedBuffer);
 for (const name of ["maxByteLength", "resizable", "resize"]) delete prototype[name];

@@ -94,7 +94,9 @@ const { grow } = {
       const granted = this === interpreterMemory
         ? op_isolet_memory_grow(size + bytes, false) > 0
         : op_isolet_memory_take(bytes);
-      if (!granted) throw new RangeError("WebAssembly.Memory.grow(): Unable to grow instance memory");
+      if (!granted) {
+        throw new RangeError("WebAssembly.Memory.grow(): Unable to grow instance memory");
+      }
     }
     return nativeGrow(this, pages);
   },
@@ -126,7 +128,8 @@ for (const [wrapper, native] of [[Module, NativeModule], [Memory, NativeMemory]]
 }
 replace(NativeMemory.prototype, "grow", grow);
 // It would grow as its buffer does.
-for (const name of ["toFixedLengthBuffer", "toResizableBuffer"]) delete NativeMemory.prototype[name];
+delete NativeMemory.prototype.toFixedLengthBuffer;
+delete NativeMemory.prototype.toResizableBuffer;
 replace(wasm, "compile", compile);
 replace(wasm, "instantiate", instantiate);
 for (const name of ["compileStreaming", "instantiateStreaming", "validate"]) delete wasm[name];

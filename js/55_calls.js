@@ -60,7 +60,8 @@ export function hookCalls(Module, env) {
   env.JsvArray_Push = (array, value) => {
     const { length } = array;
     if (isAssignable(length)) return ArrayPrototypePush(array, value);
-    const element = { __proto__: null, value, writable: true, enumerable: true, configurable: true };
+    const flags = { writable: true, enumerable: true, configurable: true };
+    const element = { __proto__: null, value, ...flags };
     ReflectDefineProperty(array, length, element);
     return length + 1;
   };

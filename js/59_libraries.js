@@ -122,8 +122,9 @@ export class Libraries {
         seen.add(key);
         if (ENVIRONMENTS.has(module)) {
           // The others are functions of JavaScript, or of libraries.
-          if (indices.has(name) && functions[name] === exportedFunction(exports, indices.get(name))) {
-            ArrayPrototypePush(imports, [name, indices.get(name)]);
+          const index = indices.get(name);
+          if (indices.has(name) && functions[name] === exportedFunction(exports, index)) {
+            ArrayPrototypePush(imports, [name, index]);
           } else if (exports[name] !== undefined && functions[name] === exports[name]) {
             ArrayPrototypePush(imports, [name, -1]);
           }

@@ -235,7 +235,8 @@ export async function boot(createModule, makeImage) {
     glue.destroy();
     const { places } = linking;
     const { places: localTime } = booted.localTime;
-    const kept = { places, localTime, libraries: libraries.noted(), hiwire: API.serializeHiwireState() };
+    const hiwire = API.serializeHiwireState();
+    const kept = { places, localTime, libraries: libraries.noted(), hiwire };
     op_isolet_image_save(Module.HEAPU8, JSON.stringify(kept));
     return null;
   }

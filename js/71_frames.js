@@ -38,6 +38,7 @@ export function checkFrames(memory) {
   }
   const found = at < 0 ? undefined : new DataView(bytes.buffer).getUint32(at + OFFSET, true);
   if (found !== CURRENT_FRAME) {
-    throw new Error(`a thread's frame is expected at ${CURRENT_FRAME}, and CPython has it at ${found}`);
+    const expected = `a thread's frame is expected at ${CURRENT_FRAME}`;
+    throw new Error(`${expected}, and CPython has it at ${found}`);
   }
 }

@@ -1,4 +1,6 @@
-"""What CPython has by libraries that are not here: key derivation, a thread's processor time, `exit` at the end."""
+"""What CPython has by libraries that are not here: key derivation, a thread's processor time,
+`exit` at the end.
+"""
 
 import _sitebuiltins
 import hashlib
@@ -18,9 +20,11 @@ def install():
 
 
 def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
-    """Password based key derivation function 2 (PKCS #5 v2.0) with HMAC as pseudorandom function."""
+    """Password based key derivation function 2 (PKCS #5 v2.0) with HMAC as \
+pseudorandom function."""
     if not isinstance(hash_name, str):
-        raise TypeError(f"pbkdf2_hmac() argument 'hash_name' must be str, not {type(hash_name).__name__}")
+        kind = type(hash_name).__name__
+        raise TypeError(f"pbkdf2_hmac() argument 'hash_name' must be str, not {kind}")
     iterations = operator.index(iterations)
     if iterations < 1:
         raise ValueError("iteration value must be greater than 0.")
@@ -62,7 +66,8 @@ def keyed(hash_name, password):
 def scrypt(password, *, salt, n, r, p, maxmem=0, dklen=64):
     """scrypt password-based key derivation function; it is not here."""
     raise NotImplementedError(
-        "hashlib.scrypt() is not here: use hashlib.pbkdf2_hmac(), or call a function of the host that derives the key"
+        "hashlib.scrypt() is not here: use hashlib.pbkdf2_hmac(), or call a function of the host "
+        "that derives the key"
     )
 
 
@@ -87,5 +92,8 @@ def clock_info(plain):
 
 
 def leave(self, code=None):
-    """Raises SystemExit. CPython's closes standard input besides, which a later cell of the session may read."""
+    """Raises SystemExit.
+
+    CPython's closes standard input besides, which a later cell of the session may read.
+    """
     raise SystemExit(code)

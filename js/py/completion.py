@@ -1,7 +1,7 @@
 """What a name that is typed at a prompt may become.
 
-No code of the guest's runs for it: attributes are looked up where they are kept, and nothing that an
-object would compute.
+No code of the guest's runs for it: attributes are looked up where they are kept, and nothing that
+an object would compute.
 """
 
 import builtins

@@ -1,4 +1,7 @@
-"""Error numbers as Linux has them. CPython is compiled with WASI's, and the C code goes on with those."""
+"""Error numbers as Linux has them.
+
+CPython is compiled with WASI's, and the C code goes on with those.
+"""
 
 import errno
 import gc
@@ -7,8 +10,8 @@ import posix
 import sys
 from operator import index
 
-# Names, WASI's numbers and Linux's. src/isolate/adapt/errnos.rs reads the lines, too. Of two names with one number
-# the second is in `errno.errorcode`.
+# Names, WASI's numbers and Linux's. src/isolate/adapt/errnos.rs reads the lines, too. Of two names
+# with one number the second is in `errno.errorcode`.
 NUMBERS = """
 EPERM 63 1
 ENOENT 44 2

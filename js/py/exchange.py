@@ -26,7 +26,9 @@ class Exchange:
     """Starts when it is made. `timeout`, in seconds, is for each wait; None is the host's own."""
 
     def __init__(self, method, url, headers, body=None, timeout=None):
-        """`headers` are pairs of str and bytes; `body` is bytes, None, or True for one in pieces."""
+        """Starts it: `headers` are pairs of str and bytes, `body` is bytes, None, or True for one
+        in pieces.
+        """
         request = {"method": method, "url": url, "headers": headers, "body": body}
         data = dumps(request, MARSHAL_VERSION)
         self.timeout = timeout

@@ -20,7 +20,9 @@ def get(command):
             size = os.fstat(file.fileno()).st_size
             limit = command["max_value"]
             if size > limit:
-                reason = f"a file of {size} bytes cannot cross to the host, the limit is {limit} bytes"
+                reason = (
+                    f"a file of {size} bytes cannot cross to the host, the limit is {limit} bytes"
+                )
                 return {"flag": True, "value_error": reason}
             return {"flag": True, "value": file.read()}
     except FileNotFoundError:

@@ -13,7 +13,10 @@ STEP = 64  # between the identifiers of two threads
 WOKEN, STALLED = 1, 2  # how a wait ended; 0 is by its timeout
 
 NO_PLACE = "a function that JavaScript called cannot wait"
-DEADLOCK = "deadlock: this waits for another thread, and no thread, timer or host call is left to end the wait"
+DEADLOCK = (
+    "deadlock: this waits for another thread, and no thread, timer or host call is left to end "
+    "the wait"
+)
 
 MAIN = _thread.get_ident()
 TIMEOUT_MAX = _thread.TIMEOUT_MAX

@@ -1,4 +1,6 @@
-"""Whole programs: where they begin, and those that are no cell but a module, a directory or an archive."""
+"""Whole programs: where they begin, and those that are no cell but a module, a directory or an
+archive.
+"""
 
 import os
 import sys

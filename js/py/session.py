@@ -1,7 +1,7 @@
 """The guest half of a session: runs cells and reports what became of them.
 
-The host relies on nothing said here: limits, deadlines and permissions are enforced outside. A guest
-that tampers with this module only spoils its own results.
+The host relies on nothing said here: limits, deadlines and permissions are enforced outside. A
+guest that tampers with this module only spoils its own results.
 """
 
 import ast
@@ -50,7 +50,8 @@ KEPT_CELLS = 64  # compiled, for when they run again
 KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
-    *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release", "sleep", "take", "give"),
+    *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
+    *("sleep", "take", "give"),
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
@@ -71,7 +72,9 @@ stdin_used = False
 
 
 class Room:
-    """Empty, but said to be long: a list of it takes the memory, and gives it back without a write to it."""
+    """Empty, but said to be long: a list of it takes the memory, and gives it back without a write
+    to it.
+    """
 
     def __length_hint__(self):
         return SPARE_PIECE // tuple.__itemsize__
@@ -108,13 +111,16 @@ def preload(modules):
         module = importlib.import_module(name)
         with warnings.catch_warnings(action="ignore"):
             for attribute in getattr(module, "__all__", ()):
-                # Many a package imports the rest of itself when it is asked for; what then fails is not missed yet.
+                # Many a package imports the rest of itself when it is asked for; what then fails is
+                # not missed yet.
                 with contextlib.suppress(Exception):
                     getattr(module, attribute)
 
 
 def freeze():
-    """Keeps what the image has out of collections: they would walk it before they come to the guest's garbage."""
+    """Keeps what the image has out of collections: they would walk it before they come to the
+    guest's garbage.
+    """
     gc.collect()
     gc.freeze()
 
@@ -337,9 +343,11 @@ def run(command):
 
 
 def execute(source, name, namespace, role):
-    """Runs a cell: `(has_value, value)`, the value that of a last expression; awaited, if it can be.
+    """Runs a cell: `(has_value, value)`, the value that of a last expression; awaited, if it can
+    be.
 
-    A script's last expression is awaited as little as python would, and what is typed at a prompt is shown as it is.
+    A script's last expression is awaited as little as python would, and what is typed at a prompt
+    is shown as it is.
     """
     global future_flags
     code, has_value = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT)
@@ -376,7 +384,9 @@ def start_program(kind, name, namespace):
 
 
 def compile_cell(source, name, flags):
-    """The cell's code, and whether it ends in an expression; that of a cell that ran before is kept."""
+    """The cell's code, and whether it ends in an expression; that of a cell that ran before is
+    kept.
+    """
     key = (source, name, flags)
     known = compiled.get(key)
     if known is not None:

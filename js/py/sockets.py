@@ -276,7 +276,9 @@ class Socket(Plain):
 
     def _refusal(self):
         host, port = self._peer
-        message = f"network access to {host}:{port} is not allowed; sockets carry HTTP requests only"
+        message = (
+            f"network access to {host}:{port} is not allowed; sockets carry HTTP requests only"
+        )
         return PermissionError(message)
 
 

@@ -1,8 +1,8 @@
 """Threads as stacks of their own: one runs until it waits, and then another one does.
 
-CPython is built without threads here. What it has in `_thread` is replaced: a thread is a call that can be
-suspended, and a lock suspends whoever wants it until its holder passes it on. Everything above that
-(`threading`, `queue`, `concurrent.futures`, asyncio's executors) is CPython's own.
+CPython is built without threads here. What it has in `_thread` is replaced: a thread is a call that
+can be suspended, and a lock suspends whoever wants it until its holder passes it on. Everything
+above that (`threading`, `queue`, `concurrent.futures`, asyncio's executors) is CPython's own.
 """
 
 import _queue
@@ -44,7 +44,10 @@ def attach(host_bridge):
 
 
 def install():
-    """Puts all this in the places of CPython's own. Of these hardly anything has been used by then."""
+    """Puts all this in the places of CPython's own.
+
+    Of these hardly anything has been used by then.
+    """
     global Unraisable
     Unraisable = unraisable_type()
     for name, value in REPLACED.items():
@@ -130,7 +133,8 @@ def launch(handle, is_daemon, function, args, kwargs):
     if not can_run_sync():
         raise RuntimeError(f"can't start new thread: {NO_PLACE}")
     if len(running) >= MAX_THREADS:
-        raise RuntimeError(f"can't start new thread: {len(running)} run, the limit is {MAX_THREADS}")
+        count = len(running)
+        raise RuntimeError(f"can't start new thread: {count} run, the limit is {MAX_THREADS}")
     last_thread = number = last_thread + 1
     handle.ident, handle.number, handle.is_daemon = ident_of(number), number, is_daemon
     running[number] = handle
@@ -208,7 +212,8 @@ def shutdown():
 
 
 def finish():
-    """Ends the threads of a program as python does: those that are no daemons come to their ends."""
+    """Ends the threads of a program as python does: those that are no daemons come to their ends.
+    """
     try:
         threading._shutdown()
     except Exception as error:

@@ -1,7 +1,7 @@
 """Host functions as Python functions: with a signature, a docstring and plain calls.
 
-What may be called, with what, is decided by the host for every single call. A guest that takes these
-functions apart can make calls that look wrong, and gets the host's refusal.
+What may be called, with what, is decided by the host for every single call. A guest that takes
+these functions apart can make calls that look wrong, and gets the host's refusal.
 """
 
 import ast
@@ -125,7 +125,8 @@ def make_map(function):
         """Calls the function with each item, side by side, and returns the results in order.
 
         Several iterables give several arguments, as with the built-in map(). The first exception is
-        raised and the other calls are cancelled; with return_exceptions it is in its result's place.
+        raised and the other calls are cancelled; with return_exceptions it is in its result's
+        place.
         """
 
         async def all_of():
@@ -143,7 +144,9 @@ def make_map(function):
 
 
 def call(name, arguments):
-    """Calls a host function and waits for it: for a moment as it is, then by suspending the whole stack."""
+    """Calls a host function and waits for it: for a moment as it is, then by suspending the whole
+    stack.
+    """
     data = dump(name, arguments)
     number = 0  # an interrupt may leave it so, and the last call is meant
     try:

@@ -70,7 +70,8 @@ def plain(value, depth=0):
                 ) from None
         return value
     if depth >= MAX_DEPTH:
-        raise Unrepresentable(f"a value nested deeper than {MAX_DEPTH} levels cannot cross to the host")
+        reason = f"a value nested deeper than {MAX_DEPTH} levels cannot cross to the host"
+        raise Unrepresentable(reason)
     depth += 1
     if kind in (list, tuple, set, frozenset):
         if kind is set or kind is frozenset:
@@ -144,7 +145,9 @@ def capped_repr(value, limit):
 
 
 def is_deep(value):
-    """Whether containers are nested so deep that repr() would raise RecursionError, or show little else."""
+    """Whether containers are nested so deep that repr() would raise RecursionError, or show little
+    else.
+    """
     level = [value]
     seen = {id(value)}  # repr() too goes into nothing a second time
     for _ in range(DEEP):

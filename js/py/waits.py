@@ -24,7 +24,8 @@ thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
 hit = weakref.WeakSet()  # tasks that the cell's last interrupt was raised in
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
-PLAIN = frozenset([type(None), bool, int, float, str, bytes, list, tuple, dict, set])  # not awaitable
+# What is never awaitable.
+PLAIN = frozenset([type(None), bool, int, float, str, bytes, list, tuple, dict, set])
 
 
 def install():
@@ -45,9 +46,10 @@ def attach(host_bridge):
 def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
     """Blocks until `awaitable` is done, by suspending the whole stack.
 
-    The result is taken from the task itself, not through the event loop and JavaScript: an exception
-    is the same object with the same traceback, and SystemExit is nothing special. An interrupt is
-    passed on to the task, which may take its time to end; a second one does not wait for that.
+    The result is taken from the task itself, not through the event loop and JavaScript: an
+    exception is the same object with the same traceback, and SystemExit is nothing special. An
+    interrupt is passed on to the task, which may take its time to end; a second one does not wait
+    for that.
     """
     outer = asyncio._get_running_loop()
     loop = loop or outer or default_loop()
@@ -87,12 +89,15 @@ def give_up_if_lost(task, waiter):
 
 
 def throw_interrupt(task):
-    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at; False if there is none.
+    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at; False if
+    there is none.
 
-    It may be a future instead, which is what is awaited then. What waits for another task is suspended where that one is,
-    and what gathers several where each of them is. Tasks that wait for each other are suspended nowhere.
+    It may be a future instead, which is what is awaited then. What waits for another task is
+    suspended where that one is, and what gathers several where each of them is. Tasks that wait for
+    each other are suspended nowhere.
     """
-    hit.clear()  # only here: in a call that blocks a task, the same interrupt ends a wait of the task's own
+    # Only here: in a call that blocks a task, the same interrupt ends a wait of the task's own.
+    hit.clear()
     asked, passed, reached = [task], set(), False
     while asked:
         task = asked.pop()
@@ -112,7 +117,8 @@ def throw_interrupt(task):
         reached = True
         if awaited is None:
             task.cancel()
-            # It may be in a call that blocks, which is the outermost wait now that the cell's has ended.
+            # It may be in a call that blocks, which is the outermost wait now that the cell's has
+            # ended.
             hit.add(task)
             bridge.interrupt()
         elif awaited.done():
@@ -124,7 +130,9 @@ def throw_interrupt(task):
 
 
 def was_hit(callback):
-    """Whether this is the step of a task that the cell's interrupt was raised in: the cell has got it already."""
+    """Whether this is the step of a task that the cell's interrupt was raised in: the cell has got
+    it already.
+    """
     try:
         task = callback.__self__
         if task not in hit:
@@ -136,7 +144,8 @@ def was_hit(callback):
 
 
 def block(promise, for_thread=False):
-    """Suspends until `promise` is done; `for_thread` says that only another thread can end the wait.
+    """Suspends until `promise` is done; `for_thread` says that only another thread can end the
+    wait.
 
     An interrupt on the way into the wait would end up in Pyodide's conversions, which take it for
     an error of theirs; so it is held back until the wait has begun, and ends that instead.
@@ -155,7 +164,8 @@ def block(promise, for_thread=False):
 
 
 def answered(call, timeout=-1):
-    """Blocks until a call is answered: the length of the answer, or -1 after `timeout` milliseconds if given.
+    """Blocks until a call is answered: the length of the answer, or -1 after `timeout` milliseconds
+    if given.
 
     With functions of JavaScript on the stack that cannot be suspended; then its thread blocks.
     """
@@ -190,12 +200,16 @@ def default_loop():
 
 
 def enter_cell():
-    """Has the loop run that all cells share, so that a task of one is not another loop's in the next."""
+    """Has the loop run that all cells share, so that a task of one is not another loop's in the
+    next.
+    """
     asyncio._set_running_loop(cells)
 
 
 def leave_cell():
-    """Gives what waits to be run a turn of the event loop: tasks that this cell has begun, or one before it."""
+    """Gives what waits to be run a turn of the event loop: tasks that this cell has begun, or one
+    before it.
+    """
     if cells._in_progress > 0:
         wait_for(asyncio.sleep(0), cells)
 

@@ -50,15 +50,20 @@ def matrix(size):
 
 def texts(words):
     counts = collections.Counter(word.lower().strip(string.punctuation) for word in words)
-    lines = [f"{word:>12}: {count:5d} {count / len(counts):.3f}" for word, count in counts.most_common()]
+    common = counts.most_common()
+    lines = [f"{word:>12}: {count:5d} {count / len(counts):.3f}" for word, count in common]
     text = "\n".join(lines)
     found = re.findall(r"(\w+):\s+(\d+)", text)
     text = re.sub(r"[aeiou]", lambda match: match[0].upper(), text).replace(" ", "_").split("_")
-    return dict(found), textwrap.fill(" ".join(text)[:2000]), sorted(text, key=lambda t: (len(t), t))
+    filled = textwrap.fill(" ".join(text)[:2000])
+    return dict(found), filled, sorted(text, key=lambda t: (len(t), t))
 
 
 def documents(count):
-    rows = [{"id": i, "name": f"row {i}", "tags": ["a", "b", None, True], "score": i * 1.5} for i in range(count)]
+    rows = [
+        {"id": i, "name": f"row {i}", "tags": ["a", "b", None, True], "score": i * 1.5}
+        for i in range(count)
+    ]
     rows = json.loads(json.dumps(rows, indent=1, sort_keys=True))
     groups = collections.defaultdict(list)
     for row in rows:
@@ -81,7 +86,9 @@ def objects(count):
     return failed, [day.isoformat() for day in days], set(itertools.permutations("abcd"))
 
 
-SOURCE = "\n".join(f"def f{n}(a, b={n}):\n    return [a + b for _ in range({n})]" for n in range(40))
+SOURCE = "\n".join(
+    f"def f{n}(a, b={n}):\n    return [a + b for _ in range({n})]" for n in range(40)
+)
 
 for _ in range(12):
     fib(19)

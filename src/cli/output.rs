@@ -211,8 +211,8 @@ impl Streamed {
             let unread = bytes.saturating_sub(passed.written + passed.beyond_limit);
             if unread > 0 {
                 lines.push(format!(
-                    "{unread} bytes of standard {name} are lost: when the run was ended, the guest was \
-                     waiting for them to be read"
+                    "{unread} bytes of standard {name} are lost: when the run was ended, the guest \
+                     was waiting for them to be read"
                 ));
             }
         }

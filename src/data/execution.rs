@@ -122,13 +122,15 @@ impl fmt::Display for Termination {
                 };
                 write!(
                     f,
-                    "the run was terminated at {observed} {kind}, the limit is {limit} (`Limits::{call}`)"
+                    "the run was terminated at {observed} {kind}, the limit is {limit} \
+                     (`Limits::{call}`)"
                 )
             }
             Self::Memory { limit, observed } => write!(
                 f,
-                "the run was terminated with {observed} bytes of JavaScript's heap in use, the limit is \
-                 {limit} bytes, a part of `Limits::max_memory_bytes`; the session is closed"
+                "the run was terminated with {observed} bytes of JavaScript's heap in use, the \
+                 limit is {limit} bytes, a part of `Limits::max_memory_bytes`; the session is \
+                 closed"
             ),
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Died { reason } => write!(f, "the interpreter died: {reason}"),

@@ -19,7 +19,8 @@ use super::store::Inner;
 use super::stubs::Stubs;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 
-const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the files of Pyodide's distribution (`Permissions::pyodide_packages`)";
+const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the \
+     files of Pyodide's distribution (`Permissions::pyodide_packages`)";
 const GIVE_WHEELS: &str =
     "resolve it once while online, or give a directory with its wheels (`Permissions::wheels`)";
 

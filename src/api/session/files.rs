@@ -60,7 +60,8 @@ impl<'a> Files<'a> {
         if contents.len() as u64 > limit {
             let size = contents.len();
             let message = format!(
-                "the file `{path}` has {size} bytes, the limit is {limit} bytes (`Limits::max_value_bytes`)"
+                "the file `{path}` has {size} bytes, the limit is {limit} bytes \
+                 (`Limits::max_value_bytes`)"
             );
             return Err(unusable(message));
         }

@@ -71,8 +71,8 @@ pub(super) fn cells(text: &str) -> Result<Vec<NotebookCell>> {
     match file.nbformat {
         Some(FORMAT) => {}
         Some(format) => bail!(
-            "its format is nbformat {format}, isolet reads nbformat {FORMAT}; `jupyter nbconvert --to \
-             notebook` converts it"
+            "its format is nbformat {format}, isolet reads nbformat {FORMAT}; `jupyter nbconvert \
+             --to notebook` converts it"
         ),
         None => bail!("it is no notebook: it has no `nbformat`"),
     }

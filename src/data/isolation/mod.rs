@@ -123,7 +123,8 @@ impl Confinement {
             Isolation::Thread => {
                 let (thread, process) = (Isolation::Thread, Isolation::Process);
                 let message = format!(
-                    "the layer {layer} is required, and isolation `{thread}` has none; `{process}` has"
+                    "the layer {layer} is required, and isolation `{thread}` has none; `{process}` \
+                     has"
                 );
                 Err(Error::new(ErrorKind::Config, message))
             }

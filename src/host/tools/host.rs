@@ -195,7 +195,8 @@ impl ToolHost {
             DecodeError::Memory { needed, limit } => ToolError::new(
                 "ValueError",
                 format!(
-                    "the arguments of {name}() take {needed} bytes of the host's memory, the limit is {limit} bytes"
+                    "the arguments of {name}() take {needed} bytes of the host's memory, the limit \
+                     is {limit} bytes"
                 ),
             ),
             error => ToolError::new(

@@ -118,8 +118,8 @@ impl CallQueue {
             return Err(ToolError::new(
                 "RuntimeError",
                 format!(
-                    "with this call the arguments of unfinished calls of host functions take {needed} bytes, the \
-                     limit is {} bytes",
+                    "with this call the arguments of unfinished calls of host functions take \
+                     {needed} bytes, the limit is {} bytes",
                     self.max_bytes
                 ),
             ));
@@ -303,8 +303,8 @@ mod tests {
         assert_eq!((call(&queue, 1, 60), call(&queue, 2, 40)), (Ok(()), Ok(())));
         let refused = |needed: u32| {
             Err(format!(
-                "with this call the arguments of unfinished calls of host functions take {needed} bytes, the limit \
-                 is 100 bytes"
+                "with this call the arguments of unfinished calls of host functions take {needed} \
+                 bytes, the limit is 100 bytes"
             ))
         };
         assert_eq!(call(&queue, 3, 1), refused(101));

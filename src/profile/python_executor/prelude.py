@@ -1,4 +1,6 @@
-"""What a fresh session of the executor holds: the helpers of OpenEnv's REPL, and its import allowlist."""
+"""What a fresh session of the executor holds: the helpers of OpenEnv's REPL, and its import
+allowlist.
+"""
 
 
 def _isolet_install():
@@ -47,7 +49,8 @@ def _isolet_install():
         return type(value) is function and hasattr(value, "aio") and hasattr(value, "map")
 
     def final_answer():
-        """The answer that the variables hold: the one that was named, or `answer` if it is ready."""
+        """The answer that the variables hold: the one that was named, or `answer` if it is ready.
+        """
         name = namespace.pop("_isolet_argument", None)
         value = None if name is None else namespace.get(name)
         if value is not None:

@@ -51,8 +51,8 @@ fn value(reader: &mut Reader<'_>, limit: u64, report: &mut Report) -> Result<(),
         Ok(value) => report.value = Some(value),
         Err(DecodeError::Memory { needed, limit }) => {
             report.value_error = Some(format!(
-                "a value that takes {needed} bytes of the host's memory cannot cross to the host, the limit is \
-                 {limit} bytes"
+                "a value that takes {needed} bytes of the host's memory cannot cross to the host, \
+                 the limit is {limit} bytes"
             ));
         }
         Err(error) => return Err(error),
@@ -279,7 +279,8 @@ mod tests {
         assert_eq!((report.value, report.repr.as_deref()), (None, Some("all of it")));
         assert_eq!(
             report.value_error.unwrap(),
-            "a value that takes 32016 bytes of the host's memory cannot cross to the host, the limit is 31900 bytes"
+            "a value that takes 32016 bytes of the host's memory cannot cross to the host, the \
+             limit is 31900 bytes"
         );
     }
 

@@ -37,8 +37,8 @@ pub(crate) fn find_worker(explicit: Option<&Path>) -> Result<PathBuf, Error> {
              and there is no `{NAME}` beside this program or in PATH"
         );
         let hint = format!(
-            "call `isolet::init()` in the first line of `main`, or install the command `{NAME}` {}; \
-             `Isolation::Thread` needs neither, and isolates less",
+            "call `isolet::init()` in the first line of `main`, or install the command `{NAME}` \
+             {}; `Isolation::Thread` needs neither, and isolates less",
             env!("CARGO_PKG_VERSION")
         );
         Error::new(ErrorKind::Config, message).with_hint(hint)

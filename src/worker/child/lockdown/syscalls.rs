@@ -156,8 +156,8 @@ pub(super) const CALLS: &[Call] = &[
         "openat",
         IntIs(2, &[TO_READ, TO_LIST]),
         libc::EACCES,
-        "malloc reads the kernel's overcommit policy when it first shrinks a thread's heap, V8 looks for \
-         the time zone when the guest first asks for a local time",
+        "malloc reads the kernel's overcommit policy when it first shrinks a thread's heap, V8 \
+         looks for the time zone when the guest first asks for a local time",
     ),
     refused(
         libc::SYS_readlinkat,
