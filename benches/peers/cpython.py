@@ -7,7 +7,8 @@ import sys
 
 import peer
 
-# A message is a pickle: ("run", code, variables) in, ("call", x) out and its answer in, ("done", value, printed) out.
+# A message is a pickle: ("run", code, variables) in, ("call", x) out and its answer in,
+# ("done", value, printed) out.
 GUEST = """
 import ast, io, pickle, sys
 source, sink = sys.stdin.buffer, sys.stdout.buffer

@@ -1,4 +1,5 @@
-// Pyodide in Node, as it comes from npm: one process, an interpreter for each session. `command` makes it a command.
+// Pyodide in Node, as it comes from npm: one process, an interpreter for each session. `command`
+// makes it a command.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";

@@ -21,7 +21,7 @@ __all__ = ["MODE", "Case", "CodeExecutionError", "CodeInterpreterError", "FinalO
 MODE = os.environ.get("ISOLET_DSPY_MODE", "command")
 BIN = os.environ.get("ISOLET_BIN", "")
 
-# DSPy waits for its interpreter for ever. This decides nothing but that a wait without end is told of.
+# DSPy waits for its interpreter for ever. This only turns a wait without an end into a failure.
 faulthandler.dump_traceback_later(1200, exit=True)
 
 

@@ -17,7 +17,8 @@ class Variables(Case):
     """DSPy puts what is longer than 100 MiB into a file of the guest, and the rest into the code."""
 
     def test_a_string_of_200_mebibytes_arrives_whole(self):
-        # Lines that JSON escapes, and a letter that is not ASCII. One beyond Latin-1 would make it four times as large.
+        # Lines that JSON escapes, and a letter that is not ASCII. One beyond Latin-1 would make it
+        # four times as large.
         line = "".join(f'line {n}: "quoted" \\ text of some length to read through\n' for n in range(16384))
         text = "é" + line * (200 * MIB // len(line) + 1)
         self.assertGreater(len(text), 200 * MIB)

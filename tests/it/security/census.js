@@ -1,7 +1,7 @@
 // Walks everything that guest JavaScript can reach, from named roots, and lists what is not the
-// language's own JavaScript. It calls no getter and no function that it finds.
-// `isolet` and `others` are the texts of files, by which their functions are known: isolet's; Pyodide's
-// and the census's.
+// language's own JavaScript. It calls no getter and no function that it finds. `isolet` and
+// `others` are the texts of files, by which their functions are known: isolet's; Pyodide's and the
+// census's.
 
 (roots, isProxy, isolet, others) => {
   const native = /^[^{]*\) \{ \[native code\] \}$/;

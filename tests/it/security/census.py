@@ -1,5 +1,5 @@
-# Collects every JavaScript object that guest Python holds anywhere, and has census.js walk from them.
-# `walker`, `collector`, `isolet` and `pyodide` are set by the test.
+# Collects every JavaScript object that guest Python holds anywhere, and has census.js walk from
+# them. `walker`, `collector`, `isolet` and `pyodide` are set by the test.
 import gc
 
 import ctypes, _pyodide_core  # noqa: E401, F401 - so that what they hold is held

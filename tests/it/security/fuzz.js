@@ -1,4 +1,5 @@
-// Calls every function of isolet's with every odd value in every place, and prints how many calls it made.
+// Calls every function of isolet's with every odd value in every place, and prints how many calls
+// it made.
 
 async (...bridge) => {
   const detached = new Uint8Array(16);

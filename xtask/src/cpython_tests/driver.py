@@ -1,9 +1,9 @@
 """Runs one module of CPython's tests and writes what became of each test.
 
-Arguments: the directory in which `test` lies, the name of the module, the file to write to, and how many of the module's
-tests are to be left out at its beginning, because an earlier session ran them. Each line of the file is an object: that a
-test has started, how it ended, or that the module is done. A line is written at once, so that the lines of a session that
-dies say which test it died in.
+Arguments: the directory in which `test` lies, the name of the module, the file to write to, and how
+many of the module's tests are to be left out at its beginning, because an earlier session ran them.
+Each line of the file is an object: that a test has started, how it ended, or that the module is
+done. A line is written at once, so that the lines of a session that dies say which test it died in.
 """
 
 import importlib
@@ -58,7 +58,8 @@ class Reporter(unittest.TestResult):
 
     def stopTest(self, test):
         self.open = None
-        # A test that an interrupt has ended has no outcome, and counts as one that the session ended in.
+        # A test that an interrupt has ended has no outcome, and counts as one that the session
+        # ended in.
         if self.outcome is not None:
             write(self.file, id=test.id(), outcome=self.outcome, reason=self.reason)
         super().stopTest(test)
@@ -140,7 +141,8 @@ def run(module, file, first):
 
 
 def load(name):
-    # A module that is to be skipped says so when it is imported, where the loader looks for other exceptions.
+    # A module that is to be skipped says so when it is imported, where the loader looks for other
+    # exceptions.
     importlib.import_module(f"test.{name}")
     return unittest.defaultTestLoader.loadTestsFromName(f"test.{name}")
 

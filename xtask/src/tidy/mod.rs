@@ -90,6 +90,9 @@ const CLIMBS: &[(&str, &str, &str)] = &[];
 /// Longer files are two files.
 const MAX_LINES: usize = 600;
 
+/// The widest line of a comment or of prose, in characters; rustfmt has the same for code.
+const MAX_COLUMNS: usize = 100;
+
 /// A file of the repository.
 struct SourceFile {
     /// Relative to the top, with `/` between its parts.
@@ -111,9 +114,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
-    let rules: [Rule; 8] = [
+    let rules: [Rule; 9] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
+        rules::prose_is_narrow,
         rules::only_the_engine_names_the_engine,
         rules::folders_name_what_is_below_them,
         rules::only_listed_files_are_unsafe,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{CLIMBS, ENGINE, FLOORS, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
+use super::{CLIMBS, ENGINE, FLOORS, MAX_COLUMNS, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
 
 /// Each source file opens with a comment that says its one job.
 pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
@@ -29,6 +29,33 @@ pub(super) fn files_are_short(files: &[SourceFile]) -> Vec<String> {
         long.then(|| format!("{}: has {lines} lines (at most {MAX_LINES})", file.path))
     };
     ours(files).filter_map(complaint).collect()
+}
+
+/// Comments and Markdown fit beside each other on a screen. Tables, examples and links may be
+/// wider.
+pub(super) fn prose_is_narrow(files: &[SourceFile]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in ours(files) {
+        let mut in_example = false;
+        for (index, line) in file.text.lines().enumerate() {
+            let text = line.trim_start();
+            let is_prose = match file.extension() {
+                "rs" | "js" | "mjs" => text.starts_with("//") || text.starts_with("* "),
+                "py" => text.starts_with("# "),
+                "md" => {
+                    in_example ^= text.starts_with("```");
+                    !in_example && !line.starts_with("    ") && !text.starts_with('|')
+                }
+                _ => false,
+            };
+            let columns = line.chars().count();
+            if is_prose && columns > MAX_COLUMNS && !line.contains("://") {
+                let place = format!("{}:{}", file.path, index + 1);
+                complaints.push(format!("{place}: has {columns} columns (at most {MAX_COLUMNS})"));
+            }
+        }
+    }
+    complaints
 }
 
 /// Everything outside the engine compiles and is tested without V8.

@@ -37,6 +37,18 @@ fn long_file_is_found() {
 }
 
 #[test]
+fn prose_that_is_too_wide_is_found() {
+    let (fits, wide) = ("x".repeat(97), "x".repeat(98));
+    check("src/a.rs", &format!("//! x\n// {fits}\nlet a = {wide};\n"), &[]);
+    let complaint = |path: &str| format!("{path}:2: has 101 columns (at most 100)");
+    check("src/a.rs", &format!("//! x\n// {wide}\n"), &[&complaint("src/a.rs")]);
+    check("js/py/a.py", &format!("# x\n# {wide}x\n"), &[&complaint("js/py/a.py")]);
+    check("docs/a.md", &format!("x\nxx {wide}\n"), &[&complaint("docs/a.md")]);
+    let exempt = format!("| x {wide} |\n```\n{wide}xxx\n```\n    {wide}\n://{wide}\n");
+    check("docs/a.md", &exempt, &[]);
+}
+
+#[test]
 fn engine_outside_its_directory_is_found() {
     let text = "//! x\n// deno_core in words\nuse deno_core::v8;\nlet x = v8::Isolate;\n";
     check("src/isolate/a.rs", text, &[]);
