@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::execution::PyException;
+
 /// A failure of the host's side of a sandbox.
 ///
 /// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a
@@ -15,6 +17,7 @@ struct Inner {
     message: Cow<'static, str>,
     hint: Option<Cow<'static, str>>,
     survives: bool,
+    exception: Option<PyException>,
 }
 
 /// What went wrong, coarsely.
@@ -45,7 +48,8 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), hint: None, survives: false }))
+        let message = message.into();
+        Self(Box::new(Inner { kind, message, hint: None, survives: false, exception: None }))
     }
 
     #[must_use]
@@ -60,6 +64,12 @@ impl Error {
         self
     }
 
+    #[must_use]
+    pub(crate) fn with_exception(mut self, exception: PyException) -> Self {
+        self.0.exception = Some(exception);
+        self
+    }
+
     /// Returns what went wrong, coarsely.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -70,6 +80,12 @@ impl Error {
     #[must_use]
     pub fn session_survives(&self) -> bool {
         self.0.survives
+    }
+
+    /// Returns the Python exception that this error was made of, if it was made of one.
+    #[must_use]
+    pub fn exception(&self) -> Option<&PyException> {
+        self.0.exception.as_ref()
     }
 
     /// Returns what a person could do about it, if there is something.

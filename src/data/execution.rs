@@ -305,7 +305,8 @@ impl Execution {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Raised`] for an exception or an exit with a status other than 0,
+    /// [`ErrorKind::Raised`] for an exception or an exit with a status other than 0, with the
+    /// exception in [`Error::exception`],
     /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::WorkerDied`] if the interpreter
     /// died, [`ErrorKind::Value`] for a value that cannot cross.
     pub fn into_result(self) -> Result<Value, Error> {
@@ -316,9 +317,16 @@ impl Execution {
                 None => return Ok(Value::None),
                 Some(reason) => Error::new(ErrorKind::Value, reason),
             },
-            Outcome::Raised(exception) => Error::new(ErrorKind::Raised, exception.to_string()),
+            Outcome::Raised(exception) => {
+                Error::new(ErrorKind::Raised, exception.to_string()).with_exception(exception)
+            }
             Outcome::Exited(status) => {
-                Error::new(ErrorKind::Raised, format!("the guest exited with status {status}"))
+                let message = format!("the guest exited with status {status}");
+                let error = Error::new(ErrorKind::Raised, message);
+                match self.system_exit {
+                    Some(exit) => error.with_exception(exit),
+                    None => error,
+                }
             }
             Outcome::Terminated(termination) => {
                 let kind = match termination {

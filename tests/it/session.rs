@@ -229,3 +229,15 @@ async fn an_execution_turns_into_a_value_or_an_error() {
     assert_eq!(error.to_string(), "ZeroDivisionError: division by zero");
     assert!(error.session_survives());
 }
+
+#[tokio::test]
+async fn an_error_that_was_made_of_an_exception_has_it() {
+    let class = |error: &isolet::Error| error.exception().map(|raised| raised.type_name.clone());
+    let error = run("1/0").await.into_result().unwrap_err();
+    assert_eq!(class(&error).as_deref(), Some("ZeroDivisionError"));
+    assert!(error.exception().unwrap().traceback.contains("1/0"));
+    let error = run("raise SystemExit('no')").await.into_result().unwrap_err();
+    assert_eq!(class(&error).as_deref(), Some("SystemExit"));
+    let error = run("object()").await.into_result().unwrap_err();
+    assert_eq!(class(&error), None);
+}

@@ -104,7 +104,10 @@ pub(super) fn unusable(message: String) -> Error {
 /// An error unless the guest has done what it was told to.
 pub(super) fn completed(report: &Report, failure: &str) -> Result<(), Error> {
     match &report.status {
-        Status::Raised(exception) => Err(unusable(format!("{failure}: {exception}"))),
+        Status::Raised(exception) => {
+            let error = unusable(format!("{failure}: {exception}"));
+            Err(error.with_exception(exception.clone()))
+        }
         Status::Completed | Status::Exited(..) => Ok(()),
     }
 }
