@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -18,6 +19,9 @@ use crate::data::tool::ToolError;
 use crate::fs::{FileError, FileRequest};
 use crate::protocol::codec::encode_answer;
 use crate::protocol::{Host, HostReply, HostRequest, Message, Reply};
+
+/// So long that only a hang reaches it.
+const HANG: Duration = Duration::from_mins(1);
 
 const LIMIT: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 1 << 30 };
@@ -197,14 +201,20 @@ fn a_worker_is_ready_once() {
 
 #[test]
 fn a_worker_that_does_not_read_holds_up_nobody() {
-    let (parent, _worker) = parent();
-    // More than a socket takes.
-    for _ in 0..64 {
-        (parent.link.messages)(Message::Command(vec![0; 1 << 20]));
-    }
-    parent.link.control.interrupt();
-    parent.link.control.clear_interrupt();
-    parent.link.control.terminate();
+    let (mut parent, _worker) = parent();
+    let (sender, sent) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // More than a socket takes.
+        for _ in 0..64 {
+            (parent.link.messages)(Message::Command(vec![0; 1 << 20]));
+        }
+        parent.link.control.interrupt();
+        parent.link.control.clear_interrupt();
+        parent.link.control.terminate();
+        sender.send(parent.link.replies.blocking_recv()).unwrap();
+    });
+    let told = sent.recv_timeout(HANG).expect("the parent waits for a worker that does not read");
+    assert!(matches!(&told, Some(Reply::Failed(reason)) if reason.contains("SIGKILL")), "{told:?}");
 }
 
 #[test]

@@ -199,13 +199,13 @@ async fn a_dropped_session_ends_its_thread() {
     run.next().await.unwrap();
     drop(run);
     drop(session);
-    let mut writer = writer;
-    let write = move || loop {
-        if std::io::Write::write_all(&mut writer, &[0; 4096]).is_err() {
-            break;
-        }
-    };
-    tokio::task::spawn_blocking(write).await.unwrap();
+    let (mut writer, (ended, told)) = (writer, std::sync::mpsc::channel());
+    std::thread::spawn(move || {
+        while std::io::Write::write_all(&mut writer, &[0; 4096]).is_ok() {}
+        ended.send(()).unwrap();
+    });
+    // So long that only a hang reaches it.
+    told.recv_timeout(std::time::Duration::from_mins(1)).expect("the thread has not ended");
 }
 
 #[tokio::test]

@@ -53,6 +53,7 @@ async fn patched_promises_swap_no_answers() {
     let (builder, log) = with_log();
     let sandbox =
         builder.limits(Limits::default().max_run_time(Duration::from_secs(1))).build().unwrap();
+    let (mut answered, mut called) = (0, 0);
     for (name, patch) in PATCHES {
         let mut session = sandbox.session().await.unwrap();
         session.set("patch", *patch).await.unwrap();
@@ -68,20 +69,20 @@ async def both():
 [answer if isinstance(answer, str) else None for answer in await both()]
 ";
         let execution = session.run(code).await.unwrap();
-        for (answer, called) in execution
-            .value()
-            .and_then(Value::as_list)
-            .unwrap_or_default()
-            .iter()
-            .zip(["pay", "rob", "pay"])
-        {
-            assert!([Value::None, Value::from(called)].contains(answer), "{name}: {execution:?}");
+        let answers = execution.value().and_then(Value::as_list).unwrap_or_default();
+        for (answer, function) in answers.iter().zip(["pay", "rob", "pay"]) {
+            let right = *answer == Value::from(function);
+            assert!(right || *answer == Value::None, "{name}: {execution:?}");
+            answered += u32::from(right);
         }
         for (function, arguments) in log.take() {
             let expected = if function == "pay" { amount(1) } else { amount(2) };
             assert_eq!(arguments, expected, "{name}: {execution:?}");
+            called += 1;
         }
     }
+    // Otherwise the patches would prevent what they are to redirect.
+    assert!(answered > 0 && called > 0, "{answered} answers to {called} calls");
 }
 
 /// A8: whatever names the guest rebinds, what is reported of the next run is true or nothing.
@@ -106,12 +107,14 @@ async fn rebound_names_falsify_no_report() {
     let (builder, log) = with_log();
     let sandbox =
         builder.limits(Limits::default().max_run_time(Duration::from_secs(1))).build().unwrap();
+    let (count, mut right, mut paid) = (patches.len(), 0, 0);
     for patch in patches {
         let mut session = sandbox.session().await.unwrap();
         let _ = session.run(patch).await;
         let sum = session.run("1 + 1").await;
         let value = sum.as_ref().ok().and_then(|execution| execution.value());
         assert!(value.is_none_or(|value| *value == Value::Int(2)), "{patch}: {sum:?}");
+        right += usize::from(value.is_some());
         let failure = session.run("1/0").await;
         if let Ok(execution) = &failure {
             assert!(
@@ -125,7 +128,10 @@ async fn rebound_names_falsify_no_report() {
             calls.iter().all(|call| *call == ("pay".to_owned(), amount(1))),
             "{patch}: {calls:?}"
         );
+        paid += usize::from(!calls.is_empty());
     }
+    // Most of them leave a session that still answers, or this would show nothing.
+    assert!(right > count / 2 && paid > count / 2, "{right} right, {paid} paid, of {count}");
 }
 
 /// A9: what a guest writes, leaves behind or reports on its own is no answer to a later run.

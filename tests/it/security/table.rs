@@ -1,0 +1,120 @@
+//! The check of the threat table itself: each row of docs/security.md names tests that are there.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
+
+/// The names of tests, each with the files that it is in.
+type Tests = HashMap<String, BTreeSet<String>>;
+
+#[test]
+fn the_threat_table_names_tests_that_exist() {
+    let root = crate::util::root();
+    let mut tests = Tests::new();
+    for dir in ["src", "tests"] {
+        collect(root, dir, &mut tests);
+    }
+    let page = fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let (_, tables) = page.split_once("## Threats and tests").unwrap();
+    let mut rows = 0;
+    for (at, row) in tables.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+        let rule = tables.lines().nth(at + 1).unwrap_or_default();
+        if row.starts_with("|-") || rule.starts_with("|-") {
+            continue;
+        }
+        rows += 1;
+        if let Err(reason) = check(root, row, &tests) {
+            panic!("{reason}: {row}");
+        }
+    }
+    assert!(rows > 100, "{rows} rows were found");
+}
+
+/// A row names a test or says why there is none; its tests exist, and its files have one of them each.
+fn check(root: &Path, row: &str, tests: &Tests) -> Result<(), String> {
+    let (_, said) = row.trim_end_matches(" |").rsplit_once(" | ").ok_or("it has one cell")?;
+    let quoted: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
+    let (paths, names): (Vec<&str>, Vec<&str>) = quoted.iter().partition(|word| word.contains('/'));
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let names = names.into_iter().filter(|name| name.contains('_') && name.chars().all(is_name));
+    let names: Vec<&str> = names.collect();
+    if let Some(name) = names.iter().find(|name| !tests.contains_key(**name)) {
+        return Err(format!("there is no test `{name}`"));
+    }
+    for path in &paths {
+        if !root.join(path).exists() {
+            return Err(format!("there is no `{path}`"));
+        }
+        let has_one = names.iter().any(|name| tests[*name].iter().any(|file| file == path));
+        if is_rust(path) && !names.is_empty() && !has_one {
+            return Err(format!("`{path}` has none of its tests"));
+        }
+    }
+    let excused = ["none", "no test", "same"].iter().any(|excuse| said.contains(excuse));
+    if names.is_empty() && paths.is_empty() && !excused {
+        return Err("it names no test".to_owned());
+    }
+    Ok(())
+}
+
+fn collect(root: &Path, dir: &str, tests: &mut Tests) {
+    for entry in fs::read_dir(root.join(dir)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{dir}/{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            collect(root, &path, tests);
+        } else if is_rust(&path) {
+            for name in tests_in(&fs::read_to_string(entry.path()).unwrap()) {
+                tests.entry(name).or_default().insert(path.clone());
+            }
+        }
+    }
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "rs")
+}
+
+/// The functions with a `#[test]`, and what macros of the file make such functions of.
+fn tests_in(text: &str) -> Vec<String> {
+    let is_test = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("#[test]") || line.starts_with("#[tokio::test")
+    };
+    let mut found = Vec::new();
+    // The macro that is being defined, those that make tests, and whether one of them is called.
+    let (mut defined, mut makers, mut in_call) = (None, BTreeSet::new(), false);
+    let mut marked = false;
+    for line in text.lines() {
+        marked |= is_test(line);
+        if let Some(name) = line.strip_prefix("macro_rules! ") {
+            defined = name.split(' ').next();
+        } else if line == "}" {
+            (defined, in_call) = (None, false);
+        } else if let Some((name, _)) = line.split_once("! {") {
+            in_call = makers.contains(name);
+        }
+        if let Some(name) = defined {
+            if marked {
+                makers.insert(name);
+            }
+            marked = false;
+        } else if let Some((_, rest)) = line.split_once("fn ").filter(|_| marked) {
+            found.extend(rest.split('(').next().map(str::to_owned));
+            marked = false;
+        } else if in_call && line.starts_with("    ") && !line.starts_with("     ") {
+            let name = line.trim_start().split_once(':').map(|(name, _)| name.to_owned());
+            found.extend(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_test_is_a_function_that_is_marked_as_one_or_made_by_a_macro_that_marks() {
+    let text = "fn helper() {}\n\n#[test]\n#[expect(x)]\nfn plain() {\n    marked();\n}\n\n\
+        #[tokio::test(flavor = \"x\")]\nasync fn waits() {}\n\nmacro_rules! all {\n    \
+        ($name:ident) => {\n        #[test]\n        fn $name() {}\n    };\n}\n\nall! {\n    \
+        made: \"fn no() {}\",\n    other:\n        \"colon: no\",\n}\n\nvec! {\n    no: 1\n}\n";
+    assert_eq!(tests_in(text), ["plain", "waits", "made", "other"]);
+}
