@@ -5,8 +5,8 @@ use crate::data::execution::PyException;
 use crate::data::value::marshal::MAX_DEPTH;
 use crate::data::value::{Value, check_bounds};
 use crate::memory::measured;
-use crate::net::{Body, Redirect, Request, check_prepared};
 use crate::net::guest::decode_request;
+use crate::net::{Body, Redirect, Request, check_prepared};
 use crate::protocol::codec::{decode, decode_answer, encode_answer};
 use crate::protocol::{Report, Status};
 
