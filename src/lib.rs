@@ -147,3 +147,7 @@ pub use host::tools::{SessionHandle, Tool, ToolContext};
 pub use packages::{LoadedPackage, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
 pub use worker::init;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

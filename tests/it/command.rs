@@ -266,6 +266,33 @@ fn help_and_version_are_told() {
 }
 
 #[test]
+fn the_page_of_the_command_has_the_help_of_every_subcommand() {
+    let help = |words: &[&str]| {
+        let mut command = crate::util::command(words);
+        // It is part of the help if it is set.
+        let said = command.arg("--help").env_remove("ISOLET_ISOLATION").output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        said.trim_end().lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>()
+    };
+    let page = std::fs::read_to_string(crate::util::root().join("docs/command.md")).unwrap();
+    let mut shown = Vec::new();
+    for section in page.split("\n### `isolet").skip(1) {
+        let (words, rest) = section.split_once('`').unwrap();
+        let block = rest.trim_start().strip_prefix("```text\n").unwrap();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        assert_eq!(block.split_once("```").unwrap().0, help(&words), "isolet {}", words.join(" "));
+        shown.push(words.join(" "));
+    }
+    let all = help(&[]);
+    let (_, commands) = all.split_once("Commands:\n").unwrap();
+    let names = commands.lines().take_while(|line| !line.is_empty());
+    let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !["", "help", "deno-shim"].contains(name)) {
+        assert!(shown.iter().any(|one| one == name), "docs/command.md has no `isolet {name}`");
+    }
+}
+
+#[test]
 fn completions_name_every_subcommand_and_option() {
     let scratch = Scratch::new("completions");
     for (shell, says) in [
