@@ -272,7 +272,8 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
         // It is part of the help if it is set.
         let said = command.arg("--help").env_remove("ISOLET_ISOLATION").output().unwrap();
         let said = String::from_utf8(said.stdout).unwrap();
-        said.trim_end().lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>()
+        let lines: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
+        lines.join("\n") + "\n"
     };
     let page = std::fs::read_to_string(crate::util::root().join("docs/command.md")).unwrap();
     let mut shown = Vec::new();
