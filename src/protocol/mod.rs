@@ -1,4 +1,4 @@
-//! The narrow waist: everything that passes between an isolate and the rest of the world.
+//! Everything that passes between an isolate and the rest of the world.
 //!
 //! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and
 //! [`HostReply`] between the isolate and the [`Host`] that holds all policy. An isolate on another
