@@ -48,7 +48,6 @@ fn main() -> Result<(), Error> {
         given.unwrap_or(default)
     };
     let (runs, sessions) = (number("--runs", 20), number("--sessions", 20));
-    let engine = Engine::new()?.with_worker(env!("CARGO_BIN_EXE_isolet"));
     for isolation in [Isolation::Thread, Isolation::Process] {
         let name = isolation.name();
         let others =
@@ -56,7 +55,8 @@ fn main() -> Result<(), Error> {
         if others && !arguments.iter().any(|argument| argument == name) {
             continue;
         }
-        let engine = engine.clone().with_isolation(isolation);
+        let engine =
+            Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation).build()?;
         if runs > 0 {
             latencies(&engine, runs)?;
         }

@@ -23,9 +23,12 @@ fn main() {
         .warm_up_time(Duration::from_millis(500))
         .measurement_time(Duration::from_secs(2))
         .configure_from_args();
-    let engine = Engine::new().unwrap().with_worker(env!("CARGO_BIN_EXE_isolet"));
     for isolation in [Isolation::Thread, Isolation::Process] {
-        let engine = engine.clone().with_isolation(isolation);
+        let engine = Engine::builder()
+            .worker(env!("CARGO_BIN_EXE_isolet"))
+            .isolation(isolation)
+            .build()
+            .unwrap();
         start(&mut criterion, &engine, isolation);
         run(&mut criterion, &engine, isolation);
         value(&mut criterion, &engine, isolation);

@@ -32,15 +32,17 @@ fn main() -> Result<()> {
     let counts = given("--sessions").unwrap_or("1,10").split(',');
     let counts: Vec<usize> = counts.map(str::parse).collect::<Result<_, _>>()?;
     let seconds: u32 = given("--seconds").unwrap_or("3").parse()?;
-    let engine = Engine::new()?.with_worker(env!("CARGO_BIN_EXE_isolet"));
-    let engine = engine.with_max_sessions(MAX_SESSIONS);
     for isolation in [Isolation::Thread, Isolation::Process] {
         let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
         let has_names = is_named("thread") || is_named("process");
         if has_names && !is_named(isolation.name()) {
             continue;
         }
-        let engine = engine.clone().with_isolation(isolation);
+        let engine = Engine::builder()
+            .worker(env!("CARGO_BIN_EXE_isolet"))
+            .max_sessions(MAX_SESSIONS)
+            .isolation(isolation)
+            .build()?;
         let sandbox = Sandbox::builder(&engine).build()?;
         // What workers are copied from is there then.
         drop(first_copy(&sandbox)?);

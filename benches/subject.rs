@@ -49,8 +49,8 @@ fn main() -> Result<()> {
     if arguments.iter().any(|argument| argument == "--bench") {
         return Ok(());
     }
-    let engine = Engine::new()?.with_worker(env!("CARGO_BIN_EXE_isolet"));
-    let mut subject = Subject::new(&engine.with_isolation(isolation))?;
+    let engine = Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation);
+    let mut subject = Subject::new(&engine.build()?)?;
     println!("{}", json!(concat!("isolet ", env!("CARGO_PKG_VERSION"))));
     for line in io::stdin().lock().lines() {
         let line = line?;

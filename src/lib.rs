@@ -54,7 +54,7 @@
 //! that is in force, and [`SandboxBuilder::require`] makes it a condition. Workers are made of the
 //! program itself if its `main` begins with [`init`], else of the installed command `isolet` of the
 //! same version. From the third session of a kind on, its worker is a copy of one that has booted
-//! and run nobody's code, unless [`Engine::with_fresh_workers`] says otherwise.
+//! and run nobody's code, unless [`EngineBuilder::worker_start`] says otherwise.
 //!
 //! With [`Isolation::Thread`] an isolate is a thread of your process: a bug in V8 that guest code
 //! can reach is a bug in your process, and the thread may never end, since V8 has steps that
@@ -102,7 +102,17 @@
 //!
 //! | name | what it adds | default |
 //! |-|-|-|
-//! | `cli` | the `isolet` command and the download of assets | yes |
+//! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
+//! | `cli` | the `isolet` command and the download of assets; needs `engine` | yes |
+//!
+//! Without `engine`, neither V8 nor deno_core is compiled, and a build takes seconds. Sessions run
+//! in workers of the installed command `isolet` of the same version, which also makes the memory
+//! image when there is none. [`Isolation::Thread`] is refused with [`ErrorKind::Config`].
+
+#![cfg_attr(
+    not(feature = "engine"),
+    expect(dead_code, reason = "workers use it, and they have the feature")
+)]
 
 pub mod profile;
 
@@ -110,6 +120,11 @@ mod api;
 mod data;
 mod fs;
 mod host;
+mod image;
+#[cfg(feature = "engine")]
+mod isolate;
+#[cfg(not(feature = "engine"))]
+#[path = "isolate/absent.rs"]
 mod isolate;
 mod net;
 mod packages;
@@ -124,6 +139,7 @@ mod worker;
 pub use api::assets::find_assets;
 pub use api::blocking;
 pub use api::engine::{Engine, EngineBuilder};
+pub use api::init::init;
 pub use api::permissions::Permissions;
 pub use api::sandbox::{Sandbox, SandboxBuilder};
 pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState};
@@ -133,7 +149,9 @@ pub use data::error::{Error, ErrorKind};
 pub use data::execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
-pub use data::isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
+pub use data::isolation::{
+    Isolation, IsolationReport, Layer, LayerState, UnknownLayer, WorkerStart,
+};
 pub use data::limits::Limits;
 pub use data::output::{OutputChunk, Stream};
 pub use data::stdin::Stdin;
@@ -146,7 +164,6 @@ pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};
 pub use packages::{LoadedPackage, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
-pub use worker::init;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -6,6 +6,7 @@ pub mod blocking;
 pub mod copied_files;
 pub(crate) mod engine;
 pub mod host_path;
+pub(crate) mod init;
 pub(crate) mod permissions;
 mod policy;
 pub(crate) mod sandbox;

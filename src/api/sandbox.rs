@@ -81,7 +81,7 @@ impl SandboxBuilder {
 
     /// Sets where sessions run.
     ///
-    /// By default that is where the [engine](Engine::with_isolation) has them.
+    /// By default that is where the [engine](crate::EngineBuilder::isolation) has them.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.confinement.isolation = isolation;
         self
@@ -90,7 +90,7 @@ impl SandboxBuilder {
     /// Names the program that workers are made of: the `isolet` command, or one whose `main` begins
     /// with [`init`](crate::init). It has to be of exactly this version.
     ///
-    /// By default it is the [engine's](Engine::with_worker).
+    /// By default it is the [engine's](crate::EngineBuilder::worker).
     pub fn worker(mut self, program: impl Into<PathBuf>) -> Self {
         self.confinement.worker = Some(program.into());
         self
@@ -99,7 +99,7 @@ impl SandboxBuilder {
     /// Has sessions start only if these layers of their isolation are in force, whatever the kernel
     /// of this machine thinks of them; the error names those that are not.
     ///
-    /// By default it is what the [engine](Engine::with_required) requires, and
+    /// By default it is what the [engine](crate::EngineBuilder::require) requires, and
     /// [`Session::isolation`] says what is in force.
     pub fn require(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required.extend(layers);

@@ -32,7 +32,7 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
         AssetsCommand::Fetch => {
             let mut progress = progress();
             let report = fetch(&dir, &options(), &mut *progress)?;
-            Engine::prepare_assets(&dir)?;
+            prepare(&dir)?;
             let mut stderr = io::stderr();
             match report.fetched() {
                 [] => writeln!(stderr, "everything is in `{}` already", dir.display())?,
@@ -49,11 +49,16 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
             }
         }
         AssetsCommand::Prepare => {
-            Engine::prepare_assets(&dir)?;
+            prepare(&dir)?;
         }
         AssetsCommand::Path => writeln!(io::stdout(), "{}", dir.display())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes the memory image, or a new one if the one there cannot be used.
+fn prepare(dir: &Path) -> Result<(), Error> {
+    Engine::builder().assets(dir).replace_damaged_image().build().map(drop)
 }
 
 /// Opens an engine of the assets. If it fails because a file is missing where isolet keeps its own

@@ -25,7 +25,7 @@ pub(super) fn doctor(args: &IsolationArgs, assets: Option<&Path>) -> Result<Exit
     if !verification.is_ok() {
         return Ok(exit::FAILED.into());
     }
-    let engine = args.confine(Engine::from_assets(&dir)?);
+    let engine = args.confine(Engine::builder().assets(&dir)).build()?;
     match engine.image_path() {
         Some(path) => writeln!(out, "image      {}", path.display())?,
         None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,

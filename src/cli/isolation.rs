@@ -1,6 +1,6 @@
 //! Where the command runs sessions.
 
-use isolet::{Engine, Isolation, Layer};
+use isolet::{EngineBuilder, Isolation, Layer};
 
 /// Whether the guest gets a process of its own.
 #[derive(clap::Args)]
@@ -23,11 +23,11 @@ enum Where {
 
 impl IsolationArgs {
     /// Gives an engine this isolation.
-    pub(super) fn confine(&self, engine: Engine) -> Engine {
+    pub(super) fn confine(&self, engine: EngineBuilder) -> EngineBuilder {
         let isolation = match self.isolation {
             Where::Process => Isolation::Process,
             Where::Thread => Isolation::Thread,
         };
-        engine.with_isolation(isolation).with_required(self.require.iter().copied())
+        engine.isolation(isolation).require(self.require.iter().copied())
     }
 }

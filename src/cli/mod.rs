@@ -113,9 +113,9 @@ impl PolicyArgs {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
         let engine = assets::open_engine(assets, |assets| {
-            progress.during("making the memory image, once", || self.permissions.engine(assets))
+            let builder = self.isolation.confine(Engine::builder().assets(assets));
+            progress.during("making the memory image, once", || self.permissions.preload(builder))
         })?;
-        let engine = self.isolation.confine(engine);
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(kept)
@@ -184,8 +184,9 @@ fn engine(
     assets: Option<&std::path::Path>,
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
-    let engine = assets::open_engine(assets, |assets| Ok(Engine::from_assets(assets)?))?;
-    Ok(isolation.confine(engine))
+    assets::open_engine(assets, |assets| {
+        Ok(isolation.confine(Engine::builder().assets(assets)).build()?)
+    })
 }
 
 /// Prints to standard output. A reader that has gone away is no failure.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
-use isolet::{Cell, Engine, Mount, Permissions, SandboxBuilder};
+use isolet::{Cell, Engine, EngineBuilder, Mount, Permissions, SandboxBuilder};
 
 use super::host_files::HostFiles;
 use super::{audit, exit, json, units};
@@ -131,8 +131,7 @@ impl PermissionArgs {
     }
 
     /// Makes an engine that has the packages to start with.
-    pub(super) fn engine(&self, assets: &Path) -> Result<Engine> {
-        let mut builder = Engine::builder().assets(assets);
+    pub(super) fn preload(&self, mut builder: EngineBuilder) -> Result<Engine> {
         if !self.preload.is_empty() {
             builder = builder.packages_from(&self.permissions()?);
         }

@@ -39,7 +39,9 @@ pub(crate) use events::FileEvent;
 pub(crate) use limits::FileLimits;
 pub use mount::{Mount, MountMode};
 pub use overlay::{ChangeKind, ExportDirectory, FileChange};
-pub(crate) use request::{FileKind, FileReply, FileRequest, FileStat, OpenFlags};
+#[cfg(any(test, feature = "engine"))]
+pub(crate) use request::{FileKind, FileStat, OpenFlags};
+pub(crate) use request::{FileReply, FileRequest};
 pub(crate) use system::FileSystem;
 pub(crate) use table::MountTable;
 pub(crate) use tree::{Tree, TreeEntry};

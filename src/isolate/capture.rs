@@ -14,12 +14,10 @@ use crate::data::cell::{Program, Role};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::limits::Limits;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
+use crate::image::WARM_UP;
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
-
-/// What an interpreter runs so that V8 sees what is worth to be optimized.
-pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
 
 /// What many programs begin with.
 const FIRST: &str = "print(40 + 2)\n40 + 2";

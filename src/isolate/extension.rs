@@ -1,12 +1,13 @@
 //! The one extension: our ops and our JavaScript, in load order.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use deno_core::{Extension, ExtensionFileSource, ascii_str_include};
+use deno_core::{Extension, ExtensionFileSource, FastStaticString};
 
 use super::state::State;
-use super::{adapt, builtin_ops, capture, ops};
+use super::{builtin_ops, ops};
+use crate::image::JAVASCRIPT;
 
 deno_core::extension!(
     isolet,
@@ -88,92 +89,21 @@ deno_core::extension!(
     state = |state, options| state.put(options.state),
 );
 
-/// Our Python half, in load order. It is part of the memory image.
-pub(crate) const PYTHON_SOURCES: [(&str, &str); 20] = [
-    ("errnos", include_str!("../../js/py/errnos.py")),
-    ("values", include_str!("../../js/py/values.py")),
-    ("errors", include_str!("../../js/py/errors.py")),
-    ("waits", include_str!("../../js/py/waits.py")),
-    ("additions", include_str!("../../js/py/additions.py")),
-    ("zone", include_str!("../../js/py/zone.py")),
-    ("locks", include_str!("../../js/py/locks.py")),
-    ("tools", include_str!("../../js/py/tools.py")),
-    ("thread_data", include_str!("../../js/py/thread_data.py")),
-    ("threads", include_str!("../../js/py/threads.py")),
-    ("variables", include_str!("../../js/py/variables.py")),
-    ("completion", include_str!("../../js/py/completion.py")),
-    ("exchange", include_str!("../../js/py/exchange.py")),
-    ("framing", include_str!("../../js/py/framing.py")),
-    ("sockets", include_str!("../../js/py/sockets.py")),
-    ("clients", include_str!("../../js/py/clients.py")),
-    ("packages", include_str!("../../js/py/packages.py")),
-    ("files", include_str!("../../js/py/files.py")),
-    ("programs", include_str!("../../js/py/programs.py")),
-    ("session", include_str!("../../js/py/session.py")),
-];
-
-/// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 17] = [
-    ExtensionFileSource::new(
-        "ext:isolet/10_globals.js",
-        ascii_str_include!("../../js/10_globals.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/20_stdio.js", ascii_str_include!("../../js/20_stdio.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/30_mounts.js",
-        ascii_str_include!("../../js/30_mounts.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/35_space.js", ascii_str_include!("../../js/35_space.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/36_local_time.js",
-        ascii_str_include!("../../js/36_local_time.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/40_fetch.js", ascii_str_include!("../../js/40_fetch.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/45_buffers.js",
-        ascii_str_include!("../../js/45_buffers.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
-    ExtensionFileSource::new("ext:isolet/55_calls.js", ascii_str_include!("../../js/55_calls.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/58_linking.js",
-        ascii_str_include!("../../js/58_linking.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/59_libraries.js",
-        ascii_str_include!("../../js/59_libraries.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/60_pyodide.js",
-        ascii_str_include!("../../js/60_pyodide.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/70_suspension.js",
-        ascii_str_include!("../../js/70_suspension.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/71_frames.js",
-        ascii_str_include!("../../js/71_frames.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/72_parking.js",
-        ascii_str_include!("../../js/72_parking.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/80_session.js",
-        ascii_str_include!("../../js/80_session.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/99_lockdown.js",
-        ascii_str_include!("../../js/99_lockdown.js"),
-    ),
-];
+/// Our JavaScript, in load order. V8 reads it where it is in the binary.
+static MODULES: LazyLock<Vec<ExtensionFileSource>> = LazyLock::new(|| {
+    let module = |(specifier, text): (&'static str, &'static str)| {
+        let text = FastStaticString::create_external_onebyte_const(text.as_bytes());
+        // V8 refers to it for as long as the process lives.
+        ExtensionFileSource::new(specifier, FastStaticString::new(Box::leak(Box::new(text))))
+    };
+    JAVASCRIPT.into_iter().map(module).collect()
+});
 
 /// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own
 /// list of files would be read from the checkout at run time.
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
-    extension.esm_files = Cow::Borrowed(&MODULES);
+    extension.esm_files = Cow::Borrowed(&MODULES[..]);
     builtin_ops::replace(&mut extension);
     extension
 }
@@ -191,23 +121,6 @@ pub(crate) fn only_ops(state: State) -> Extension {
 #[cfg(test)]
 pub(crate) fn op_names() -> Vec<&'static str> {
     isolet::lazy_init().ops.iter().map(|op| op.name).collect()
-}
-
-/// Everything of ours that shapes the memory image.
-pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
-    let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([
-        capture::WARM_UP,
-        adapt::RECURSION,
-        adapt::ERRNOS,
-    ]);
-    let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
-    ours.map(Cow::Borrowed).chain(javascript())
-}
-
-/// The texts of our JavaScript.
-pub(crate) fn javascript() -> impl Iterator<Item = Cow<'static, str>> {
-    let modules = MODULES.iter().filter_map(|module| module.load().ok());
-    modules.map(|source| Cow::Owned(source.as_str().to_owned()))
 }
 
 /// What ops call the host through.

@@ -23,11 +23,11 @@ mod relay;
 mod restore;
 mod runtime;
 mod signal;
-mod source;
 mod state;
 mod stdlib;
 mod stoppable;
 mod thread;
+mod threads;
 mod trampoline;
 
 use std::sync::Arc;
@@ -36,15 +36,17 @@ use bytes::Bytes;
 use isolet_pyodide_assets::Assets;
 
 use crate::data::error::{Error, ErrorKind};
+use crate::image::{ImageFile, JAVASCRIPT};
 use crate::protocol::{Host, Inbox};
 use crate::support::shared_file::SharedFile;
 use control::IsolateControl;
 pub(crate) use control::lost_threads;
 use image::Image;
+pub(crate) use image::make as make_image;
 use native_code::SharedModules;
 use runtime::Parts;
-pub(crate) use source::Source;
 pub(crate) use thread::{Booted, on_isolate_thread};
+pub(crate) use threads::Threads;
 
 /// What an interpreter is made of beside its memory image, verified.
 #[derive(Clone)]
@@ -61,8 +63,9 @@ pub(crate) struct Files {
 impl Files {
     fn new(assets: &Assets) -> Result<Self, Error> {
         let (wasm, module) = (assets.asm_wasm(), assets.asm_mjs());
-        let adapted = adapt::adapted(wasm, module, extension::javascript())
-            .map_err(|message| Error::new(ErrorKind::Assets, message))?;
+        let adapted =
+            adapt::adapted(wasm, module, JAVASCRIPT.iter().map(|(_, text)| (*text).into()))
+                .map_err(|message| Error::new(ErrorKind::Assets, message))?;
         let stdlib = stdlib::completed(assets.stdlib_zip()).map_err(|error| {
             let message = format!("`python_stdlib.zip` cannot be added to: {error}");
             Error::new(ErrorKind::Assets, message)
@@ -77,8 +80,7 @@ impl Files {
     }
 }
 
-/// Boots an interpreter of what [`Source::shared_file`] gives, on this thread, in a process that
-/// has no engine.
+/// Boots an interpreter on this thread, of an image that the parent process has verified.
 pub(crate) fn boot_of_image(
     image: SharedFile,
     host: Arc<dyn Host>,
@@ -86,8 +88,11 @@ pub(crate) fn boot_of_image(
     max_memory_bytes: u64,
     max_report_bytes: u64,
 ) -> Result<Booted, String> {
-    let image = Image::received(image)
-        .map_err(|error| format!("the interpreter cannot be taken from its image: {error}"))?;
+    let unusable = |reason: &dyn std::fmt::Display| {
+        format!("the interpreter cannot be taken from its image: {reason}")
+    };
+    let image = ImageFile::received(image).map_err(|error| unusable(&error))?;
+    let image = Image::new(image.into()).map_err(|error| unusable(&error))?;
     let (files, modules) = (image.files(), SharedModules::default());
     let parts = Parts {
         files,

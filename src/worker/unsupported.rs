@@ -34,6 +34,3 @@ pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
 pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }
-
-/// Lets a program be the worker of its own sessions on Linux; does nothing here.
-pub fn init() {}

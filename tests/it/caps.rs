@@ -7,7 +7,7 @@ use isolet::{
     Cell, ErrorKind, LimitKind, Limits, Outcome, SessionState, Termination, Tool, ToolSpec, Value,
 };
 
-use crate::util::{builder, eval, exec, isolation, raised, sandbox, session};
+use crate::util::{builder, eval, exec, raised, sandbox, session};
 
 /// More than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
@@ -84,9 +84,7 @@ async fn code_that_is_too_long_is_not_run() {
 #[tokio::test]
 async fn sessions_of_an_engine_are_capped() {
     // Another engine, whose sessions no other test has open.
-    let engine = isolet::Engine::from_assets(crate::util::assets_dir()).unwrap();
-    let engine = engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation());
-    let engine = engine.with_max_sessions(2);
+    let engine = crate::util::engine_builder().max_sessions(2).build().unwrap();
     let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
     let mut first = sandbox.session().await.unwrap();
     let second = sandbox.session().await.unwrap();

@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use std::process::Command;
 use std::time::Duration;
 
-use isolet::{Engine, Isolation, Limits, Outcome, Sandbox, Session, Termination, Value};
+use isolet::{
+    Engine, Isolation, Limits, Outcome, Sandbox, Session, Termination, Value, WorkerStart,
+};
 
-use crate::util::{assets_dir, eval, exec, processes};
+use crate::util::{engine_builder, eval, exec, processes};
 
 fn own_engine() -> Engine {
-    let engine = Engine::from_assets(assets_dir()).unwrap();
-    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(Isolation::Process)
+    engine_builder().isolation(Isolation::Process).build().unwrap()
 }
 
 /// A session whose worker is a copy. The first ones are not, since what they are copied from has to
@@ -162,7 +163,11 @@ async fn without_what_they_are_copied_from_workers_start_anew() {
 
 #[tokio::test]
 async fn an_engine_can_have_each_worker_started_anew() {
-    let engine = own_engine().with_fresh_workers(true);
+    let engine = engine_builder()
+        .isolation(Isolation::Process)
+        .worker_start(WorkerStart::Fresh)
+        .build()
+        .unwrap();
     let sandbox = Sandbox::builder(&engine).build().unwrap();
     for _ in 0..5 {
         assert_eq!(processes(&sandbox.session().await.unwrap()).1, None);

@@ -219,7 +219,7 @@ fn without_init_and_without_the_command_the_error_says_both_ways() {
         assert!(text.contains("`Isolation::Thread`"), "{text}");
         return;
     }
-    let engine = Engine::from_assets(assets_dir()).unwrap();
+    let engine = Engine::builder().assets(assets_dir()).build().unwrap();
     let sandbox = Sandbox::builder(&engine).build().unwrap();
     let error = isolet::blocking::Session::new(&sandbox).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use isolet::{Engine, ErrorKind, Isolation, Limits, Mount, Permissions, Tool, ToolSpec, Value};
 
-use crate::util::{Scratch, assets_dir, builder, engine, eval, exec, isolation};
+use crate::util::{Scratch, engine, engine_builder, eval, exec, isolation};
 
 /// An engine whose pool no other test takes from.
 fn own_engine() -> Engine {
-    let engine = Engine::from_assets(assets_dir()).unwrap();
-    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+    engine_builder().build().unwrap()
 }
 
 #[tokio::test]
@@ -68,7 +67,7 @@ x";
 
 #[tokio::test]
 async fn ready_interpreters_take_no_sessions_place() {
-    let engine = own_engine().with_max_sessions(1);
+    let engine = engine_builder().max_sessions(1).build().unwrap();
     engine.prewarm(1).unwrap();
     engine.prewarmed().await.unwrap();
     let sandbox = isolet::Sandbox::builder(&engine).build().unwrap();
@@ -80,7 +79,7 @@ async fn ready_interpreters_take_no_sessions_place() {
 
 #[test]
 fn no_more_are_kept_ready_than_may_be_open() {
-    let engine = own_engine().with_max_sessions(3);
+    let engine = engine_builder().max_sessions(3).build().unwrap();
     let error = engine.prewarm(usize::MAX).unwrap_err();
     let said = format!("too many sessions to keep ready: limit 3, needed {}", usize::MAX);
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limit, said));
@@ -88,7 +87,8 @@ fn no_more_are_kept_ready_than_may_be_open() {
 
 #[tokio::test]
 async fn what_cannot_start_is_said_to_who_waits_for_it() {
-    let engine = own_engine().with_isolation(Isolation::Process).with_worker("/nowhere/isolet");
+    let engine =
+        engine_builder().isolation(Isolation::Process).worker("/nowhere/isolet").build().unwrap();
     engine.prewarm(1).unwrap();
     let error = engine.prewarmed().await.unwrap_err();
     assert!(error.to_string().contains("/nowhere/isolet"), "{error}");
@@ -106,7 +106,7 @@ async fn a_ready_worker_that_has_died_is_not_given_out() {
     let exe = env!("CARGO_BIN_EXE_isolet");
     let script = format!("#!/bin/sh\necho $$ >{}\nexec {exe} \"$@\"\n", pid.display());
     let script = dir.program("worker", &script);
-    let engine = own_engine().with_isolation(Isolation::Process).with_worker(&script);
+    let engine = engine_builder().isolation(Isolation::Process).worker(&script).build().unwrap();
     engine.prewarm(1).unwrap();
     engine.prewarmed().await.unwrap();
     let pid = std::fs::read_to_string(&pid).unwrap();
@@ -123,7 +123,7 @@ async fn a_ready_worker_that_has_died_is_not_given_out() {
 
 #[tokio::test]
 async fn more_sessions_at_once_than_are_ready_all_start() {
-    let sandbox = builder().build().unwrap();
+    let sandbox = crate::util::builder().build().unwrap();
     engine().prewarm(1).unwrap();
     let sessions = (0..6_i64).map(|n| {
         let sandbox = sandbox.clone();

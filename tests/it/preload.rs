@@ -9,7 +9,7 @@ use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Ses
 use isolet_pyodide_assets::lock;
 
 use crate::garbage::cycles_do_not_pile_up;
-use crate::util::{Ran, Scratch, assets_dir, command, eval, isolation, wheel};
+use crate::util::{Ran, Scratch, assets_dir, command, eval, wheel};
 
 /// Two packages with native modules, one of which needs two others besides.
 const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
@@ -35,13 +35,12 @@ fn assets(test: &str) -> Scratch {
 }
 
 fn builder(assets: &Path) -> EngineBuilder {
-    let builder = Engine::builder().assets(assets);
+    let builder = crate::util::engine_builder().assets(assets);
     PACKAGES.into_iter().fold(builder, |builder, package| builder.preload(package).unwrap())
 }
 
 fn engine(assets: &Path) -> Engine {
-    let engine = builder(assets).build().unwrap();
-    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
+    builder(assets).build().unwrap()
 }
 
 async fn session() -> Session {
@@ -166,7 +165,7 @@ async fn the_image_is_kept_beside_the_assets_and_used_again() {
     assert_eq!(error.kind(), ErrorKind::Assets, "{error}");
     assert!(error.to_string().contains("once it is removed"), "{error}");
     // One without packages has an image of its own.
-    let plain = Engine::from_assets(PRELOADED.assets.path()).unwrap();
+    let plain = Engine::builder().assets(PRELOADED.assets.path()).build().unwrap();
     assert_ne!(plain.image_path().unwrap(), path);
     assert!(path.exists());
 }
@@ -191,12 +190,9 @@ fn engine_with(test: &str, module: &str) -> (Scratch, Result<Engine, isolet::Err
         .wheels(assets.path())
         .package_cache(assets.path().join("cache"))
         .offline_packages();
-    let builder = Engine::builder().assets(assets.path()).packages_from(&permissions);
+    let builder = crate::util::engine_builder().assets(assets.path()).packages_from(&permissions);
     let engine = builder.preload("greeting").unwrap().build();
-    let confine = |engine: Engine| {
-        engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
-    };
-    (assets, engine.map(confine))
+    (assets, engine)
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use isolet::{
-    Cell, Engine, Execution, Isolation, Layer, LayerState, Limits, Outcome, PyException, Sandbox,
-    Session, Value,
+    Cell, Engine, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Outcome,
+    PyException, Sandbox, Session, Value,
 };
 
 /// How long a test waits for what has to happen.
@@ -20,10 +20,13 @@ pub(crate) const LONGEST: Duration = Duration::from_mins(3);
 /// own.
 const LONGEST_SUITE: Duration = Duration::from_mins(45);
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    let engine = Engine::from_assets(assets_dir()).unwrap();
-    engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation())
-});
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| engine_builder().build().unwrap());
+
+/// Begins an engine of the tests' assets, isolation and command.
+pub(crate) fn engine_builder() -> EngineBuilder {
+    let builder = Engine::builder().assets(assets_dir()).isolation(isolation());
+    builder.worker(env!("CARGO_BIN_EXE_isolet"))
+}
 
 /// Where the tests' sessions run: what the variable says that the command goes by, too.
 pub(crate) fn isolation() -> Isolation {

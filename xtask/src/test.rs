@@ -26,6 +26,12 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         }
     }
     if args.is_empty() {
+        eprintln!("without the feature `engine`");
+        let mut cargo = process::cargo();
+        cargo.args(["test", "--release", "--no-default-features", "--lib"]);
+        cargo.args(["--test", "without_engine"]);
+        cargo.env("ISOLET_TEST_WORKER", process::built("isolet")?);
+        process::check(process::with_assets(&mut cargo))?;
         for name in examples()? {
             eprintln!("example {name}");
             let mut example = Command::new(process::built(&format!("examples/{name}"))?);

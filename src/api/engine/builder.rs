@@ -1,68 +1,143 @@
-//! Makes an [`Engine`] whose sessions have packages from the start.
+//! Makes an [`Engine`]: everything that one is told.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Engine;
+use super::image::DamagedImage;
 use crate::api::permissions::Permissions;
 use crate::data::error::Error;
+use crate::data::isolation::{Confinement, Isolation, Layer, WorkerStart};
 use crate::packages::{LazyStore, PackagePolicy, Preload};
 
 /// Makes an [`Engine`].
 ///
 /// ```no_run
-/// use isolet::{Engine, Sandbox};
+/// use isolet::{Engine, Layer, Sandbox};
 ///
 /// # async fn example() -> Result<(), isolet::Error> {
-/// let engine = Engine::builder().preload("pydantic")?.build()?;
-/// let execution = Sandbox::builder(&engine).build()?.run("pydantic.VERSION").await;
+/// let engine = Engine::builder()
+///     .preload("pydantic")?
+///     .require([Layer::Seccomp, Layer::Landlock])
+///     .max_sessions(200)
+///     .build()?;
+/// let sandbox = Sandbox::builder(&engine).build()?;
+/// let execution = sandbox.run("import pydantic; pydantic.VERSION").await?;
 /// # let _ = execution;
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct EngineBuilder {
-    assets: Option<PathBuf>,
-    packages: PackagePolicy,
+    pub(super) assets: Option<PathBuf>,
+    pub(super) damaged_image: DamagedImage,
+    pub(super) packages: PackagePolicy,
+    pub(super) confinement: Confinement,
+    pub(super) max_sessions: usize,
+}
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        Self {
+            assets: None,
+            damaged_image: DamagedImage::default(),
+            packages: PackagePolicy::default(),
+            confinement: Confinement::default(),
+            max_sessions: Engine::DEFAULT_MAX_SESSIONS,
+        }
+    }
 }
 
 impl EngineBuilder {
-    /// Sets the directory of the assets.
-    ///
-    /// By default it is what [`find_assets`](crate::find_assets) finds.
+    /// Sets the directory of the Pyodide assets. Default: the one that
+    /// [`find_assets`](crate::find_assets) returns.
     pub fn assets(mut self, dir: impl Into<PathBuf>) -> Self {
         self.assets = Some(dir.into());
         self
     }
 
-    /// Has every session start with this package imported: `NAME`, or with a version as in
-    /// `NAME>=2,<3`. It may be called for several.
+    /// Replaces an image that is damaged, or that other users could have written. Default: such an
+    /// image is an error.
+    pub fn replace_damaged_image(mut self) -> Self {
+        self.damaged_image = DamagedImage::Replace;
+        self
+    }
+
+    /// Imports this package in every session before it starts: `NAME`, or with a version as in
+    /// `NAME>=2,<3`. Call it once for each package.
     ///
-    /// [`build`](Self::build) resolves and fetches them with all that they require, as
-    /// [`Session::load_packages`](crate::Session::load_packages) does, boots an interpreter that
-    /// imports them, and keeps its memory as an image beside the assets, which takes some seconds
-    /// and happens once; later an engine reads that, and the packages' wheels from the cache. An
-    /// `import` in a session then finds what is there already, whatever its [`Permissions`] say of
-    /// packages.
+    /// [`build`](Self::build) resolves and fetches the packages with all that they require, as
+    /// [`Session::load_packages`](crate::Session::load_packages) does. It boots an interpreter that
+    /// imports them and stores its memory as an image beside the assets. This takes some seconds
+    /// and happens once: later engines read the image, and the wheels from the package cache. An
+    /// `import` in a session finds the package, whatever the session's [`Permissions`] say.
     ///
-    /// What a package does when it is imported, it does once, without network, files or
-    /// environment. A state of its own that it draws from entropy then is the same in all sessions;
-    /// `random` and `numpy.random` are seeded anew.
+    /// The code that a package runs when it is imported runs once, without network, files or
+    /// environment. State that it draws from entropy then is the same in all sessions; `random` and
+    /// `numpy.random` are seeded anew.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if it is no requirement of a package by its
-    /// name.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if this is no requirement of a package by
+    /// its name.
     pub fn preload(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.allow(requirement)?;
         Ok(self)
     }
 
-    /// Takes packages from where these permissions do: directories of wheels, the cache, Pyodide's
-    /// own, offline or not. Which they allow does not matter.
-    pub fn packages_from(mut self, permissions: &Permissions) -> Self {
-        let allowed = std::mem::take(&mut self.packages.allowed);
-        self.packages = PackagePolicy { allowed, ..permissions.packages.clone() };
+    /// Takes packages from the sources of these permissions: directories of wheels, the cache,
+    /// Pyodide's own packages, offline or not. The packages that they allow do not matter.
+    pub fn packages_from(self, permissions: &Permissions) -> Self {
+        let allowed = self.packages.allowed.clone();
+        self.packages(PackagePolicy { allowed, ..permissions.packages.clone() })
+    }
+
+    /// Sets the packages to preload, and their sources.
+    pub(super) fn packages(mut self, packages: PackagePolicy) -> Self {
+        self.packages = packages;
+        self
+    }
+
+    /// Sets where sessions run. Default: [`Isolation::Process`] on Linux, [`Isolation::Thread`]
+    /// elsewhere.
+    ///
+    /// [`SandboxBuilder::isolation`](crate::SandboxBuilder::isolation) sets it for one sandbox.
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.confinement.isolation = isolation;
+        self
+    }
+
+    /// Sets the program that workers are made of: the command `isolet`, or a program whose `main`
+    /// begins with [`init`](crate::init). It has to be of exactly this version.
+    ///
+    /// Default: this program if its `main` begins with [`init`](crate::init), else the file
+    /// `isolet` beside it, else the one in `PATH`.
+    pub fn worker(mut self, program: impl Into<PathBuf>) -> Self {
+        self.confinement.worker = Some(program.into());
+        self
+    }
+
+    /// Sets how the processes of workers start. Default: [`WorkerStart::Fork`].
+    pub fn worker_start(mut self, start: WorkerStart) -> Self {
+        self.confinement.worker_start = start;
+        self
+    }
+
+    /// Adds layers of isolation that must be in force: a session that would run without one of them
+    /// does not start, and the error names the layer. Default: none.
+    ///
+    /// [`SandboxBuilder::require`](crate::SandboxBuilder::require) adds more for one sandbox.
+    pub fn require(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
+        self.confinement.required.extend(layers);
+        self
+    }
+
+    /// Sets the maximum number of open sessions, counted across all clones of the engine. A session
+    /// more is refused with [`ErrorKind::Limit`](crate::ErrorKind::Limit). Default: 1000.
+    ///
+    /// A session takes a thread and some megabytes: see docs/performance.md.
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = sessions;
         self
     }
 
@@ -70,16 +145,18 @@ impl EngineBuilder {
     ///
     /// # Errors
     ///
-    /// As [`Engine::from_assets`], and [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a
-    /// package cannot be resolved or fetched; [`ErrorKind::Start`](crate::ErrorKind::Start) if one
-    /// cannot be imported, or has something in memory that an image cannot hold: objects of
-    /// JavaScript, functions that `ctypes` gave an address.
+    /// * [`ErrorKind::Assets`](crate::ErrorKind::Assets) if a file that is needed is missing or
+    ///   differs from the expected one, with its path and both digests; or if other users could
+    ///   have written the image.
+    /// * [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a package cannot be resolved or
+    ///   fetched.
+    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if there is no image and none can be made: a
+    ///   package cannot be imported, or leaves something in memory that an image cannot hold
+    ///   (objects of JavaScript, functions that `ctypes` gave an address).
+    /// * [`ErrorKind::Config`](crate::ErrorKind::Config) if there is no image, isolet was built
+    ///   without the feature `engine`, and there is no worker program to make the image.
     pub fn build(self) -> Result<Engine, Error> {
-        let assets = match self.assets {
-            Some(dir) => dir,
-            None => crate::api::assets::find_assets(None)?,
-        };
-        Engine::open(&assets, &self.packages, false)
+        Engine::open(self)
     }
 }
 

@@ -8,14 +8,16 @@ use tokio::sync::Semaphore;
 
 use super::ready::{BootedInterpreter, DeferredHost, InterpreterKind};
 use crate::data::error::{Error, ErrorKind};
-use crate::data::isolation::{Isolation, IsolationReport};
-use crate::isolate::Source;
+use crate::data::isolation::{Isolation, IsolationReport, WorkerStart};
+use crate::image::ImageFile;
+use crate::isolate::Threads;
 use crate::protocol::Reply;
 use crate::worker::{Launch, Templates, find_worker, launch};
 
 /// What all interpreters of an engine are booted from.
 pub(super) struct Interpreters {
-    pub(super) source: Source,
+    pub(super) image: Arc<ImageFile>,
+    threads: Threads,
     /// How many may boot at once, which more would only delay.
     boots: Semaphore,
     /// What workers are copied from.
@@ -23,9 +25,12 @@ pub(super) struct Interpreters {
 }
 
 impl Interpreters {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(image: ImageFile) -> Result<Self, Error> {
+        let image = Arc::new(image);
+        let threads = Threads::new(Arc::clone(&image))?;
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Self { source, boots: Semaphore::new(processors), templates: Templates::default() }
+        let boots = Semaphore::new(processors);
+        Ok(Self { image, threads, boots, templates: Templates::default() })
     }
 
     /// Boots one, when the processors have time for it.
@@ -40,7 +45,7 @@ impl Interpreters {
         match confinement.isolation {
             Isolation::Thread => {
                 let mut link =
-                    self.source.spawn(Arc::clone(&host) as _, memory_bytes, max_report_bytes)?;
+                    self.threads.spawn(Arc::clone(&host) as _, memory_bytes, max_report_bytes)?;
                 let report = IsolationReport::thread();
                 match link.replies.recv().await {
                     Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host)),
@@ -53,14 +58,17 @@ impl Interpreters {
             }
             Isolation::Process => {
                 let program = find_worker(confinement.worker.as_deref())?;
+                let unshared =
+                    || Error::new(ErrorKind::Start, "this system cannot share the image");
+                let may_fork = confinement.worker_start == WorkerStart::Fork;
                 let launched = launch(Launch {
                     program: &program,
-                    image: self.source.shared_file()?,
+                    image: self.image.shared().ok_or_else(unshared)?,
                     host: Arc::clone(&host) as _,
                     max_report_bytes,
                     memory_bytes,
                     required: &confinement.required,
-                    templates: (!confinement.fresh_workers).then_some(&self.templates),
+                    templates: may_fork.then_some(&self.templates),
                 });
                 // It has booted, or it would not be locked down.
                 let (link, report) = launched.await?;

@@ -1,6 +1,8 @@
 //! The engine: what all sessions of a process share, and how many of them there may be.
 
 mod builder;
+mod image;
+pub(crate) mod image_maker;
 mod interpreters;
 pub(crate) mod pool;
 pub(crate) mod ready;
@@ -17,10 +19,10 @@ use self::interpreters::Interpreters;
 use self::pool::Pool;
 use self::ready::InterpreterKind;
 use crate::data::error::{Error, ErrorKind};
-use crate::data::isolation::{Confinement, Isolation, Layer};
+use crate::data::isolation::Confinement;
 use crate::data::limits::Limits;
-use crate::isolate::{Source, lost_threads};
-use crate::packages::{PackagePolicy, Preload};
+use crate::isolate::lost_threads;
+use crate::packages::Preload;
 use crate::protocol::codec;
 pub use builder::EngineBuilder;
 
@@ -32,14 +34,14 @@ pub use builder::EngineBuilder;
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
-    confinement: Confinement,
-    max_sessions: usize,
 }
 
 struct Inner {
     lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
     preload: Preload,
+    confinement: Confinement,
+    max_sessions: usize,
     open_sessions: AtomicUsize,
     pool: Arc<Pool>,
     interpreters: Arc<Interpreters>,
@@ -55,64 +57,55 @@ impl Drop for Slot {
 }
 
 impl Engine {
-    /// Default of [`with_max_sessions`](Self::with_max_sessions).
+    /// The default of [`EngineBuilder::max_sessions`].
     pub const DEFAULT_MAX_SESSIONS: usize = 1000;
 
-    /// Makes an engine of the assets that [`find_assets`](crate::find_assets) finds.
+    /// Makes an engine with every default of [`EngineBuilder`].
     ///
     /// # Errors
     ///
-    /// As [`from_assets`](Self::from_assets).
+    /// As [`EngineBuilder::build`].
     pub fn new() -> Result<Self, Error> {
-        Self::from_assets(crate::api::assets::find_assets(None)?)
+        Self::builder().build()
     }
 
-    /// Makes an engine of the assets in `dir`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Assets`] if a file that is needed is missing or not exactly the one that is
-    /// expected, with its path and both digests, or if others may have written the image;
-    /// [`ErrorKind::Start`] if there is none and it cannot be built.
-    pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), &PackagePolicy::default(), false)
-    }
-
-    /// Starts to make an engine that has packages preloaded.
+    /// Starts building an engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// Makes an engine of the assets in `dir`, and a new image if the one there cannot be used.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_assets`](Self::from_assets), but for the image.
-    pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::open(dir.as_ref(), &PackagePolicy::default(), true)
-    }
-
-    fn open(dir: &Path, preload: &PackagePolicy, replace_damaged: bool) -> Result<Self, Error> {
-        let wrong =
-            |error: isolet_pyodide_assets::Error| Error::new(ErrorKind::Assets, error.to_string());
-        let lock_json = Assets::open_lock_json(dir).map_err(wrong)?;
-        let preload = builder::resolve(preload, &lock_json)?;
-        let source = Source::open(dir, &preload, replace_damaged)?;
-        let interpreters = Arc::new(Interpreters::new(source));
+    fn open(told: EngineBuilder) -> Result<Self, Error> {
+        let assets_dir = match told.assets {
+            Some(dir) => dir,
+            None => crate::api::assets::find_assets(None)?,
+        };
+        let lock_json = Assets::open_lock_json(&assets_dir)
+            .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+        let preload = builder::resolve(&told.packages, &lock_json)?;
+        let image = image::open(&image::Wanted {
+            assets: &assets_dir,
+            preload: &preload,
+            packages: &told.packages,
+            worker: told.confinement.worker.as_deref(),
+            damaged: told.damaged_image,
+        })?;
+        let interpreters = Arc::new(Interpreters::new(image)?);
         let pool = Pool::new({
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())
         });
-        let inner = Arc::new(Inner {
+        let EngineBuilder { confinement, max_sessions, .. } = told;
+        let inner = Inner {
             lock_json,
-            assets_dir: dir.to_path_buf(),
+            assets_dir,
             preload,
+            confinement,
+            max_sessions,
             open_sessions: AtomicUsize::new(0),
             pool,
             interpreters,
-        });
-        let confinement = Confinement::default();
-        Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Returns how many threads of killed sessions have not ended, in this process.
@@ -120,7 +113,7 @@ impl Engine {
     /// V8 has steps that nothing interrupts, so that a thread in one of them may never end. The run
     /// that it was killed in has returned, and the host does nothing for it any more; but it takes
     /// processor time and the memory of its session. From eight on no further session gets a
-    /// thread. With [`Isolation::Process`] there are none.
+    /// thread. With [`Isolation::Process`](crate::Isolation::Process) there are none.
     #[must_use]
     pub fn lost_threads() -> usize {
         lost_threads()
@@ -135,61 +128,7 @@ impl Engine {
     /// Returns where the memory image is stored, if it could be.
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
-        self.inner.interpreters.source.path()
-    }
-
-    /// Returns this engine with another default of where sessions run,
-    /// [`SandboxBuilder::isolation`](crate::SandboxBuilder::isolation).
-    ///
-    /// At first that is [`Isolation::Process`] on Linux, and [`Isolation::Thread`] elsewhere.
-    #[must_use]
-    pub fn with_isolation(mut self, isolation: Isolation) -> Self {
-        self.confinement.isolation = isolation;
-        self
-    }
-
-    /// Returns this engine with another default of the program that workers are made of,
-    /// [`SandboxBuilder::worker`](crate::SandboxBuilder::worker).
-    ///
-    /// At first it is this program itself if its `main` begins with [`init`](crate::init), else a
-    /// file `isolet` beside it, else the one in `PATH`.
-    #[must_use]
-    pub fn with_worker(mut self, program: impl Into<PathBuf>) -> Self {
-        self.confinement.worker = Some(program.into());
-        self
-    }
-
-    /// Returns this engine with another default of what has to be in force,
-    /// [`SandboxBuilder::require`](crate::SandboxBuilder::require).
-    ///
-    /// At first that is nothing.
-    #[must_use]
-    pub fn with_required(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
-        self.confinement.required = layers.into_iter().collect();
-        self
-    }
-
-    /// Returns this engine with another answer to whether each worker is a program started anew.
-    ///
-    /// At first it is not: from the third session of a kind on, its worker is a copy (`fork`) of a
-    /// process that has booted an interpreter and runs nobody's code. It starts in milliseconds and
-    /// shares the memory that it does not write to. But all these workers have their code and data
-    /// at the same addresses, and share their namespaces: what code that took V8 over learns of
-    /// that in one session is true in another.
-    #[must_use]
-    pub fn with_fresh_workers(mut self, fresh: bool) -> Self {
-        self.confinement.fresh_workers = fresh;
-        self
-    }
-
-    /// Returns this engine with another limit of the sessions that it may have open, those of its
-    /// clones included. One more is refused with [`ErrorKind::Limit`].
-    ///
-    /// At first that is 1000; each takes a thread and tens of megabytes.
-    #[must_use]
-    pub fn with_max_sessions(mut self, sessions: usize) -> Self {
-        self.max_sessions = sessions;
-        self
+        self.inner.interpreters.image.path()
     }
 
     /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's
@@ -208,13 +147,13 @@ impl Engine {
     /// # Errors
     ///
     /// [`ErrorKind::Limit`] if these are more than the engine may have
-    /// [open](Self::with_max_sessions); [`ErrorKind::Start`] if there can be no further thread.
+    /// [open](EngineBuilder::max_sessions); [`ErrorKind::Start`] if there can be no further thread.
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
         self.keep_ready(&self.kind(), sessions)
     }
 
     pub(crate) fn keep_ready(&self, kind: &InterpreterKind, sessions: usize) -> Result<(), Error> {
-        let limit = self.max_sessions;
+        let limit = self.inner.max_sessions;
         if sessions > limit {
             let message =
                 format!("too many sessions to keep ready: limit {limit}, needed {sessions}");
@@ -235,7 +174,7 @@ impl Engine {
     fn kind(&self) -> InterpreterKind {
         let limits = Limits::default();
         InterpreterKind {
-            confinement: self.confinement.clone(),
+            confinement: self.inner.confinement.clone(),
             memory_bytes: limits.memory_bytes(),
             max_report_bytes: codec::max_report_bytes(limits.value_bytes()),
         }
@@ -245,16 +184,16 @@ impl Engine {
     pub(crate) fn take_slot(&self) -> Result<Slot, Error> {
         let slot = Slot(Arc::clone(&self.inner));
         let needed = self.inner.open_sessions.fetch_add(1, Ordering::Relaxed) + 1;
-        if needed <= self.max_sessions {
+        if needed <= self.inner.max_sessions {
             return Ok(slot);
         }
-        let limit = self.max_sessions;
+        let limit = self.inner.max_sessions;
         let message = format!("too many sessions of the engine: limit {limit}, needed {needed}");
         Err(Error::new(ErrorKind::Limit, message))
     }
 
     pub(crate) fn confinement(&self) -> &Confinement {
-        &self.confinement
+        &self.inner.confinement
     }
 
     /// What Pyodide's distribution says about packages.

@@ -19,11 +19,6 @@ use std::borrow::Cow;
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, BinaryReaderError, ConstExpr, Operator};
 
-/// Shapes CPython as much as what `CHANGES` replaces, so an image belongs to one text of it.
-pub(crate) const RECURSION: &str =
-    concat!(include_str!("recursion.rs"), include_str!("recursion/circles.rs"));
-pub(crate) const ERRNOS: &str = include_str!("errnos.rs");
-
 /// CPython and Pyodide's JavaScript as isolates have them.
 pub(crate) struct Adapted {
     pub(crate) asm_wasm: Vec<u8>,

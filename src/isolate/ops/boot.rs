@@ -4,7 +4,7 @@ use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
-use crate::isolate::extension::PYTHON_SOURCES;
+use crate::image::PYTHON;
 use crate::isolate::image::{Library, SavedMemory};
 use crate::isolate::restore::copy_over;
 use crate::isolate::signal;
@@ -65,10 +65,7 @@ pub(crate) fn op_isolet_stdlib<'s>(
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_python_sources() -> Vec<(String, String)> {
-    PYTHON_SOURCES
-        .iter()
-        .map(|(name, source)| (String::from(*name), String::from(*source)))
-        .collect()
+    PYTHON.iter().map(|(name, source)| (String::from(*name), String::from(*source))).collect()
 }
 
 /// The modules that an interpreter has to import before it becomes an image.

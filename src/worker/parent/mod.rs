@@ -13,6 +13,7 @@ mod watch;
 mod writer;
 
 pub(crate) use find::find_worker;
+#[cfg(feature = "engine")]
 pub(crate) use find::this_program_can_be_a_worker;
 pub(crate) use launch::{Launch, launch};
 pub(crate) use templates::Templates;

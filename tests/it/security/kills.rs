@@ -10,7 +10,7 @@ use isolet::{
 
 use super::util::with_log;
 use crate::child::{AT_MOST, in_child, output_in_time};
-use crate::util::{Ran, Scratch, assets_dir, command, engine};
+use crate::util::{Ran, Scratch, command, engine, engine_builder};
 
 /// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever
 /// one of them is left by an exception.
@@ -117,8 +117,7 @@ fn threads_that_never_end_are_counted_and_past_a_few_refused() {
 
 #[expect(clippy::print_stdout, reason = "how the child tells the test")]
 fn lose_threads() {
-    let engine = Engine::from_assets(assets_dir()).unwrap();
-    let engine = engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(Isolation::Thread);
+    let engine = engine_builder().isolation(Isolation::Thread).build().unwrap();
     let limits =
         Limits::default().max_run_time(Duration::from_secs(1)).max_grace(Duration::from_millis(50));
     let sandbox = Sandbox::builder(&engine).limits(limits).build().unwrap();
@@ -140,8 +139,7 @@ fn lose_threads() {
     assert_eq!(refusal.kind(), ErrorKind::Limit);
     assert!(refusal.to_string().contains(&lost.to_string()), "{refusal}");
     assert!(lost > 1);
-    let process = engine.with_isolation(Isolation::Process);
-    let sandbox = Sandbox::builder(&process).build().unwrap();
+    let sandbox = Sandbox::builder(&engine).isolation(Isolation::Process).build().unwrap();
     let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
     assert_eq!(session.run("40 + 2").unwrap().value(), Some(&Value::Int(42)));
     println!("all as it should be");

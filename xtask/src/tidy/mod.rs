@@ -70,7 +70,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("protocol", &["data", "support", "fs"]),
     ("packages", &["data", "support", "fs", "net"]),
     ("host", &["data", "support", "fs", "net", "protocol", "packages"]),
-    ("isolate", &["data", "support", "fs", "protocol", "packages"]),
+    ("image", &["data", "support", "packages"]),
+    ("isolate", &["data", "support", "fs", "protocol", "packages", "image"]),
     ("worker/wire", &["data", "fs", "protocol"]),
     ("worker/child", &["data", "support", "fs", "protocol", "isolate", "worker/wire"]),
     ("worker/parent", &["data", "support", "fs", "protocol", "worker/wire"]),
@@ -78,7 +79,13 @@ const FLOORS: &[(&str, &[&str])] = &[
         "worker",
         &["data", "support", "fs", "protocol", "worker/wire", "worker/child", "worker/parent"],
     ),
-    ("api", &["data", "support", "fs", "net", "protocol", "packages", "host", "isolate", "worker"]),
+    (
+        "api",
+        &[
+            "data", "support", "fs", "net", "protocol", "packages", "host", "image", "isolate",
+            "worker",
+        ],
+    ),
     ("profile", &["data", "host", "api"]),
     ("cli", &[]),
 ];

@@ -1,39 +1,28 @@
-//! Where images are stored, under which names, and which of them are removed.
+//! Where an image is stored, and under which name.
 
-use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+#[cfg(unix)]
+use std::fs;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
 use isolet_pyodide_assets::{Digest, Lock};
 
-use super::file::push_number;
-use crate::data::version::v8_version;
-use crate::isolate::extension::glue_sources;
-use crate::isolate::platform::FLAGS;
-use crate::isolate::stdlib;
+use super::key::key;
 use crate::packages::Preload;
 
-const PREFIX: &str = "image-";
+pub(super) const PREFIX: &str = "image-";
 /// Of images with packages in them: followed by what the name of one without them has, and by their
 /// own.
-const PRELOADED: &str = "preloaded-";
-
-/// The file that is locked by whoever makes an image.
-const TURN: &str = ".image.lock";
-
-/// So many images with packages are kept in a directory.
-const MOST_PRELOADED: usize = 8;
+pub(super) const PRELOADED: &str = "preloaded-";
 
 /// Where an image is, or belongs.
 pub(crate) struct Place {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
     path: PathBuf,
     key: Digest,
     /// What the names of images begin with that are made of the same.
-    current: [String; 2],
+    pub(super) current: [String; 2],
 }
 
 impl Place {
@@ -52,64 +41,13 @@ impl Place {
         Self { dir: dir.to_owned(), path: dir.join(name), key, current: [plain, preloaded] }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A digest of all that the image depends on.
-    pub(super) fn key(&self) -> Digest {
+    pub(crate) fn key(&self) -> Digest {
         self.key
-    }
-
-    /// Waits until no other process makes an image in this directory, and keeps others waiting
-    /// until the file is dropped or the process ends. `None` where files cannot be locked: then
-    /// several may make the same image, and the last one is kept.
-    pub(crate) fn turn(&self) -> Option<File> {
-        let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
-        file.lock().ok().map(|()| file)
-    }
-
-    /// Stores the image so that it is there whole or not at all, and removes those that are of no
-    /// use any more.
-    pub(super) fn store(&self, file: &[u8]) -> io::Result<()> {
-        static STORED: AtomicU64 = AtomicU64::new(0);
-        let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
-        let temporary = self.dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
-        let written = options
-            .open(&temporary)
-            .and_then(|mut target| target.write_all(file).and_then(|()| target.sync_all()))
-            .and_then(|()| fs::rename(&temporary, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-            return written;
-        }
-        self.remove_others()
-    }
-
-    fn remove_others(&self) -> io::Result<()> {
-        let mut preloaded = Vec::new();
-        for entry in fs::read_dir(&self.dir)?.flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
-            if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
-                // Another process may have removed it first, here and below.
-                let _ = fs::remove_file(entry.path());
-            } else if name.starts_with(PRELOADED) && entry.path() != self.path {
-                let made = entry.metadata().and_then(|metadata| metadata.modified());
-                preloaded.push((made.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
-            }
-        }
-        preloaded.sort();
-        let most = MOST_PRELOADED - usize::from(self.path_is_preloaded());
-        for (_, path) in preloaded.iter().rev().skip(most) {
-            let _ = fs::remove_file(path);
-        }
-        Ok(())
     }
 
     /// What to do about an image that cannot be used.
@@ -121,23 +59,9 @@ impl Place {
         }
     }
 
-    fn path_is_preloaded(&self) -> bool {
+    pub(super) fn path_is_preloaded(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PRELOADED))
     }
-}
-
-/// What an image depends on.
-fn key(lock: &Lock) -> Digest {
-    let mut inputs = Vec::new();
-    inputs.extend_from_slice(lock.digest().as_bytes());
-    let versions = [env!("CARGO_PKG_VERSION"), v8_version(), FLAGS].map(Cow::Borrowed);
-    for part in
-        versions.into_iter().chain(stdlib::versions().map(Cow::Borrowed)).chain(glue_sources())
-    {
-        push_number(&mut inputs, part.len());
-        inputs.extend_from_slice(part.as_bytes());
-    }
-    Digest::of(&inputs)
 }
 
 /// Opens a file that nobody else may have written, or may write or replace: there is machine code

@@ -4,25 +4,57 @@
 
 use std::ops::Range;
 
-pub(super) const PAGE: usize = 4096;
+const PAGE: usize = 4096;
 
-/// How many parts there are in front of the memory's pages.
-pub(super) const PARTS: usize = 10;
+/// The number of parts in front of the memory's pages.
+pub(crate) const PARTS: usize = 10;
+
+/// The parts in front of the memory's pages, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// What our JavaScript has to know besides the memory.
+    Config,
+    /// CPython's WebAssembly.
+    Wasm,
+    /// Pyodide's JavaScript.
+    Module,
+    /// The standard library's archive.
+    Stdlib,
+    /// What packages link to.
+    Exports,
+    /// CPython's native code.
+    NativeCode,
+    /// What V8 has compiled of Pyodide's JavaScript.
+    ScriptCache,
+    /// Which dynamic libraries there are: JSON.
+    Libraries,
+    /// The contents of the libraries, one after the other.
+    LibraryContents,
+    /// What the memory of an interpreter begins with.
+    Data,
+}
 
 /// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs
 /// something too.
 const SHORT_GAP: usize = 8 * PAGE;
 
 /// Where things are in an image.
-pub(super) struct Layout {
-    pub(super) memory_bytes: usize,
-    pub(super) parts: [Range<usize>; PARTS],
+pub(crate) struct Layout {
+    pub(crate) memory_bytes: usize,
+    pub(crate) parts: [Range<usize>; PARTS],
     /// Of each run of stored pages its place in the memory, and its place in the file.
-    pub(super) runs: Vec<(usize, Range<usize>)>,
+    pub(crate) runs: Vec<(usize, Range<usize>)>,
+}
+
+impl Layout {
+    /// Returns where a part is in the file.
+    pub(crate) fn part(&self, part: Part) -> Range<usize> {
+        self.parts[part as usize].clone()
+    }
 }
 
 /// The runs of pages of `memory` that are not all zero, and their places in it.
-pub(super) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
+pub(crate) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (nth, page) in memory.chunks(PAGE).enumerate() {
         if page.iter().all(|byte| *byte == 0) {
@@ -38,7 +70,7 @@ pub(super) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
 }
 
 /// A file with room for `header` bytes in front of everything else.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     header: usize,
     memory_bytes: usize,
     parts: [&[u8]; PARTS],
@@ -62,7 +94,7 @@ pub(super) fn assemble(
 }
 
 /// Finds the parts of what [`assemble`] has made.
-pub(super) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
+pub(crate) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
     let mut at = header;
     let memory_bytes = number(file, &mut at)?;
     let mut lengths = [0; PARTS];
@@ -93,7 +125,7 @@ pub(super) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
     (at == file.len()).then_some(Layout { memory_bytes, parts, runs })
 }
 
-pub(super) fn push_number(out: &mut Vec<u8>, number: usize) {
+fn push_number(out: &mut Vec<u8>, number: usize) {
     out.extend_from_slice(&(number as u64).to_le_bytes());
 }
 

@@ -1,0 +1,65 @@
+//! The image of an engine: found, or made here, or made by the program that workers are made of.
+
+use std::path::Path;
+
+use isolet_pyodide_assets::lock;
+
+use crate::data::error::{Error, ErrorKind};
+use crate::image::{ImageFile, Place};
+use crate::packages::{PackagePolicy, Preload};
+
+/// What to do about an image that is damaged, or that others may have written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum DamagedImage {
+    #[default]
+    Refuse,
+    Replace,
+}
+
+/// What an image is made of, and where its place is.
+pub(super) struct Wanted<'a> {
+    pub(super) assets: &'a Path,
+    /// The packages in it, resolved, and what they were resolved from.
+    pub(super) preload: &'a Preload,
+    #[cfg_attr(feature = "engine", expect(dead_code, reason = "another program resolves anew"))]
+    pub(super) packages: &'a PackagePolicy,
+    /// The program that workers are made of, if it was named.
+    #[cfg_attr(feature = "engine", expect(dead_code, reason = "no other program is asked"))]
+    pub(super) worker: Option<&'a Path>,
+    pub(super) damaged: DamagedImage,
+}
+
+/// Finds the image, or has it made.
+pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
+    let lock = lock().map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+    let place = Place::new(wanted.assets, lock, wanted.preload);
+    match ImageFile::find(&place) {
+        Ok(Some(image)) => Ok(image),
+        Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
+        Ok(None) | Err(_) => make(wanted, &place),
+    }
+}
+
+#[cfg(feature = "engine")]
+fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
+    let replaces = wanted.damaged == DamagedImage::Replace;
+    crate::isolate::make_image(wanted.assets, place, wanted.preload, replaces)
+}
+
+#[cfg(not(feature = "engine"))]
+fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
+    use super::image_maker::{ImageRequest, ask};
+
+    let program = crate::worker::find_worker(wanted.worker)?;
+    let replaces = wanted.damaged == DamagedImage::Replace;
+    ask(&program, &ImageRequest::new(wanted.assets, wanted.packages, replaces))?;
+    ImageFile::find(place)?.ok_or_else(|| {
+        let message = format!(
+            "`{}` has made an image, and there is none at `{}`; is the program of version {}?",
+            program.display(),
+            place.path().display(),
+            env!("CARGO_PKG_VERSION")
+        );
+        Error::new(ErrorKind::Start, message)
+    })
+}

@@ -1,0 +1,62 @@
+//! The program's part: makes the image that standard input asks for.
+
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use super::{ImageRequest, Kind, Refusal};
+use crate::api::engine::Engine;
+use crate::data::error::{Error, ErrorKind};
+use crate::packages::PackagePolicy;
+
+/// Bytes of the longest request.
+const MAX_REQUEST_BYTES: u64 = 1 << 20;
+
+impl Kind {
+    fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Config => Self::Config,
+            ErrorKind::Assets => Self::Assets,
+            ErrorKind::Packages => Self::Packages,
+            _ => Self::Start,
+        }
+    }
+}
+
+/// Makes the image that standard input asks for. Prints why it could not.
+pub(crate) fn answer() -> ExitCode {
+    let Err(error) = read_and_make() else { return ExitCode::SUCCESS };
+    let refusal = Refusal {
+        kind: Kind::of(error.kind()),
+        message: error.to_string(),
+        hint: error.hint().map(str::to_owned),
+    };
+    // A host that is gone needs no answer.
+    let _ = serde_json::to_writer(io::stdout(), &refusal);
+    ExitCode::FAILURE
+}
+
+fn read_and_make() -> Result<(), Error> {
+    let stdin = io::stdin().take(MAX_REQUEST_BYTES);
+    let request: ImageRequest = serde_json::from_reader(stdin)
+        .map_err(|error| Error::new(ErrorKind::Config, format!("this is no request: {error}")))?;
+    let (theirs, ours) = (&request.version, env!("CARGO_PKG_VERSION"));
+    if theirs != ours {
+        let message = format!("isolet {theirs} asks for an image, and this program has {ours}");
+        return Err(Error::new(ErrorKind::Start, message));
+    }
+    let mut packages = PackagePolicy {
+        allowed: Vec::new(),
+        wheels: request.wheels,
+        cache: request.cache,
+        offline: request.offline,
+        pyodide_packages: request.pyodide_packages,
+    };
+    for requirement in &request.preload {
+        packages.allow(requirement)?;
+    }
+    let mut builder = Engine::builder().assets(request.assets);
+    if request.replaces_damaged {
+        builder = builder.replace_damaged_image();
+    }
+    builder.packages(packages).build().map(drop)
+}

@@ -1,0 +1,161 @@
+//! The image that sessions start from: the memory of a booted CPython with our glue and the common
+//! modules imported, taken before it had any entropy, input or environment of its own, the files
+//! that an isolate is made of besides, and what V8 had compiled of them.
+//!
+//! An image file belongs to exactly the assets, the glue and the V8 it was made with: a digest of
+//! these is its key and part of its name. Its own digest is checked before it is used. This folder
+//! finds and verifies images without V8; `isolate` makes them and starts interpreters from them.
+
+mod key;
+mod place;
+mod sources;
+mod store;
+mod v8_flags;
+
+use std::fs;
+use std::io;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use isolet_pyodide_assets::Digest;
+
+pub(crate) use self::place::Place;
+#[cfg(feature = "engine")]
+pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP};
+#[cfg(feature = "engine")]
+pub(crate) use self::v8_flags::V8_FLAGS;
+use crate::data::error::{Error, ErrorKind};
+use crate::support::shared_file::SharedFile;
+
+const MAGIC: &[u8; 16] = b"isolet image 005";
+/// Bytes of the magic, the key and the digest of what follows.
+pub(crate) const HEADER: usize = MAGIC.len() + 64;
+
+/// Bytes that are digested at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A verified image file.
+pub(crate) struct ImageFile {
+    path: Option<PathBuf>,
+    /// All of it, which only an isolate of this process reads.
+    bytes: Bytes,
+    shared: Option<SharedFile>,
+}
+
+impl ImageFile {
+    /// Loads and verifies the image of this place, if there is one.
+    pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
+        let path = place.path();
+        let opened = place::open_own(path).and_then(|file| {
+            let shared = SharedFile::of_file(&file)?;
+            Ok((shared.map()?, shared))
+        });
+        match opened {
+            Ok((bytes, shared)) => Self::verified(bytes, Some(shared), place).map(Some),
+            // Where it cannot be shared every session copies the pages.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                let bytes = fs::read(path).map_err(|error| unusable(path, &error))?;
+                Self::verified(bytes.into(), None, place).map(Some)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(path, &error)),
+        }
+    }
+
+    /// An image that is in no directory.
+    pub(crate) fn in_memory(bytes: Vec<u8>) -> Self {
+        let shared = SharedFile::new("isolet-image", &bytes);
+        match shared.and_then(|shared| Ok((shared.map()?, shared))) {
+            Ok((bytes, shared)) => Self { path: None, bytes, shared: Some(shared) },
+            Err(_) => Self { path: None, bytes: bytes.into(), shared: None },
+        }
+    }
+
+    /// An image that another process has verified.
+    pub(crate) fn received(shared: SharedFile) -> io::Result<Self> {
+        Ok(Self { path: None, bytes: shared.map()?, shared: Some(shared) })
+    }
+
+    /// Returns where the image is stored, if it could be.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the file for other sessions and processes to map, if the system can share it.
+    pub(crate) fn shared(&self) -> Option<&SharedFile> {
+        self.shared.as_ref()
+    }
+
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    fn verified(bytes: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
+        let (path, key) = (place.path(), place.key());
+        let wrong = |what: String| {
+            let message = format!("image `{}` {what}; {}", path.display(), place.remedy());
+            Error::new(ErrorKind::Assets, message)
+        };
+        let Some((header, contents)) = bytes.split_at_checked(HEADER) else {
+            return Err(wrong(format!("ends after {} bytes, inside its header", bytes.len())));
+        };
+        let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
+        let digest = digest(contents);
+        let expected = blake3::Hash::from_slice(found_digest).map_err(|e| wrong(e.to_string()))?;
+        if digest != expected {
+            return Err(wrong(format!("has the wrong BLAKE3 (expected {expected}, got {digest})")));
+        }
+        if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
+            return Err(wrong(format!("is not the one of key {key}")));
+        }
+        Ok(Self { path: Some(path.to_owned()), bytes, shared })
+    }
+}
+
+/// Fills in the first [`HEADER`] bytes of an image file.
+pub(crate) fn write_header(file: &mut [u8], key: Digest) {
+    let (header, contents) = file.split_at_mut(HEADER);
+    let (magic, digests) = header.split_at_mut(MAGIC.len());
+    magic.copy_from_slice(MAGIC);
+    digests[..32].copy_from_slice(key.as_bytes());
+    digests[32..].copy_from_slice(digest(contents).as_bytes());
+}
+
+/// Returns the digest of the digests of pieces of the contents, made on all processors.
+fn digest(contents: &[u8]) -> blake3::Hash {
+    let pieces: Vec<&[u8]> = contents.chunks(PIECE_BYTES).collect();
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let share = pieces.len().div_ceil(threads).max(1);
+    let all = |pieces: &[&[u8]]| -> Vec<blake3::Hash> {
+        pieces.iter().map(|piece| blake3::hash(piece)).collect()
+    };
+    let mut whole = blake3::Hasher::new();
+    std::thread::scope(|scope| {
+        let mut shares = pieces.chunks(share);
+        let ours = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares
+            .map(|share| {
+                let thread = std::thread::Builder::new().name("isolet-digest".to_owned());
+                (share, thread.spawn_scoped(scope, || all(share)))
+            })
+            .collect();
+        let mut add = |digests: Vec<blake3::Hash>| {
+            for digest in digests {
+                whole.update(digest.as_bytes());
+            }
+        };
+        add(all(ours));
+        for (share, thread) in others {
+            // Without a further thread it takes longer.
+            let digests = thread.ok().and_then(|thread| thread.join().ok());
+            add(digests.unwrap_or_else(|| all(share)));
+        }
+    });
+    whole.finalize()
+}
+
+fn unusable(path: &Path, error: &io::Error) -> Error {
+    let message = format!("image `{}` cannot be used: {error}", path.display());
+    Error::new(ErrorKind::Assets, message)
+}
