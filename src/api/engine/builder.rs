@@ -1,4 +1,4 @@
-//! Makes an [`Engine`] whose sessions have packages from the start.
+//! Builds an [`Engine`] whose sessions start with packages already imported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::api::permissions::Permissions;
 use crate::data::error::Error;
 use crate::packages::{LazyStore, PackagePolicy, Preload};
 
-/// Makes an [`Engine`].
+/// Builds an [`Engine`].
 ///
 /// ```no_run
 /// use isolet::{Engine, Sandbox};
@@ -29,51 +29,52 @@ pub struct EngineBuilder {
 impl EngineBuilder {
     /// Sets the directory of the assets.
     ///
-    /// By default it is what [`find_assets`](crate::find_assets) finds.
+    /// Default: the directory that [`find_assets`](crate::find_assets) finds.
     pub fn assets(mut self, dir: impl Into<PathBuf>) -> Self {
         self.assets = Some(dir.into());
         self
     }
 
-    /// Has every session start with this package imported: `NAME`, or with a version as in
-    /// `NAME>=2,<3`. It may be called for several.
+    /// Preloads a package, so that every session starts with it imported. The requirement is
+    /// `NAME`, or has a version as in `NAME>=2,<3`. Call this once for each package.
     ///
-    /// [`build`](Self::build) resolves and fetches them with all that they require, as
-    /// [`Session::load_packages`](crate::Session::load_packages) does, boots an interpreter that
-    /// imports them, and keeps its memory as an image beside the assets, which takes some seconds
-    /// and happens once; later an engine reads that, and the packages' wheels from the cache. An
-    /// `import` in a session then finds what is there already, whatever its [`Permissions`] say of
-    /// packages.
+    /// [`build`](Self::build) resolves and fetches the packages and their dependencies, as
+    /// [`Session::load_packages`](crate::Session::load_packages) does. It boots an interpreter that
+    /// imports them and stores its memory as an image beside the assets. This takes some seconds
+    /// and happens once: later engines read the image, and the packages' wheels from the cache. An
+    /// `import` of such a package in a session succeeds even if the session's [`Permissions`] do
+    /// not allow the package.
     ///
-    /// What a package does when it is imported, it does once, without network, files or
-    /// environment. A state of its own that it draws from entropy then is the same in all sessions;
-    /// `random` and `numpy.random` are seeded anew.
+    /// The import of a package runs only once, without network, files or environment. Any state
+    /// that a package then derives from entropy is the same in all sessions, except that `random`
+    /// and `numpy.random` are seeded anew.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if it is no requirement of a package by its
-    /// name.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the requirement does not name a package.
     pub fn preload(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.allow(requirement)?;
         Ok(self)
     }
 
-    /// Takes packages from where these permissions do: directories of wheels, the cache, Pyodide's
-    /// own, offline or not. Which they allow does not matter.
+    /// Uses the package sources of these permissions: wheel directories, the cache, Pyodide's own
+    /// packages, offline or not. The packages that the permissions allow are ignored.
     pub fn packages_from(mut self, permissions: &Permissions) -> Self {
         let allowed = std::mem::take(&mut self.packages.allowed);
         self.packages = PackagePolicy { allowed, ..permissions.packages.clone() };
         self
     }
 
-    /// Makes the engine.
+    /// Builds the engine.
     ///
     /// # Errors
     ///
-    /// As [`Engine::from_assets`], and [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a
-    /// package cannot be resolved or fetched; [`ErrorKind::Start`](crate::ErrorKind::Start) if one
-    /// cannot be imported, or has something in memory that an image cannot hold: objects of
-    /// JavaScript, functions that `ctypes` gave an address.
+    /// As [`Engine::from_assets`], and in addition:
+    /// * [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a package cannot be resolved or
+    ///   fetched;
+    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if a package cannot be imported, or its
+    ///   memory holds something that an image cannot store: JavaScript objects, or functions to
+    ///   which `ctypes` gave an address.
     pub fn build(self) -> Result<Engine, Error> {
         let assets = match self.assets {
             Some(dir) => dir,
@@ -83,7 +84,7 @@ impl EngineBuilder {
     }
 }
 
-/// Finds the packages that are to be preloaded.
+/// Resolves the packages to preload.
 pub(super) fn resolve(packages: &PackagePolicy, lock_json: &Arc<[u8]>) -> Result<Preload, Error> {
     if packages.allowed.is_empty() {
         return Ok(Preload::default());

@@ -1,4 +1,4 @@
-//! The engine: what all sessions of a process share, and how many of them there may be.
+//! The engine: what all sessions of a process share, and the limit on open sessions.
 
 mod builder;
 mod interpreters;
@@ -24,11 +24,11 @@ use crate::packages::{PackagePolicy, Preload};
 use crate::protocol::codec;
 pub use builder::EngineBuilder;
 
-/// V8 and a verified Pyodide, shared by everything that runs in the process.
+/// V8 and a verified Pyodide, shared by all sessions of the process.
 ///
-/// Expensive to make, cheap to clone. Making one reads and verifies the image that sessions start
-/// from. If there is none for these assets, it reads and verifies them and builds it, which takes
-/// several seconds and happens once.
+/// Expensive to make, cheap to clone. Making an engine reads and verifies the image that sessions
+/// start from. If these assets have no image yet, it reads and verifies the assets and builds one.
+/// That takes several seconds and happens once.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -45,7 +45,7 @@ struct Inner {
     interpreters: Arc<Interpreters>,
 }
 
-/// One of the sessions that an engine may have open.
+/// A place in the engine's count of open sessions, given back on drop.
 pub(crate) struct Slot(Arc<Inner>);
 
 impl Drop for Slot {
@@ -55,10 +55,10 @@ impl Drop for Slot {
 }
 
 impl Engine {
-    /// Default of [`with_max_sessions`](Self::with_max_sessions).
+    /// The default of [`with_max_sessions`](Self::with_max_sessions).
     pub const DEFAULT_MAX_SESSIONS: usize = 1000;
 
-    /// Makes an engine of the assets that [`find_assets`](crate::find_assets) finds.
+    /// Makes an engine from the assets that [`find_assets`](crate::find_assets) finds.
     ///
     /// # Errors
     ///
@@ -67,27 +67,28 @@ impl Engine {
         Self::from_assets(crate::api::assets::find_assets(None)?)
     }
 
-    /// Makes an engine of the assets in `dir`.
+    /// Makes an engine from the assets in `dir`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Assets`] if a file that is needed is missing or not exactly the one that is
-    /// expected, with its path and both digests, or if others may have written the image;
-    /// [`ErrorKind::Start`] if there is none and it cannot be built.
+    /// * [`ErrorKind::Assets`] if a required file is missing or does not have the expected digest;
+    ///   the error names the path and both digests. Also if other users could have written the
+    ///   image.
+    /// * [`ErrorKind::Start`] if there is no image and it cannot be built.
     pub fn from_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open(dir.as_ref(), &PackagePolicy::default(), false)
     }
 
-    /// Starts to make an engine that has packages preloaded.
+    /// Starts to build an engine with preloaded packages.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
-    /// Makes an engine of the assets in `dir`, and a new image if the one there cannot be used.
+    /// Makes an engine from the assets in `dir`, and replaces an image that cannot be used.
     ///
     /// # Errors
     ///
-    /// As [`from_assets`](Self::from_assets), but for the image.
+    /// As [`from_assets`](Self::from_assets), except for errors about an existing image.
     pub fn prepare_assets(dir: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open(dir.as_ref(), &PackagePolicy::default(), true)
     }
@@ -115,12 +116,12 @@ impl Engine {
         Ok(Self { inner, confinement, max_sessions: Self::DEFAULT_MAX_SESSIONS })
     }
 
-    /// Returns how many threads of killed sessions have not ended, in this process.
+    /// Returns how many threads of killed sessions are still running in this process.
     ///
-    /// V8 has steps that nothing interrupts, so that a thread in one of them may never end. The run
-    /// that it was killed in has returned, and the host does nothing for it any more; but it takes
-    /// processor time and the memory of its session. From eight on no further session gets a
-    /// thread. With [`Isolation::Process`] there are none.
+    /// Some of V8's steps cannot be interrupted, so a thread in one of them may never end. Its run
+    /// has returned and the host no longer serves the thread, but the thread still uses processor
+    /// time and its session's memory. Once there are eight such threads, no session on a thread can
+    /// start. With [`Isolation::Process`] there are none.
     #[must_use]
     pub fn lost_threads() -> usize {
         lost_threads()
@@ -132,83 +133,84 @@ impl Engine {
         &self.inner.assets_dir
     }
 
-    /// Returns where the memory image is stored, if it could be.
+    /// Returns the path of the stored memory image; `None` if the image could not be stored.
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
         self.inner.interpreters.source.path()
     }
 
-    /// Returns this engine with another default of where sessions run,
-    /// [`SandboxBuilder::isolation`](crate::SandboxBuilder::isolation).
+    /// Sets where sessions run, unless
+    /// [`SandboxBuilder::isolation`](crate::SandboxBuilder::isolation) says otherwise.
     ///
-    /// At first that is [`Isolation::Process`] on Linux, and [`Isolation::Thread`] elsewhere.
+    /// Default: [`Isolation::Process`] on Linux, [`Isolation::Thread`] elsewhere.
     #[must_use]
     pub fn with_isolation(mut self, isolation: Isolation) -> Self {
         self.confinement.isolation = isolation;
         self
     }
 
-    /// Returns this engine with another default of the program that workers are made of,
-    /// [`SandboxBuilder::worker`](crate::SandboxBuilder::worker).
+    /// Sets the program that workers are started from, unless
+    /// [`SandboxBuilder::worker`](crate::SandboxBuilder::worker) says otherwise.
     ///
-    /// At first it is this program itself if its `main` begins with [`init`](crate::init), else a
-    /// file `isolet` beside it, else the one in `PATH`.
+    /// Default: this program itself if its `main` begins with [`init`](crate::init), else a file
+    /// `isolet` in the same directory, else `isolet` on the `PATH`.
     #[must_use]
     pub fn with_worker(mut self, program: impl Into<PathBuf>) -> Self {
         self.confinement.worker = Some(program.into());
         self
     }
 
-    /// Returns this engine with another default of what has to be in force,
-    /// [`SandboxBuilder::require`](crate::SandboxBuilder::require).
+    /// Sets the isolation layers that must be in force for a session to start, in place of those
+    /// set before. [`SandboxBuilder::require`](crate::SandboxBuilder::require) adds to them.
     ///
-    /// At first that is nothing.
+    /// Default: none.
     #[must_use]
     pub fn with_required(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required = layers.into_iter().collect();
         self
     }
 
-    /// Returns this engine with another answer to whether each worker is a program started anew.
+    /// Sets how workers start: `false` to copy them from a booted process, `true` to start each as
+    /// a new program.
     ///
-    /// At first it is not: from the third session of a kind on, its worker is a copy (`fork`) of a
-    /// process that has booted an interpreter and runs nobody's code. It starts in milliseconds and
-    /// shares the memory that it does not write to. But all these workers have their code and data
-    /// at the same addresses, and share their namespaces: what code that took V8 over learns of
-    /// that in one session is true in another.
+    /// With `false`, from the third session of a kind on, a worker is a copy (`fork`) of a process
+    /// that has booted an interpreter and has run no guest code. It starts in milliseconds and
+    /// shares all memory that it does not write to. However, all these workers have their code and
+    /// data at the same addresses, and share their namespaces. What an attacker who took over V8 in
+    /// one session learns of these is true in other sessions too. Default: `false`.
     #[must_use]
     pub fn with_fresh_workers(mut self, fresh: bool) -> Self {
         self.confinement.fresh_workers = fresh;
         self
     }
 
-    /// Returns this engine with another limit of the sessions that it may have open, those of its
-    /// clones included. One more is refused with [`ErrorKind::Limit`].
+    /// Sets the maximum number of open sessions, counted across all clones of the engine. Opening
+    /// one more fails with [`ErrorKind::Limit`].
     ///
-    /// At first that is 1000; each takes a thread and tens of megabytes.
+    /// Each session takes a thread and tens of megabytes. Default: 1000.
     #[must_use]
     pub fn with_max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's
-    /// and whose limits of memory and values are the default ones; for others there is
+    /// Keeps `sessions` interpreters booted and ready. Sandboxes with the engine's isolation and
+    /// the default limits of memory and values use them; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session is there in well under a millisecond (docs/performance.md). The little that
-    /// it still has to do before its first command happens beside the caller; if that fails, the
-    /// first command does, with [`ErrorKind::Start`]. The interpreter that it takes is replaced in
-    /// the background; when there is none left, a session boots its own, no more of them at once
-    /// than there are processors. Each one that is ready takes as much memory as an idle session.
-    /// At first none is kept; with 0 those that are ready are dropped.
+    /// Such a session opens in well under a millisecond (docs/performance.md). The rest of its
+    /// start-up happens in the background; if that fails, the session's first command fails with
+    /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background. If none
+    /// is ready, a session boots its own, and at most one per processor boots at a time. Each ready
+    /// interpreter takes as much memory as an idle session. A count of 0 drops the ready
+    /// interpreters. Default: 0.
     ///
-    /// It does not wait: see [`prewarmed`](Self::prewarmed).
+    /// Returns at once; [`prewarmed`](Self::prewarmed) waits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] if these are more than the engine may have
-    /// [open](Self::with_max_sessions); [`ErrorKind::Start`] if there can be no further thread.
+    /// [`ErrorKind::Limit`] if `sessions` exceeds the engine's [maximum](Self::with_max_sessions);
+    /// [`ErrorKind::Start`] if the thread that boots them cannot start.
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
         self.keep_ready(&self.kind(), sessions)
     }
@@ -223,11 +225,12 @@ impl Engine {
         self.inner.pool.keep(kind, sessions)
     }
 
-    /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
+    /// Waits until the number of interpreters set with [`prewarm`](Self::prewarm) is ready.
     ///
     /// # Errors
     ///
-    /// Why one could not start, as [`Sandbox::session`](crate::Sandbox::session) says.
+    /// The reason why an interpreter could not start, as for
+    /// [`Sandbox::session`](crate::Sandbox::session).
     pub async fn prewarmed(&self) -> Result<(), Error> {
         self.inner.pool.full(&self.kind()).await
     }
@@ -241,7 +244,7 @@ impl Engine {
         }
     }
 
-    /// Takes the place of one session.
+    /// Reserves a place for one session.
     pub(crate) fn take_slot(&self) -> Result<Slot, Error> {
         let slot = Slot(Arc::clone(&self.inner));
         let needed = self.inner.open_sessions.fetch_add(1, Ordering::Relaxed) + 1;
@@ -257,17 +260,17 @@ impl Engine {
         &self.confinement
     }
 
-    /// What Pyodide's distribution says about packages.
+    /// Pyodide's lock file, which lists its packages.
     pub(crate) fn lock_json(&self) -> &Arc<[u8]> {
         &self.inner.lock_json
     }
 
-    /// The packages that every session has from the start.
+    /// The packages that every session starts with.
     pub(crate) fn preload(&self) -> &Preload {
         &self.inner.preload
     }
 
-    /// The interpreters that are kept ready.
+    /// The pool of ready interpreters.
     pub(crate) fn pool(&self) -> &Pool {
         &self.inner.pool
     }
