@@ -1,4 +1,4 @@
-//! Lets a program be the worker of its own sessions.
+//! Makes a program usable as the worker of its own sessions.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,16 +9,16 @@ use super::child::serve;
 use super::parent::this_program_can_be_a_worker;
 use super::wire::WORKER;
 
-/// Lets isolet make its workers of this program. Call it in the first line of `main`.
+/// Lets isolet start workers from this program. Call it in the first line of `main`.
 ///
-/// [`Isolation::Process`](crate::Isolation::Process), the default, gives each session a worker: a
-/// process that runs nothing else. isolet starts this program again for it, with arguments of its
-/// own. In such a process `init` becomes the worker, which never returns; in any other it takes
-/// note that this program can be one, and returns at once.
+/// [`Isolation::Process`](crate::Isolation::Process), the default on Linux, gives each session a
+/// worker: a process that runs nothing else. For that, isolet starts this program again, with
+/// special arguments. In such a process `init` becomes the worker and never returns. In any other
+/// process it registers the program as a possible worker and returns at once.
 ///
-/// A worker locks itself down before it has a second thread and before it opens a file, so that
-/// nothing of the program may come before: no async runtime, no logger, no argument parser. With
-/// `#[tokio::main]` that means a `main` of your own that calls `init` and then the `async fn`.
+/// A worker locks itself down before it has a second thread and before it opens a file. Nothing
+/// else may therefore run first: no async runtime, no logger, no argument parser. With
+/// `#[tokio::main]`, write a plain `main` that calls `init` and then the `async fn`.
 ///
 /// ```no_run
 /// fn main() -> Result<(), isolet::Error> {
@@ -31,11 +31,11 @@ use super::wire::WORKER;
 /// }
 /// ```
 ///
-/// A program that cannot call it first, such as a test by `cargo test` or an extension module, uses
-/// the installed command `isolet` of the same version, which is looked for beside the program and
-/// in `PATH`, or names one by [`Engine::with_worker`](crate::Engine::with_worker).
+/// Some programs cannot call `init` first, such as tests run by `cargo test` or extension modules.
+/// They use an installed `isolet` command of the same version, found in the program's directory or
+/// on the `PATH`, or set with [`Engine::with_worker`](crate::Engine::with_worker).
 ///
-/// Only Linux has process isolation; elsewhere `init` does nothing.
+/// Only Linux has process isolation. On other systems `init` does nothing.
 pub fn init() {
     if let Some(parent) = worker_of(std::env::args_os()) {
         let status = i32::from(serve(parent).is_err());
@@ -45,14 +45,14 @@ pub fn init() {
     this_program_can_be_a_worker();
 }
 
-/// Returns the number of the parent's process if this one was started as a worker.
+/// Returns the number of the parent process if this process was started as a worker.
 fn worker_of(arguments: impl IntoIterator<Item = OsString>) -> Option<u32> {
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != WORKER {
         return None;
     }
     let parent = arguments.next()?.to_str()?.parse().ok()?;
-    // A person who types this has no socket for a standard input.
+    // If a person types these arguments, the standard input is not a socket.
     let is_socket = fstat(io::stdin())
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
     (is_socket && arguments.next().is_none()).then_some(parent)
@@ -70,7 +70,7 @@ mod tests {
             &["program", WORKER],
             &["program", WORKER, "x"],
             &["program", WORKER, "1", "2"],
-            // The standard input of a test is no socket.
+            // The standard input of a test is not a socket.
             &["program", WORKER, "1"],
         ] {
             assert_eq!(worker_of(arguments.iter().map(OsString::from)), None, "{arguments:?}");
