@@ -1,5 +1,5 @@
-//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in a process of its own,
-//! with every permission denied until it is allowed.
+//! Runs untrusted Python: full CPython on WebAssembly inside a V8 isolate, in a separate process,
+//! with every permission denied by default.
 //!
 //! ```no_run
 //! use isolet::blocking::Session;
@@ -20,45 +20,46 @@
 //!
 //! # Concepts
 //!
-//! Four types, each made from the one before it:
+//! Each of these four types is made from the one before it:
 //!
 //! * An [`Engine`] owns what all isolates of a process share: the V8 platform, the verified Pyodide
-//!   assets, the compiled WebAssembly and the memory image that interpreters start from. Make one a
-//!   process; clones are the same engine. What it shares is freed with the last clone and the last
-//!   session, V8's platform never.
-//! * A [`Sandbox`] is policy: limits and what the guest may see of the host. It owns no guest
-//!   state, is cheap to make and to clone, and many threads can share it.
-//! * A [`Session`] owns one interpreter on a thread or in a process of its own. Runs in it keep
-//!   their state; nothing passes from one session to another. It can move between threads but not
-//!   be shared by them. Dropping it ends the interpreter and gives its memory back.
-//! * An [`Execution`] is what became of one run: the [`Outcome`], the output, the names it bound
-//!   and what it used. It is plain data.
+//!   assets, the compiled WebAssembly and the memory image that interpreters start from. Make one
+//!   per process; clones share it. The last clone and the last session to be dropped free its
+//!   resources, except V8's platform, which is never freed.
+//! * A [`Sandbox`] is policy: the limits, and which parts of the host the guest may see. It owns no
+//!   guest state, is cheap to make and to clone, and can be shared between threads.
+//! * A [`Session`] owns one interpreter, on a thread or in a process of its own. Runs in a session
+//!   keep their state; nothing passes from one session to another. A session can move between
+//!   threads but not be shared by them. Dropping it ends the interpreter and frees its memory.
+//! * An [`Execution`] is the result of one run: the [`Outcome`], the output, the names that the run
+//!   bound and the resources that it used. It is plain data.
 //!
-//! A [`Tool`] is a function of the host that the guest's Python calls like its own; a [`Value`] is
-//! plain data that crosses either way, from and to any serde type ([`to_value`], [`from_value`]).
-//! What other executors promise their users is in [`profile`].
+//! A [`Tool`] is a host function that the guest's Python calls like its own. A [`Value`] is plain
+//! data that crosses in either direction; [`to_value`] and [`from_value`] convert it from and to
+//! any serde type. The [`profile`] module offers the interfaces of other executors.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
-//! failed. The same without async is in [`blocking`].
+//! failed. The [`blocking`] module has the same API without async.
 //!
 //! # What is enforced
 //!
-//! The guest has no way to files, network, environment, processes or threads of the host: the
-//! interpreter was never given one. Deadlines are kept by a thread outside the guest, output and
-//! values are bounded on the host's side, and bytes from the guest are decoded as hostile.
+//! The guest has no access to files, network, environment, processes or threads of the host,
+//! because the interpreter was never given any. A thread outside the guest enforces deadlines, the
+//! host bounds output and values, and the host decodes all bytes from the guest as hostile.
 //!
 //! # Isolation
 //!
 //! By default each session has a worker ([`Isolation::Process`], on Linux): a process that holds
-//! nothing else and that the kernel lets do next to nothing. [`Session::isolation`] says what of
-//! that is in force, and [`SandboxBuilder::require`] makes it a condition. Workers are made of the
-//! program itself if its `main` begins with [`init`], else of the installed command `isolet` of the
-//! same version. From the third session of a kind on, its worker is a copy of one that has booted
-//! and run nobody's code, unless [`EngineBuilder::worker_start`] says otherwise.
+//! nothing else and that the kernel permits very little. [`Session::isolation`] reports which
+//! layers are in force, and [`SandboxBuilder::require`] makes layers a condition of starting. If
+//! the program's `main` begins with [`init`], workers are started from the program itself,
+//! otherwise from an installed `isolet` command of the same version. The first two workers of a
+//! kind start on their own. Later ones are copies of a process that has booted but has run no guest
+//! code, unless [`EngineBuilder::worker_start`] forbids it.
 //!
-//! With [`Isolation::Thread`] an isolate is a thread of your process: a bug in V8 that guest code
-//! can reach is a bug in your process, and the thread may never end, since V8 has steps that
-//! nothing interrupts. `run` returns at the deadline all the same.
+//! With [`Isolation::Thread`] an isolate is a thread of your process. A V8 bug that guest code can
+//! reach is then a bug in your process. The thread may never end, because some of V8's steps cannot
+//! be interrupted, but `run` still returns at the deadline.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {
@@ -73,9 +74,9 @@
 //!
 //! # Starting quickly
 //!
-//! [`Engine::new`] reads one image, and a session boots from it. A server that wants sessions
-//! without waiting has some kept ready, by [`Engine::prewarm`] or [`Sandbox::prewarm`]; each one
-//! that is taken is replaced in the background.
+//! [`Engine::new`] reads one image, and every session boots from it. A server that must not wait
+//! for sessions keeps some ready with [`Engine::prewarm`] or [`Sandbox::prewarm`]. Each one taken
+//! is replaced in the background.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), isolet::Error> {
@@ -88,7 +89,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What sessions import again and again can be in the image, native code and all:
+//! The image can include packages that sessions import repeatedly, with their native code:
 //!
 //! ```no_run
 //! # fn example() -> Result<(), isolet::Error> {

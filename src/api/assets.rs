@@ -1,20 +1,20 @@
-//! Where the Pyodide assets are looked for.
+//! Finds the directory of the Pyodide assets.
 
 use std::path::{Path, PathBuf};
 
 use crate::data::error::Error;
 use crate::support::cache_dir::{ASSETS_VARIABLE, cache_dir};
 
-/// Returns the directory of the assets: `explicit` if given, else what `ISOLET_ASSETS` names, else,
-/// for an executable built in a checkout of isolet, the checkout's own, else the user's cache
-/// directory.
+/// Returns the directory of the assets, the first of these that applies: `explicit`; the value of
+/// `ISOLET_ASSETS`; the checkout's own directory, for an executable built in a checkout of isolet;
+/// the user's cache directory.
 ///
-/// Whether anything is there is not looked at.
+/// Does not check that the directory exists.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if none is named and the user has no cache
-/// directory.
+/// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if none of these applies, because the user has
+/// no cache directory.
 pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(dir) = explicit {
         return Ok(dir.to_path_buf());
@@ -28,7 +28,7 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     checkout_dir().map_or_else(|| cache_dir(version), Ok)
 }
 
-/// Executables are at most so deep in a checkout: `target/TRIPLE/release/examples/NAME`.
+/// The maximum depth of an executable in a checkout: `target/TRIPLE/release/examples/NAME`.
 const CHECKOUT_DEPTH: usize = 6;
 
 fn checkout_dir() -> Option<PathBuf> {

@@ -1,4 +1,5 @@
-//! The same for callers without async: each call waits on the calling thread.
+//! Blocking versions of [`Session`](crate::Session) and its types. Every call blocks the calling
+//! thread.
 
 use std::path::Path;
 
@@ -21,13 +22,13 @@ use crate::support::block_on::block_on;
 #[derive(Debug)]
 pub struct Session(crate::api::session::Session);
 
-/// The [output](crate::RunOutput) of a run: an iterator that waits for each chunk.
+/// The [output](crate::RunOutput) of a run, as an iterator that blocks until the next chunk.
 #[derive(Debug)]
 pub struct RunOutput(crate::api::stream::RunOutput);
 
 impl RunOutput {
-    /// Returns how much was dropped so far, as [`RunOutput::dropped`](crate::RunOutput::dropped)
-    /// does.
+    /// Returns how much output was dropped so far, as
+    /// [`RunOutput::dropped`](crate::RunOutput::dropped) does.
     #[must_use]
     pub fn dropped(&self) -> Truncation {
         self.0.dropped()
@@ -70,8 +71,8 @@ impl Session {
         block_on(self.0.run(cell))
     }
 
-    /// Runs a cell and calls `output` with all that it writes, as it writes it. The guest waits for
-    /// a call that takes its time, as described at [`RunStream`](crate::RunStream).
+    /// Runs a cell and calls `output` with each chunk of output as the cell writes it. The guest
+    /// waits while a slow call is running, as described at [`RunStream`](crate::RunStream).
     ///
     /// # Errors
     ///
@@ -90,8 +91,8 @@ impl Session {
         })
     }
 
-    /// Runs a cell and gives its output to `take`, at the beginning, to be read on another thread.
-    /// The result does not wait for that, see
+    /// Runs a cell and first passes its output to `take`, so that another thread can read it. The
+    /// result does not wait for that reader: see
     /// [`RunStream::take_output`](crate::RunStream::take_output).
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl Session {
         block_on(self.0.delete(name))
     }
 
-    /// Writes a file of the guest's, as [`Files::put`](crate::Files::put) does.
+    /// Writes a file in the guest, as [`Files::put`](crate::Files::put) does.
     ///
     /// # Errors
     ///
@@ -175,7 +176,7 @@ impl Session {
         block_on(self.0.files().put(path, contents))
     }
 
-    /// Reads a file of the guest's, as [`Files::get`](crate::Files::get) does.
+    /// Reads a file in the guest, as [`Files::get`](crate::Files::get) does.
     ///
     /// # Errors
     ///
@@ -184,7 +185,7 @@ impl Session {
         block_on(self.0.files().get(path))
     }
 
-    /// Lists a directory of the guest's, as [`Files::list`](crate::Files::list) does.
+    /// Lists a directory in the guest, as [`Files::list`](crate::Files::list) does.
     ///
     /// # Errors
     ///
@@ -193,7 +194,7 @@ impl Session {
         block_on(self.0.files().list(path))
     }
 
-    /// Removes a file of the guest's, as [`Files::remove`](crate::Files::remove) does.
+    /// Removes a file in the guest, as [`Files::remove`](crate::Files::remove) does.
     ///
     /// # Errors
     ///
@@ -234,7 +235,7 @@ impl Session {
         self.0.files().open_export(mount, directory)
     }
 
-    /// Writes them to a directory that was opened before, as
+    /// Writes the changes in an overlay to a directory that was opened before, as
     /// [`Files::export_to`](crate::Files::export_to) does.
     ///
     /// # Errors
@@ -244,7 +245,7 @@ impl Session {
         self.0.files().export_to(mount, directory)
     }
 
-    /// Copies files of the host into the session, as [`CopiedFiles::copy_in`] does.
+    /// Copies host files into the session, as [`CopiedFiles::copy_in`] does.
     ///
     /// # Errors
     ///
@@ -283,7 +284,8 @@ impl Session {
         block_on(self.0.reset())
     }
 
-    /// Allows the guest a host function, as [`Session::register`](crate::Session::register) does.
+    /// Registers a tool that the guest can call, as [`Session::register`](crate::Session::register)
+    /// does.
     ///
     /// # Errors
     ///
@@ -292,7 +294,7 @@ impl Session {
         block_on(self.0.register(tool))
     }
 
-    /// Makes or changes `SUBMIT`, as [`Session::set_submit`](crate::Session::set_submit) does.
+    /// Adds or changes `SUBMIT`, as [`Session::set_submit`](crate::Session::set_submit) does.
     ///
     /// # Errors
     ///
@@ -301,13 +303,13 @@ impl Session {
         block_on(self.0.set_submit(fields))
     }
 
-    /// Returns a handle to the session for others.
+    /// Returns a handle with which others can use the session.
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
         self.0.handle()
     }
 
-    /// Returns whether `code` is the beginning of something longer, as
+    /// Returns `true` if `code` is incomplete, as
     /// [`Session::is_incomplete`](crate::Session::is_incomplete) does.
     ///
     /// # Errors
@@ -323,14 +325,14 @@ impl Session {
         self.0.interrupt_handle()
     }
 
-    /// Returns how the session is kept apart from this process, as
+    /// Returns how the session is isolated from this process, as
     /// [`Session::isolation`](crate::Session::isolation) does.
     #[must_use]
     pub fn isolation(&self) -> &IsolationReport {
         self.0.isolation()
     }
 
-    /// Returns whether the session can run code.
+    /// Returns the state of the session: whether it can run code, or why not.
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.0.state()

@@ -1,5 +1,5 @@
-//! Files of the host as copies in the guest, at `/sandbox/NAME`, written back when they have
-//! changed: how DSPy gives its code files.
+//! Copies host files into the guest, at `/sandbox/NAME`, and writes changed ones back, as DSPy
+//! does.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,13 +10,13 @@ use super::host_path::HostPath;
 use crate::api::session::Session;
 use crate::data::error::{Error, ErrorKind};
 
-/// The guest's directory of copied files.
+/// The guest's directory for copied files.
 pub const SANDBOX: &str = "/sandbox";
 
-/// Files of the host that a guest gets copies of.
+/// Host files that a guest gets copies of.
 ///
-/// Make it before guest code runs: that is when the paths are followed. What the guest changes on
-/// the host afterwards, by a mount that it may write to, then does not lead the copies elsewhere
+/// Make it before guest code runs: that is when the paths are resolved. Changes that the guest
+/// later makes on the host, through a writable mount, then cannot redirect the copies
 /// ([`HostPath`]).
 #[derive(Clone, Debug, Default)]
 pub struct CopiedFiles {
@@ -29,32 +29,32 @@ struct CopiedFile {
     source: Source,
     guest: String,
     writes: bool,
-    /// What the host's file holds, as far as we know; for files that are written back.
+    /// The last known contents of the host file. Only kept for files that are written back.
     contents: Option<Vec<u8>>,
 }
 
-/// Where a file's contents are.
+/// The source of a file's contents.
 #[derive(Clone, Debug)]
 enum Source {
     Path(Arc<HostPath>),
-    /// A pipe or device, which can be read once.
+    /// A pipe or device, which can be read only once.
     Stream(Arc<File>),
 }
 
 impl CopiedFiles {
-    /// Names the files to read and those to read and write, and opens the directories that they are
-    /// in. Nothing is read yet.
+    /// Takes the paths of the files to read and of those to read and write, and opens their
+    /// directories. Reads no file yet.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a path has no file name, two have the same, or a directory cannot
-    /// be opened.
+    /// [`ErrorKind::Config`] if a path has no file name, two files have the same name, or a
+    /// directory cannot be opened.
     pub fn new(
         read: impl IntoIterator<Item = PathBuf>,
         write: impl IntoIterator<Item = PathBuf>,
     ) -> Result<Self, Error> {
         let mut files = Self::default();
-        // A file that is in both is to be written.
+        // A file in both lists is writable.
         for path in write {
             files.add(path, true)?;
         }
@@ -88,23 +88,23 @@ impl CopiedFiles {
         Ok(())
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no files to copy.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Returns whether the guest gets a copy of this file, and where.
+    /// Returns the guest path of this file's copy; `None` if the file is not copied.
     #[must_use]
     pub fn guest_path(&self, host: &Path) -> Option<&str> {
         self.files.iter().find(|file| file.host == host).map(|file| file.guest.as_str())
     }
 
-    /// Copies all of them into the session. A file to write that is not there is made, empty.
+    /// Copies all files into the session. A writable file that does not exist is created empty.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if one cannot be read; otherwise as
+    /// [`ErrorKind::Config`] if a file cannot be read; otherwise as
     /// [`Files::put`](crate::Files::put).
     pub async fn copy_in(&mut self, session: &mut Session) -> Result<(), Error> {
         for file in &mut self.files {
@@ -120,11 +120,12 @@ impl CopiedFiles {
         Ok(())
     }
 
-    /// Writes those back that the guest has changed and that it may. What it has removed stays.
+    /// Writes the writable files that the guest has changed back to the host. Files that the guest
+    /// has removed stay on the host.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if one cannot be written; otherwise as
+    /// [`ErrorKind::Config`] if a file cannot be written; otherwise as
     /// [`Files::get`](crate::Files::get).
     pub async fn copy_out(&mut self, session: &mut Session) -> Result<(), Error> {
         for file in self.files.iter_mut().filter(|file| file.writes) {
@@ -151,7 +152,7 @@ impl Source {
         Ok(Self::Path(Arc::new(HostPath::open(host)?)))
     }
 
-    /// Reads all of it. One that is missing is made, if it is to be written.
+    /// Reads the whole file. If `writes` is set, a missing file is created.
     fn read(&self, writes: bool) -> io::Result<Vec<u8>> {
         match self {
             Self::Path(path) => match path.read() {

@@ -1,5 +1,5 @@
-//! A file or directory of the host that was named before a guest ran, and is read and written
-//! afterwards without following a link.
+//! Host files and directories that are named before a guest runs, and later read and written
+//! without following links.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -10,26 +10,27 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncEx
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 
-/// A file or a directory of the host, by an open directory.
+/// A file or directory of the host, held by an open directory.
 ///
-/// Making one follows links, as the path's owner means them, and opens the directory: that of a
-/// file, which need not be there. From then on the path is not looked at any more. A guest that can
-/// write to a directory on the way, or to this one, can put a link or another directory there: then
-/// nothing is read or written elsewhere, and reading and writing fail where a link is in the way.
+/// Making one follows links, as the owner of the path intends, and opens the directory: for a file,
+/// the one that contains it. The file itself need not exist. From then on the path is never
+/// resolved again. A guest that can write to a directory on the path, or to this one, can put a
+/// link or another directory there. Nothing is then read or written elsewhere: access through a
+/// link fails.
 #[derive(Debug)]
 pub struct HostPath {
     directory: Dir,
-    /// The name of the file in the directory; none if this is the directory.
+    /// The name of the file in the directory; `None` if this is the directory.
     name: Option<OsString>,
     real: PathBuf,
 }
 
 impl HostPath {
-    /// Opens what a path of the host leads to now.
+    /// Opens the target of a host path as it is now.
     ///
     /// # Errors
     ///
-    /// Fails if there is no such directory, or, for a file, none that it could be in.
+    /// Fails if the directory does not exist, or, for a file, its parent directory does not.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let real = real(path.as_ref())?;
         let open = |directory: &Path| Dir::open_ambient_dir(directory, ambient_authority());
@@ -42,13 +43,13 @@ impl HostPath {
         Ok(Self { directory: open(parent)?, name: Some(name.to_owned()), real })
     }
 
-    /// The path without links and `..`, as it was when this was made.
+    /// Returns the path without links and `..`, as it was when this was made.
     #[must_use]
     pub fn real(&self) -> &Path {
         &self.real
     }
 
-    /// Whether it is a directory.
+    /// Returns `true` if it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.name.is_none()
@@ -58,16 +59,17 @@ impl HostPath {
     ///
     /// # Errors
     ///
-    /// Fails if it is missing, not a regular file, or the system does not let it be read.
+    /// Fails if the file is missing, is not a regular file, or the system denies access.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         self.read_in(Path::new(""))
     }
 
-    /// Reads a file in the directory, by a path relative to it.
+    /// Reads a file in the directory. `path` is relative to it.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read), and if the path is not one of plain names, or leads through a link.
+    /// As [`read`](Self::read), and if `path` has components other than plain names, or leads
+    /// through a link.
     pub fn read_in(&self, path: &Path) -> io::Result<Vec<u8>> {
         let (mut file, metadata) = self.open_file(path, OpenOptions::new().read(true))?;
         let size = usize::try_from(metadata.len()).unwrap_or_default();
@@ -77,25 +79,24 @@ impl HostPath {
         Ok(contents)
     }
 
-    /// Writes the file, in place of what it holds. One that is missing is made.
+    /// Writes the file and replaces its contents. A missing file is created.
     ///
     /// # Errors
     ///
-    /// Fails if there is a link or something else that is no regular file in its place, or the
-    /// system does not let it be written.
+    /// Fails if the file is a link or not a regular file, or the system denies access.
     pub fn write(&self, contents: &[u8]) -> io::Result<()> {
         self.write_in(Path::new(""), contents)
     }
 
-    /// Writes a file in the directory, by a path relative to it.
+    /// Writes a file in the directory. `path` is relative to it.
     ///
     /// # Errors
     ///
-    /// As [`write`](Self::write), and if the path is not one of plain names, or leads through a
-    /// link.
+    /// As [`write`](Self::write), and if `path` has components other than plain names, or leads
+    /// through a link.
     pub fn write_in(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
         let (mut file, _) = self.open_file(path, OpenOptions::new().write(true).create(true))?;
-        // Not by a flag of the opening: it must be known first that this is a regular file.
+        // Not truncated by a flag of `open`: the check for a regular file must come first.
         file.set_len(0)?;
         file.write_all(contents)
     }
@@ -108,7 +109,7 @@ impl HostPath {
         for name in &names {
             directory = directory.open_dir_nofollow(name)?;
         }
-        // What is no regular file is not waited for.
+        // Non-blocking, so that opening a pipe or device does not hang.
         let options = options.clone().follow(FollowSymlinks::No).nonblock(true).clone();
         let file = directory.open_with(name, &options)?.into_std();
         let metadata = file.metadata()?;
@@ -127,7 +128,7 @@ fn plain_names(path: &Path) -> io::Result<Vec<OsString>> {
     path.components().map(name).collect()
 }
 
-/// The path without links and `..`. Only its last name may be missing.
+/// Returns the path without links and `..`. Only its last component may be missing.
 fn real(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -148,7 +149,7 @@ mod tests {
 
     const CANARY: &str = "canary-90be1f";
 
-    /// A directory with the directory `in` and, beside it, a file that must not change.
+    /// Makes a directory that has a directory `in` and, next to it, a file that must not change.
     fn world() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let top = tempfile::tempdir().unwrap();
         let (inner, canary) = (top.path().join("in"), top.path().join("canary"));

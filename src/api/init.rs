@@ -1,18 +1,18 @@
-//! Lets a program be the worker of its own sessions.
+//! Makes a program usable as the worker of its own sessions.
 
 #[cfg(all(feature = "engine", target_os = "linux"))]
 mod worker;
 
-/// Lets isolet make its workers of this program. Call it in the first line of `main`.
+/// Lets isolet start workers from this program. Call it in the first line of `main`.
 ///
-/// [`Isolation::Process`](crate::Isolation::Process), the default, gives each session a worker: a
-/// process that runs nothing else. isolet starts this program again for it, with arguments of its
-/// own. In such a process `init` becomes the worker, which never returns; in any other it takes
-/// note that this program can be one, and returns at once.
+/// [`Isolation::Process`](crate::Isolation::Process), the default on Linux, gives each session a
+/// worker: a process that runs nothing else. For that, isolet starts this program again, with
+/// special arguments. In such a process `init` becomes the worker and never returns. In any other
+/// process it registers the program as a possible worker and returns at once.
 ///
-/// A worker locks itself down before it has a second thread and before it opens a file, so that
-/// nothing of the program may come before: no async runtime, no logger, no argument parser. With
-/// `#[tokio::main]` that means a `main` of your own that calls `init` and then the `async fn`.
+/// A worker locks itself down before it has a second thread and before it opens a file. Nothing
+/// else may therefore run first: no async runtime, no logger, no argument parser. With
+/// `#[tokio::main]`, write a plain `main` that calls `init` and then the `async fn`.
 ///
 /// ```no_run
 /// fn main() -> Result<(), isolet::Error> {
@@ -25,12 +25,12 @@ mod worker;
 /// }
 /// ```
 ///
-/// A program that cannot call it first, such as a test by `cargo test` or an extension module, uses
-/// the installed command `isolet` of the same version, which is looked for beside the program and
-/// in `PATH`, or names one by [`EngineBuilder::worker`](crate::EngineBuilder::worker).
+/// Some programs cannot call `init` first, such as tests run by `cargo test` or extension modules.
+/// They use an installed `isolet` command of the same version, found in the program's directory or
+/// on the `PATH`, or set with [`EngineBuilder::worker`](crate::EngineBuilder::worker).
 ///
-/// Without the feature `engine`, and on other systems than Linux, `init` does nothing: there the
-/// workers are of the installed command, or there are none.
+/// On other systems than Linux there is no process isolation, and `init` does nothing. Without the
+/// feature `engine` it does nothing either: there workers start from the installed command.
 pub fn init() {
     #[cfg(all(feature = "engine", target_os = "linux"))]
     worker::init();

@@ -1,5 +1,4 @@
-//! What users of the library have: engines make sandboxes, sandboxes make sessions, sessions run
-//! code.
+//! The public API: engines make sandboxes, sandboxes make sessions, sessions run code.
 
 pub(crate) mod assets;
 pub mod blocking;

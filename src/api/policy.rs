@@ -1,4 +1,4 @@
-//! What the sessions of a sandbox are made with. It never changes once the sandbox is built.
+//! The policy of a sandbox's sessions. It never changes once the sandbox is built.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::host::tools::Tool;
 use crate::packages::LazyStore;
 use crate::protocol::codec;
 
-/// The checked policy of one sandbox.
+/// The validated policy of one sandbox.
 pub(crate) struct Policy {
     pub(crate) limits: Limits,
     pub(crate) permissions: Permissions,
-    /// Which packages sessions may have, and where they come from.
+    /// The packages that sessions may import, and their sources.
     pub(crate) packages: Arc<LazyStore>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) terminal: Option<Terminal>,
@@ -29,7 +29,7 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// Returns what an interpreter for these sessions is started with.
+    /// Returns the kind of interpreter that these sessions need.
     pub(crate) fn kind(&self) -> InterpreterKind {
         InterpreterKind {
             confinement: self.confinement.clone(),

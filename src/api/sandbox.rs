@@ -18,14 +18,15 @@ use crate::host::audit::{AuditEvent, AuditSink};
 use crate::host::tools::Tool;
 use crate::packages::LazyStore;
 
-/// Policy for sessions: their limits, what they may see of the host and what they may call.
+/// The policy of sessions: their limits, what they may see of the host, and the tools that they may
+/// call.
 ///
-/// It holds no guest state, is cheap to clone and can be shared by threads. Everything is denied
-/// unless the builder was told otherwise:
+/// It holds no guest state, is cheap to clone and can be shared between threads. Everything not
+/// allowed by the builder is denied:
 ///
 /// * files, network, environment, packages: see [`Permissions`];
-/// * subprocesses and threads: none, ever;
-/// * host functions: none;
+/// * subprocesses and threads: never available;
+/// * tools: none;
 /// * standard input: empty.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
@@ -33,7 +34,7 @@ pub struct Sandbox {
     policy: Arc<Policy>,
 }
 
-/// Makes a [`Sandbox`].
+/// Builds a [`Sandbox`].
 #[derive(Clone)]
 #[must_use]
 pub struct SandboxBuilder {
@@ -54,26 +55,26 @@ impl SandboxBuilder {
         self
     }
 
-    /// Sets what the guest may reach of the host; what was set before is forgotten.
+    /// Sets what the guest may reach of the host. Replaces earlier permissions.
     ///
-    /// By default that is nothing.
+    /// Default: nothing.
     pub fn permissions(mut self, permissions: Permissions) -> Self {
         self.permissions = permissions;
         self
     }
 
-    /// Tells the guest that its output is for a terminal.
+    /// Sets the terminal that the guest's output is for.
     ///
-    /// By default it is for none.
+    /// Default: none.
     pub fn terminal(mut self, terminal: Terminal) -> Self {
         self.terminal = Some(terminal);
         self
     }
 
-    /// Has a function told of everything that the guest is allowed or denied.
+    /// Sets a function that is called for each access that the guest is allowed or denied.
     ///
-    /// It is called on the session's threads, which wait for it: it should be quick. If it panics,
-    /// what was to be decided fails.
+    /// The session's threads call it and wait for it, so it should be fast. If it panics, the
+    /// access being decided fails.
     pub fn on_audit(mut self, sink: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
         self.audit = Some(Arc::new(sink));
         self
@@ -81,56 +82,60 @@ impl SandboxBuilder {
 
     /// Sets where sessions run.
     ///
-    /// By default that is where the [engine](crate::EngineBuilder::isolation) has them.
+    /// Default: where the [engine](crate::EngineBuilder::isolation) runs them.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.confinement.isolation = isolation;
         self
     }
 
-    /// Names the program that workers are made of: the `isolet` command, or one whose `main` begins
-    /// with [`init`](crate::init). It has to be of exactly this version.
+    /// Sets the program that workers are started from: the `isolet` command, or a program whose
+    /// `main` begins with [`init`](crate::init). It must be of exactly this version.
     ///
-    /// By default it is the [engine's](crate::EngineBuilder::worker).
+    /// Default: the [engine's](crate::EngineBuilder::worker).
     pub fn worker(mut self, program: impl Into<PathBuf>) -> Self {
         self.confinement.worker = Some(program.into());
         self
     }
 
-    /// Has sessions start only if these layers of their isolation are in force, whatever the kernel
-    /// of this machine thinks of them; the error names those that are not.
+    /// Adds isolation layers that must be in force for a session to start, whatever this machine's
+    /// kernel supports. The error names the layers that are missing.
     ///
-    /// By default it is what the [engine](crate::EngineBuilder::require) requires, and
-    /// [`Session::isolation`] says what is in force.
+    /// Default: the layers that the [engine](crate::EngineBuilder::require) requires.
+    /// [`Session::isolation`] reports the layers in force.
     pub fn require(mut self, layers: impl IntoIterator<Item = Layer>) -> Self {
         self.confinement.required.extend(layers);
         self
     }
 
-    /// Allows the guest a host function.
+    /// Registers a host function that the guest can call.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Gives the guest a function `SUBMIT`, which ends a run with a value for each of these fields.
+    /// Adds a function `SUBMIT` to the guest, which ends a run with a value for each of these
+    /// fields.
     ///
-    /// It takes them by position or by keyword. Wrong ones raise `TypeError` in the guest;
-    /// otherwise the outcome of the run is [`Submitted`](crate::Outcome::Submitted) with a dict of
-    /// them. The first submission of a run counts, also if the guest catches what unwinds it (a
-    /// `BaseException`) and goes on.
+    /// The guest passes the values by position or by keyword. Invalid arguments raise `TypeError`
+    /// in the guest. Otherwise the outcome of the run is [`Submitted`](crate::Outcome::Submitted),
+    /// with a dict of the values. `SUBMIT` ends the run with a `BaseException`; if the guest
+    /// catches it and goes on, the first submission still counts.
     pub fn submit(mut self, fields: impl IntoIterator<Item = Param>) -> Self {
         self.submit = Some(fields.into_iter().collect());
         self
     }
 
-    /// Makes the sandbox. Starts nothing yet.
+    /// Builds the sandbox. Starts no interpreter.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if a limit is zero that must not be, or a directory with isolet's
-    /// assets is mounted to be written to, or a layer is required of isolation on a thread, or an
-    /// environment variable's name is empty or holds `=`, or a NUL is in it or its value, or Python
-    /// could not define a tool or `SUBMIT`, or two tools have the same name.
+    /// [`ErrorKind::Config`] if:
+    /// * a limit that must not be zero is zero;
+    /// * a directory with isolet's assets is mounted as writable;
+    /// * a layer is required but sessions run on threads;
+    /// * the name of an environment variable is empty or contains `=`, or its name or value
+    ///   contains NUL;
+    /// * Python could not define a tool or `SUBMIT`, or two tools have the same name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
@@ -181,14 +186,14 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Start`] if the interpreter or its worker cannot start, or a layer that is
-    /// [required](SandboxBuilder::require) is not in force; [`ErrorKind::Config`] if there is no
-    /// program to make a worker of.
+    /// [`ErrorKind::Start`] if the interpreter or its worker cannot start, or a
+    /// [required](SandboxBuilder::require) layer is not in force; [`ErrorKind::Config`] if no
+    /// program to start workers from is found.
     pub async fn session(&self) -> Result<Session, Error> {
         Session::start(self.engine.clone(), Arc::clone(&self.policy)).await
     }
 
-    /// Runs one cell in a session of its own.
+    /// Runs one cell in a new session.
     ///
     /// # Errors
     ///
@@ -197,8 +202,8 @@ impl Sandbox {
         self.session().await?.run(cell).await
     }
 
-    /// Keeps so many interpreters ready for sessions of this sandbox, and of others with the same
-    /// isolation and the same limits of memory and values: see [`Engine::prewarm`].
+    /// Keeps `sessions` interpreters ready for sessions of this sandbox, and of others with the
+    /// same isolation and the same limits of memory and values. See [`Engine::prewarm`].
     ///
     /// # Errors
     ///
@@ -207,7 +212,7 @@ impl Sandbox {
         self.engine.keep_ready(&self.policy.kind(), sessions)
     }
 
-    /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
+    /// Waits until the number of interpreters set with [`prewarm`](Self::prewarm) is ready.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A run whose output is seen as it comes.
+//! Streams the output of a run while it is under way.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -9,12 +9,12 @@ use crate::data::execution::{Execution, Truncation};
 use crate::data::output::OutputChunk;
 use crate::host::pipe::PipeReader;
 
-/// A run under way: its output in order, then its result.
+/// A run under way: yields its output in order, then its result.
 ///
-/// All that the guest writes comes, however much it is; limits such as
-/// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) are for what the [`Execution`]
-/// keeps. While [`Limits::QUEUED_OUTPUT_BYTES`](crate::Limits::QUEUED_OUTPUT_BYTES) wait to be
-/// read, the guest waits, and its time runs.
+/// The stream yields everything that the guest writes, without a size limit. Limits such as
+/// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) apply only to the output that the
+/// [`Execution`] keeps. While [`Limits::QUEUED_OUTPUT_BYTES`](crate::Limits::QUEUED_OUTPUT_BYTES)
+/// bytes wait to be read, the guest waits, and its run time continues to count.
 ///
 /// ```no_run
 /// # async fn example(session: &mut isolet::Session) -> Result<(), isolet::Error> {
@@ -31,9 +31,9 @@ pub struct RunStream<'a> {
     result: Option<Result<Execution, Error>>,
 }
 
-/// The output of a run, for another task or thread than the one that waits for the result.
+/// The output of a run, for a task or thread other than the one that waits for the result.
 ///
-/// Dropping it lets the guest write without waiting.
+/// After it is dropped, the guest writes without waiting.
 pub struct RunOutput(PipeReader);
 
 impl<'a> RunStream<'a> {
@@ -44,7 +44,7 @@ impl<'a> RunStream<'a> {
         Self { output: Some(RunOutput(output)), run, result: None }
     }
 
-    /// Waits for more output; `None` when the run has ended and all of it was given.
+    /// Waits for more output. Returns `None` when the run has ended and all output was returned.
     ///
     /// # Cancellation
     ///
@@ -58,20 +58,21 @@ impl<'a> RunStream<'a> {
                 result = &mut self.run => self.result = Some(result),
             }
         }
-        // The run has ended, so that nothing is waited for.
+        // The run has ended, so this does not wait.
         output.next().await
     }
 
-    /// Returns the output apart, to be read while somebody else waits for [`finish`](Self::finish).
-    /// A reader that is slow or stuck then holds up the guest, but not its deadline nor the result.
+    /// Takes the output out of the stream, so that another task can read it during
+    /// [`finish`](Self::finish). A slow or stuck reader then delays the guest, but neither its
+    /// deadline nor the result.
     ///
-    /// `None` if it was taken before. From here on [`next`](Self::next) gives nothing.
+    /// Returns `None` if the output was already taken. Afterwards [`next`](Self::next) returns
+    /// `None`.
     pub fn take_output(&mut self) -> Option<RunOutput> {
         self.output.take()
     }
 
-    /// Waits for the run's result. Output that was not asked for is in it all the same, within the
-    /// limits.
+    /// Waits for the run's result. It includes output that was not read, within the limits.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl<'a> RunStream<'a> {
 }
 
 impl RunOutput {
-    /// Waits for more output; `None` when the run has ended and all of it was given.
+    /// Waits for more output. Returns `None` when the run has ended and all output was returned.
     ///
     /// # Cancellation
     ///
@@ -95,8 +96,8 @@ impl RunOutput {
         poll_fn(|context| self.0.poll_next(context)).await
     }
 
-    /// Returns how much of the output was dropped so far. That happens only if the run is
-    /// interrupted, by its deadline for example, while the guest waits for this to be read.
+    /// Returns how much of the output was dropped so far. Output is dropped only if the run is
+    /// interrupted, for example by its deadline, while the guest waits for this reader.
     #[must_use]
     pub fn dropped(&self) -> Truncation {
         self.0.dropped()

@@ -1,5 +1,5 @@
-//! `isolet assets`: fetch, check and prepare what the interpreter is made of. Every other
-//! subcommand fetches what is missing before its first start.
+//! `isolet assets`: fetches, checks and prepares the interpreter's files. All other subcommands
+//! fetch missing files before the first start.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) enum AssetsCommand {
     Path,
 }
 
-/// Overrides where the files are downloaded from, as a URL with `{file}`.
+/// The environment variable that overrides the download source, a URL that contains `{file}`.
 const SOURCE_VARIABLE: &str = "ISOLET_ASSETS_URL";
 
 pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<ExitCode> {
@@ -61,8 +61,8 @@ fn prepare(dir: &Path) -> Result<(), Error> {
     Engine::builder().assets(dir).replace_damaged_image().build().map(drop)
 }
 
-/// Opens an engine of the assets. If it fails because a file is missing where isolet keeps its own
-/// assets, fetches them and tries once more; a directory that the user named stays as it is.
+/// Opens an engine from the assets. If a file is missing in isolet's own directory of assets,
+/// fetches the assets and tries once more. A directory that the user named is never changed.
 pub(super) fn open_engine(
     named: Option<&Path>,
     open: impl Fn(&Path) -> Result<Engine>,
@@ -77,7 +77,7 @@ pub(super) fn open_engine(
     }
 }
 
-/// Returns whether the user says where the assets are.
+/// Returns `true` if the user has named a directory of assets.
 fn is_named(named: Option<&Path>) -> bool {
     #[expect(clippy::disallowed_methods, reason = "the variable that `find_assets` looks at")]
     let variable = std::env::var_os(ASSETS_VARIABLE).is_some_and(|dir| !dir.is_empty());
@@ -94,7 +94,7 @@ fn is_for_a_missing_file(error: &anyhow::Error, dir: &Path) -> bool {
 fn fetch_before_a_start(dir: &Path) -> Result<()> {
     let lock = lock()?;
     let bytes: u64 = lock.files().iter().map(isolet_pyodide_assets::LockedFile::size).sum();
-    // A closed standard error leaves nobody to tell.
+    // If standard error is closed, nobody can be told.
     let _ = writeln!(
         io::stderr(),
         "fetching Pyodide {} ({}) to `{}`, which happens once",

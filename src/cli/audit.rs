@@ -1,12 +1,12 @@
-//! Audit events as JSON objects, one a line.
+//! Audit events as JSON objects, one per line.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use isolet::{Access, AuditEvent};
 use serde_json::{Value, json};
 
-/// The object that stands for an event. Its keys are `time` (seconds since 1970), `session`,
-/// `allowed`, `access` (what kind), `reason`, and those of the kind.
+/// Returns the JSON object of an event. Its keys are `time` (seconds since 1970), `session`,
+/// `allowed`, `access` (the kind), `reason`, and the keys of that kind.
 pub(super) fn line(event: &AuditEvent) -> Value {
     let (access, details) = match &event.access {
         Access::Network { method, scheme, host, port, addresses, hop } => (

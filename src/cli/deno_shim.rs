@@ -1,5 +1,5 @@
-//! `isolet deno-shim`, and isolet under the name `deno`: as much of Deno's command line as DSPy
-//! uses to find its interpreter and to start its runner, which `isolet dspy` then is.
+//! `isolet deno-shim`, and isolet under the name `deno`: implements the part of Deno's command line
+//! with which DSPy finds its interpreter and starts its runner. The runner is then `isolet dspy`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use clap::Parser;
 use super::dspy::{self, DspyArgs};
 use super::json;
 
-/// A version that DSPy takes: at least 2.0.0 and below 3.0.0.
+/// A version that DSPy accepts: at least 2.0.0 and below 3.0.0.
 const DENO_VERSION: &str = "2.9.0";
 
-/// Returns whether the program was called as `deno`.
+/// Returns `true` if the program was called as `deno`.
 pub(super) fn is_called_for(program: Option<&OsString>) -> bool {
     program.and_then(|program| Path::new(program).file_stem()).is_some_and(|name| name == "deno")
 }
 
-/// Does what `deno` with these arguments would do for DSPy.
+/// Does what DSPy expects of `deno` with these arguments.
 pub(super) fn deno_shim(
     arguments: impl IntoIterator<Item = OsString>,
     assets: Option<&Path>,
@@ -30,12 +30,12 @@ pub(super) fn deno_shim(
         "--version" | "-V" => {
             super::print(&format!("deno {DENO_VERSION} (isolet {})\n", env!("CARGO_PKG_VERSION")))
         }
-        // DSPy lets its runner read this directory; isolet's runner reads none.
+        // DSPy permits its runner to read this directory; isolet's runner does not use it.
         "info" => {
             json::print(&serde_json::json!({ "denoDir": deno_dir() }))?;
             Ok(ExitCode::SUCCESS)
         }
-        // Everything the runner needs is there.
+        // The runner needs no further files.
         "cache" => Ok(ExitCode::SUCCESS),
         "run" => dspy::dspy(runner_args(arguments)?, assets),
         other => bail!(
@@ -45,8 +45,8 @@ pub(super) fn deno_shim(
     }
 }
 
-/// The arguments of `deno run` as those of `isolet dspy`: permissions are kept, except those to
-/// the runner's own files.
+/// Converts the arguments of `deno run` to those of `isolet dspy`. Keeps permissions, except those
+/// for the runner's own files.
 fn runner_args(arguments: impl Iterator<Item = OsString>) -> Result<DspyArgs> {
     #[derive(Parser)]
     struct Wrapper {
@@ -65,14 +65,14 @@ fn runner_args(arguments: impl Iterator<Item = OsString>) -> Result<DspyArgs> {
         } else if runner.is_none() && !text.starts_with('-') {
             runner = Some(PathBuf::from(argument));
         }
-        // What is left are settings of Deno itself, and the names of --allow-env once more.
+        // Other arguments are settings of Deno itself, or repeat the names of --allow-env.
     }
     let mut args = Wrapper::try_parse_from(kept)?.args;
     args.allow_read.retain(|path| Some(path) != runner.as_ref() && Some(path) != own_dir.as_ref());
     Ok(args)
 }
 
-/// A directory that DSPy may name as Deno's cache. It need not exist.
+/// Returns a directory that DSPy can name as Deno's cache. It need not exist.
 fn deno_dir() -> PathBuf {
     std::env::temp_dir().join("isolet-has-no-deno-dir")
 }

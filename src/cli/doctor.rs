@@ -1,4 +1,5 @@
-//! `isolet doctor`: what is installed, whether it is intact, and which isolation is in force.
+//! `isolet doctor`: reports what is installed, whether it is intact, and which isolation is in
+//! force.
 
 use std::io::{self, Write};
 use std::path::Path;

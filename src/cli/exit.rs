@@ -1,4 +1,4 @@
-//! Exit statuses and how errors are shown.
+//! Exit statuses, and the display of errors.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -10,18 +10,18 @@ use super::{json, report, terminal};
 
 /// The guest raised an exception.
 pub(super) const RAISED: u8 = 1;
-/// Usage, configuration or the host failed.
+/// The usage or configuration was invalid, or the host failed.
 pub(super) const FAILED: u8 = 2;
 /// A limit ended the run.
 pub(super) const LIMIT: u8 = 3;
 /// The interpreter died.
 pub(super) const DIED: u8 = 4;
-/// Nobody reads the output any more, as `| head` leaves it: 128 + SIGPIPE, as for other programs.
+/// Nobody reads the output any more, as with `| head`: 128 + SIGPIPE, as for other programs.
 pub(super) const NO_READER: u8 = 141;
-/// Interrupted by Ctrl-C, as a shell counts it: 128 + SIGINT.
+/// Interrupted by Ctrl-C, in a shell's convention: 128 + SIGINT.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// Shows an error with its hint and returns the status that belongs to it.
+/// Prints an error with its hint and returns its exit status.
 pub(super) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
@@ -31,12 +31,12 @@ pub(super) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(hint) = ours.and_then(Error::hint) {
         text.extend(["\nhint: ", &*in_options(hint), "\n"]);
     }
-    // Much of it may be the guest's. A closed standard error leaves nobody to tell.
+    // Much of the text may be the guest's. If standard error is closed, nobody can be told.
     let _ = io::stderr().write_all(terminal::for_stderr(&text).as_bytes());
     failure(error)
 }
 
-/// Returns the status that belongs to an error.
+/// Returns the exit status of an error.
 pub(super) fn failure(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(match error.downcast_ref::<Error>().map(Error::kind) {
         Some(ErrorKind::WorkerDied) => DIED,
@@ -45,17 +45,18 @@ pub(super) fn failure(error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// Shows an error as [`report`] does, or in an object on standard output if one is `asked` for.
+/// Prints an error as [`report`] does, or as a JSON object on standard output if `asked` is set.
 pub(super) fn report_as(error: &anyhow::Error, asked: bool) -> ExitCode {
     if !asked || is_broken_pipe(error) {
         return report(error);
     }
-    // Where nothing can be written there is nobody to tell.
+    // If standard output is closed, nobody can be told.
     let _ = json::print(&report::failure(error, None));
     failure(error)
 }
 
-/// Returns the status for a run. A guest's own `sys.exit(n)` is passed on as python would.
+/// Returns the exit status of a run. The status of a guest's `sys.exit(n)` is passed on as by
+/// python.
 pub(super) fn status(execution: &Execution) -> ExitCode {
     match execution.outcome() {
         Outcome::Completed(_) => ExitCode::SUCCESS,
@@ -67,7 +68,7 @@ pub(super) fn status(execution: &Execution) -> ExitCode {
     }
 }
 
-/// The reader of a pipe went away, as `| head` does: no failure of ours.
+/// Returns `true` if the reader of a pipe went away, as with `| head`, which is not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,55 +1,56 @@
-//! What a guest prints, made harmless for a terminal: what a progress bar or a table is drawn with
-//! passes, everything else that a terminal would obey is shown or left out.
+//! Makes guest output safe for a terminal. Sequences that progress bars and tables need pass; all
+//! others that a terminal would obey are shown or removed.
 
 use std::fmt::Write as _;
 
-/// A longer sequence is none.
+/// The maximum length of an escape sequence, in bytes. Longer text is not treated as one.
 const LONGEST_SEQUENCE: usize = 4096;
 
-/// Lines that a guest may go up, at most: more than a screen has.
+/// The maximum number of lines that a guest may move up: more than a screen has.
 const MAX_LINES_UP: u32 = 500;
 
-/// What a link begins with, after an escape.
+/// The beginning of a hyperlink, after an escape.
 const LINK: &str = "]8;";
 
-/// Makes text harmless, as it comes in pieces.
+/// Makes text safe, chunk by chunk.
 ///
-/// These pass: newline, tab, carriage return, backspace, colours and styles (`ESC [ ... m`),
-/// erasing in the line (`ESC [ K`), and going up (`ESC [ n A`), but only within the lines that this
-/// text has begun itself. Links and hiding the cursor are left out. Other control characters, and
+/// These pass: newline, tab, carriage return, backspace, colours and styles (`ESC [ ... m`), and
+/// erasing in the line (`ESC [ K`). Moving up (`ESC [ n A`) passes only within the lines that this
+/// text has begun itself. Links and hiding the cursor are removed. Other control characters, and
 /// those that change the direction of text, become visible: `^[` for escape, `\u{202e}` for a
-/// right-to-left override. What is not UTF-8 becomes U+FFFD.
+/// right-to-left override. Invalid UTF-8 becomes U+FFFD.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
-    /// The beginning of a character or of a sequence whose continuation is still to come.
+    /// The beginning of a character or sequence that is still incomplete.
     pending: Vec<u8>,
-    /// Lines above that are this text's own. Lines that the terminal wraps are not counted.
+    /// The number of lines above that belong to this text. Lines that the terminal wraps are not
+    /// counted.
     lines_above: u32,
-    /// Lines below, from which the text has gone up.
+    /// The number of lines below, after moving up.
     lines_below: u32,
-    /// Colours or styles are set.
+    /// Set while colours or styles are active.
     is_styled: bool,
 }
 
-/// What a text begins with, after an escape.
+/// What follows an escape.
 #[derive(Debug, PartialEq, Eq)]
 enum Sequence<'a> {
     /// Colours and styles.
     Style(&'a str),
     /// Erasing in the line.
     Erase(&'a str),
-    /// Going up so many lines, written so.
+    /// Moving up by a number of lines, with the sequence as written.
     Up(u32, &'a str),
-    /// Harmless, but left out.
+    /// Harmless, but removed.
     Hidden(&'a str),
-    /// The beginning of one of these, perhaps.
+    /// Possibly the beginning of one of these.
     Partial,
-    /// Something else.
+    /// Anything else.
     Other,
 }
 
 impl Filter {
-    /// The harmless form of the next piece.
+    /// Returns the safe form of the next chunk.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -66,7 +67,7 @@ impl Filter {
             let is_last = matches!(error, None | Some(None));
             let left = self.show(valid, is_last, &mut shown);
             match error {
-                // What is left of the text and the beginning of a character wait together.
+                // The incomplete sequence and the beginning of a character wait together.
                 None | Some(None) => {
                     self.pending = rest[valid.len() - left..].to_vec();
                     return shown;
@@ -79,7 +80,7 @@ impl Filter {
         }
     }
 
-    /// What is left at the end of the text, and what leaves the terminal as it was.
+    /// Returns the safe form of the remaining text, followed by sequences that reset the terminal.
     pub(super) fn finish(&mut self) -> String {
         let mut shown = String::new();
         let pending = std::mem::take(&mut self.pending);
@@ -95,7 +96,8 @@ impl Filter {
         shown
     }
 
-    /// Shows a text, and returns how many bytes at its end have to wait for more, if more may come.
+    /// Appends the safe form of a text. Returns how many bytes at its end must wait for more, if
+    /// more may come.
     fn show(&mut self, text: &str, may_wait: bool, to: &mut String) -> usize {
         let mut rest = text;
         while let Some(control) = rest.find(|c: char| c.is_control() || is_odd(c)) {
@@ -151,7 +153,7 @@ impl Filter {
     }
 }
 
-/// What the text after an escape begins with.
+/// Parses what follows an escape.
 fn sequence(text: &str) -> Sequence<'_> {
     if let Some(rest) = text.strip_prefix('[') {
         let is_parameter = |c: char| matches!(c, '0'..='?');
@@ -187,8 +189,7 @@ fn sequence(text: &str) -> Sequence<'_> {
     }
 }
 
-/// A whole text of which nothing is to pass but newlines and tabs, such as a message of an
-/// exception.
+/// Makes a whole text safe in which only newlines and tabs pass, such as an exception's message.
 pub(super) fn strictly(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     show_strictly(text, &mut shown);
@@ -206,7 +207,7 @@ fn show_strictly(text: &str, to: &mut String) {
     }
 }
 
-/// Characters that are no controls, and change how others are shown.
+/// Returns `true` for characters that are not control characters, but change how others are shown.
 pub(super) fn is_odd(character: char) -> bool {
     matches!(
         character,

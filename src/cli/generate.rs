@@ -1,4 +1,4 @@
-//! `isolet completions` and `isolet man`: what is made of the command's own description.
+//! `isolet completions` and `isolet man`: generated from the command's own definition.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,14 +29,14 @@ pub(super) struct ManArgs {
     dir: Option<PathBuf>,
 }
 
-/// Prints a script that completes command lines of isolet.
+/// Prints a shell script that completes isolet's command lines.
 pub(super) fn completions(args: &CompletionsArgs) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), NAME, &mut script);
     super::print(&String::from_utf8(script).context("the script is not UTF-8")?)
 }
 
-/// Prints a page of the manual, or writes all of them.
+/// Prints a page of the manual, or writes all pages.
 pub(super) fn man(args: &ManArgs) -> Result<ExitCode> {
     let mut command = Cli::command();
     command.build();
@@ -55,7 +55,7 @@ pub(super) fn man(args: &ManArgs) -> Result<ExitCode> {
     super::print(&String::from_utf8(render(page)?).context("the page is not UTF-8")?)
 }
 
-/// Writes the page of a command as `isolet-run.1`, and those of its subcommands.
+/// Writes the page of a command as `isolet-run.1`, and the pages of its subcommands.
 fn write_pages(command: &Command, dir: &Path) -> Result<()> {
     let path = dir.join(format!("{}.1", page_name(command)));
     std::fs::write(&path, render(command)?)

@@ -1,4 +1,5 @@
-//! What is written on the host when a run has ended, opened before any of the guest's code ran.
+//! Host files and directories that are written after a run. They are opened before any guest code
+//! runs.
 
 use std::path::PathBuf;
 
@@ -7,14 +8,14 @@ use isolet::blocking::Session;
 use isolet::profile::copied_files::CopiedFiles;
 use isolet::{ExportDirectory, SessionState};
 
-/// Files to copy to the guest and back, and directories to write the changes in overlays to.
+/// Files to copy to the guest and back, and directories for the exports of overlays.
 pub(super) struct HostFiles {
     copied: CopiedFiles,
     exports: Vec<(String, ExportDirectory)>,
 }
 
 impl HostFiles {
-    /// Opens them, with a session that has run nothing yet.
+    /// Opens them, with a session that has not run anything yet.
     pub(super) fn open(
         session: &mut Session,
         read: &[PathBuf],
@@ -32,12 +33,12 @@ impl HostFiles {
         Ok(Self { copied, exports })
     }
 
-    /// Gives a session its copies.
+    /// Copies the files into a session.
     pub(super) fn copy_in(&mut self, session: &mut Session) -> Result<()> {
         Ok(session.copy_in(&mut self.copied)?)
     }
 
-    /// Writes back what a run has changed, as far as it may be, unless the session has ended.
+    /// Writes back the changed files that are writable, unless the session has ended.
     pub(super) fn write_back(&mut self, session: &mut Session) -> Result<()> {
         if session.state() == SessionState::Ready && !self.copied.is_empty() {
             session.copy_out(&mut self.copied)?;
@@ -45,7 +46,7 @@ impl HostFiles {
         Ok(())
     }
 
-    /// Writes the changes in overlays to where they are to be.
+    /// Exports the changes in overlays.
     pub(super) fn export(&self, session: &mut Session) -> Result<()> {
         for (mount, directory) in &self.exports {
             session.export_to(mount, directory)?;

@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! Handles Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,15 +8,15 @@ use isolet::blocking::Session;
 
 use super::exit;
 
-/// Knows whether the guest runs: only then there is something to interrupt.
+/// Tracks whether the guest is running, because only then there is something to interrupt.
 #[derive(Default)]
 pub(super) struct Interrupts {
     is_running: Arc<AtomicBool>,
 }
 
 impl Interrupts {
-    /// Makes the first Ctrl-C a `KeyboardInterrupt` for the guest. The second one ends the command,
-    /// as does the first when nothing runs.
+    /// Makes the first Ctrl-C raise `KeyboardInterrupt` in the guest. The second one ends the
+    /// command, and so does the first if nothing is running.
     pub(super) fn of(session: &Session) -> Result<Self> {
         let handle = session.interrupt_handle();
         let interrupts = Self::default();
@@ -33,7 +33,7 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Runs the guest.
+    /// Runs the guest and tracks that it is running.
     pub(super) fn during<T>(&self, run: impl FnOnce() -> T) -> T {
         self.is_running.store(true, Ordering::Relaxed);
         let result = run();

@@ -1,4 +1,4 @@
-//! Where the command runs sessions.
+//! The command's options about isolation.
 
 use isolet::{EngineBuilder, Isolation, Layer};
 
@@ -22,7 +22,7 @@ enum Where {
 }
 
 impl IsolationArgs {
-    /// Gives an engine this isolation.
+    /// Configures an engine with this isolation.
     pub(super) fn confine(&self, engine: EngineBuilder) -> EngineBuilder {
         let isolation = match self.isolation {
             Where::Process => Isolation::Process,

@@ -1,5 +1,5 @@
-//! The JSON that the command writes: guest values as Python's `json.dumps` would write them, on
-//! lines that nothing of the guest's can break or turn into something else.
+//! The command's JSON output. Guest values are written as by Python's `json.dumps`, on lines whose
+//! structure no guest text can change.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::ser::Formatter;
 use serde_json::value::RawValue;
 
-/// Writes an object on a line of its own.
+/// Writes an object on a separate line.
 pub(super) fn write_line(mut to: impl Write, object: &impl Serialize) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut to, Inert);
     object.serialize(&mut serializer)?;
@@ -16,7 +16,7 @@ pub(super) fn write_line(mut to: impl Write, object: &impl Serialize) -> io::Res
     to.flush()
 }
 
-/// Prints an object on a line of its own. A reader that has gone away is no failure.
+/// Prints an object on a separate line. A reader that has gone away is not a failure.
 pub(super) fn print(object: &impl Serialize) -> io::Result<()> {
     match write_line(io::stdout().lock(), object) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -24,7 +24,7 @@ pub(super) fn print(object: &impl Serialize) -> io::Result<()> {
     }
 }
 
-/// Writes compact JSON in which every control character is escaped, and every one that breaks lines
+/// Writes compact JSON and escapes every control character, and every character that breaks lines
 /// or changes the direction of text.
 struct Inert;
 
@@ -37,7 +37,7 @@ impl Formatter for Inert {
         escape(to, text)
     }
 
-    /// JSON that was written elsewhere. Between its parts control characters are nothing but space.
+    /// Writes JSON from elsewhere. Between its tokens control characters are only white space.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, to: &mut W, json: &str) -> io::Result<()> {
         for (at, line) in json.split(['\n', '\r', '\t']).enumerate() {
             to.write_all(if at > 0 { b" " } else { b"" })?;
@@ -61,15 +61,16 @@ fn escape<W: ?Sized + Write>(to: &mut W, text: &str) -> io::Result<()> {
     to.write_all(rest.as_bytes())
 }
 
-/// Whether a terminal, an editor or a reader of lines may do something at this character.
+/// Returns `true` if a terminal, an editor or a line-based reader may act on this character.
 fn is_active(character: char) -> bool {
     character.is_control() || super::filter::is_odd(character)
 }
 
-/// Shows a value as JSON; for serializers of `serde_json` only, which know numbers of any size.
+/// Serialises a value as JSON. Only for the serializers of `serde_json`, which can write numbers of
+/// any size.
 ///
-/// Differs from `json.dumps` where that writes no JSON or raises: NaN and the infinities become
-/// `null`, bytes an array of numbers.
+/// Differs from `json.dumps` where its output is not JSON or it raises: NaN and the infinities
+/// become `null`, bytes become an array of numbers.
 pub(super) struct Json<'a>(pub(super) &'a Value);
 
 impl Serialize for Json<'_> {
@@ -99,7 +100,7 @@ impl Serialize for Json<'_> {
                 }
                 map.end()
             }
-            // `None`, and the floats that JSON has no form for.
+            // `None`, and the floats that JSON cannot represent.
             _ => serializer.serialize_unit(),
         }
     }
@@ -113,7 +114,7 @@ fn key_text(key: &Value) -> String {
         Value::BigInt(number) => number.to_string(),
         Value::Float(number) => format!("{number:?}"),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        // `None`; containers are no keys.
+        // `None`. Containers cannot be keys.
         _ => "null".to_owned(),
     }
 }

@@ -1,7 +1,6 @@
-//! The library's messages in the words of the command: where they name a call, an option does the
-//! same.
+//! Rewrites the library's messages for the command: replaces calls by the options that do the same.
 
-/// Calls as the messages name them, and the options.
+/// Calls that the messages mention, and the options for them.
 const OPTIONS: [(&str, &str); 5] = [
     ("`Limits::max_run_time`", "`--timeout`"),
     ("`Limits::max_memory_bytes`", "`--memory`"),
@@ -10,7 +9,7 @@ const OPTIONS: [(&str, &str); 5] = [
     (", or use `Mount::dangerous_*`", ""),
 ];
 
-/// Limits that the command has no option for.
+/// Limits for which the command has no option.
 const WITHOUT_OPTION: [&str; 4] = [
     " (`Limits::max_tool_calls`)",
     " (`Limits::max_refusals`)",
@@ -18,7 +17,7 @@ const WITHOUT_OPTION: [&str; 4] = [
     " (`Limits::max_value_bytes`)",
 ];
 
-/// A message of the library for a user of the command.
+/// Returns a message of the library, rewritten for a user of the command.
 pub(super) fn in_options(message: &str) -> String {
     let mut text = message.to_owned();
     for (call, option) in OPTIONS.into_iter().chain(WITHOUT_OPTION.map(|call| (call, ""))) {

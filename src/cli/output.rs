@@ -1,6 +1,5 @@
-//! A run's output on its way to standard output and standard error, written by a thread of its own.
-//! A reader that takes nothing holds up the guest, but neither its deadline nor what is said of the
-//! run.
+//! Writes a run's output to standard output and standard error, from a separate thread. A reader
+//! that takes nothing delays the guest, but neither its deadline nor the messages about the run.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,19 +14,20 @@ use super::exit;
 use super::interrupts::Interrupts;
 use super::terminal::Printer;
 
-/// How long a reader may take nothing once the run was ended, and a guest go on without a reader.
+/// How long to wait for a reader that takes nothing after the run was ended, and for a guest that
+/// continues without a reader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is written at once: a pipe takes all of it or nothing.
+/// How many bytes are written at a time: a pipe takes this many at once or none.
 const PIECE_BYTES: usize = 4096;
 
-/// A run, and what became of its output.
+/// A run, and what happened to its output.
 pub(super) struct Streamed {
     pub(super) execution: Execution,
     stdout: Passed,
     stderr: Passed,
     max_bytes: Option<u64>,
-    /// Nobody reads standard output or standard error any more.
+    /// Set if nobody reads standard output or standard error any more.
     pub(super) is_reader_gone: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Streamed {
 #[derive(Clone, Copy, Default)]
 struct Passed {
     written: u64,
-    /// Left out, since they came after as many as are passed on.
+    /// Bytes left out because they were beyond the limit.
     beyond_limit: u64,
 }
 
@@ -43,11 +43,11 @@ struct Passed {
 struct Progress {
     stdout: Passed,
     stderr: Passed,
-    /// How often something was written.
+    /// The number of writes so far.
     steps: u64,
-    /// The run has ended.
+    /// Set when the run has ended.
     is_over: bool,
-    /// The thread has ended, in this way.
+    /// The result of the thread, once it has ended.
     end: Option<io::Result<()>>,
 }
 
@@ -73,7 +73,7 @@ impl Shared {
         self.0.1.notify_all();
     }
 
-    /// Waits for a change, no longer than `limit` if there is one. Returns whether there was one.
+    /// Waits for a change, at most for `limit` if there is one. Returns `true` if there was one.
     fn wait<'a>(
         &'a self,
         progress: MutexGuard<'a, Progress>,
@@ -90,7 +90,7 @@ impl Shared {
     }
 }
 
-/// Runs a cell and passes its output on as it comes, of each stream no more than `max_bytes`.
+/// Runs a cell and passes its output on as it arrives, at most `max_bytes` of each stream.
 pub(super) fn stream(
     session: &mut Session,
     cell: Cell,
@@ -109,8 +109,8 @@ pub(super) fn stream(
     let execution = interrupts.during(|| session.run_with_output(cell, take))?;
     started.context("the thread that writes the guest's output cannot start")?;
     shared.update(|progress| progress.is_over = true);
-    // What the guest has written waits for its reader as long as it takes. After a verdict, a
-    // reader that takes nothing is not waited for.
+    // Output of the guest waits for its reader without a time limit. After the run was terminated,
+    // a reader that takes nothing is not waited for.
     let limit = matches!(execution.outcome(), Outcome::Terminated(_)).then_some(PATIENCE);
     let mut progress = shared.lock();
     while progress.end.is_none() {
@@ -142,7 +142,7 @@ struct Pass {
 impl Pass {
     fn run(mut self, mut output: RunOutput) {
         let written = self.write_all(&mut output);
-        // The guest waits for nobody any more.
+        // From here on the guest does not wait for a reader.
         drop(output);
         let is_reader_gone =
             matches!(&written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe);
@@ -176,7 +176,7 @@ impl Pass {
         self.printer.finish()
     }
 
-    /// Ends the command if the guest goes on though there is nobody to read what it writes.
+    /// Ends the command if the guest continues although nobody reads its output.
     fn end_run(&self) {
         let mut progress = self.shared.lock();
         while !progress.is_over {
@@ -190,7 +190,7 @@ impl Pass {
 }
 
 impl Streamed {
-    /// What of the output was not passed on, and why: a line for each stream.
+    /// Returns a line for each stream of which output was not passed on, with the reason.
     pub(super) fn missing(&self) -> Vec<String> {
         if self.is_reader_gone {
             return Vec::new();
@@ -219,7 +219,7 @@ impl Streamed {
         lines
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     pub(super) fn status(&self) -> ExitCode {
         if self.is_reader_gone {
             return exit::NO_READER.into();
@@ -232,7 +232,7 @@ impl Streamed {
         }
     }
 
-    /// Tells on standard error what is missing.
+    /// Prints to standard error which output is missing.
     pub(super) fn show_missing(&self) -> io::Result<()> {
         let mut stderr = io::stderr().lock();
         self.missing().iter().try_for_each(|line| writeln!(stderr, "error: {line}"))

@@ -1,4 +1,4 @@
-//! What the command line allows the guest.
+//! The command's options about permissions.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -83,32 +83,31 @@ pub(super) struct PermissionArgs {
     audit: Option<PathBuf>,
 }
 
-/// Where `--here` shows a directory.
+/// The guest path at which `--here` mounts a directory.
 const HERE: &str = "/here";
 
 impl PermissionArgs {
-    /// What is shown at `/here`.
+    /// Returns the directory that is mounted at `/here`.
     fn here(&self) -> Option<PathBuf> {
         let current = || self.here.then(|| PathBuf::from("."));
         self.shown_here.clone().or_else(current)
     }
 
-    /// Has `--here`, if it is given, show this directory instead of the current one.
+    /// Makes `--here`, if it is given, mount this directory instead of the current one.
     pub(super) fn show_here(&mut self, directory: &Path) {
         if self.here {
             self.shown_here = Some(directory.to_path_buf());
         }
     }
 
-    /// Shows this directory as `--here` does, unless the guest sees it already.
+    /// Mounts this directory as `--here` does, unless the guest sees it already.
     pub(super) fn show(&mut self, directory: &Path) {
         if self.guest_path(directory).is_none() {
             self.shown_here = Some(directory.to_path_buf());
         }
     }
 
-    /// Returns where the guest sees a file or directory of the host: by the mount that is nearest
-    /// to it.
+    /// Returns the guest path of a host file or directory, by the innermost mount that contains it.
     pub(super) fn guest_path(&self, host: &Path) -> Option<String> {
         let here = self.here().map(|host| (host, HERE.to_owned()));
         let mounts =
@@ -130,7 +129,7 @@ impl PermissionArgs {
         nearest.map(|(_, path)| path)
     }
 
-    /// Makes an engine that has the packages to start with.
+    /// Makes an engine that has the packages of `--preload`.
     pub(super) fn preload(&self, mut builder: EngineBuilder) -> Result<Engine> {
         if !self.preload.is_empty() {
             builder = builder.packages_from(&self.permissions()?);
@@ -141,9 +140,9 @@ impl PermissionArgs {
         Ok(builder.build()?)
     }
 
-    /// Gives a sandbox these permissions.
+    /// Applies these permissions to a sandbox.
     ///
-    /// `variables` are for the guest as well, unless the user has named them.
+    /// `variables` are also set for the guest, unless the user has set them.
     pub(super) fn grant(
         &self,
         builder: SandboxBuilder,
@@ -175,7 +174,7 @@ impl PermissionArgs {
             let written =
                 json::write_line(&mut *file, &audit::line(event)).and_then(|()| file.flush());
             if let Err(error) = written {
-                // What cannot be told of is not to happen, nor anything after it.
+                // If an access cannot be logged, it must not happen, and nothing after it.
                 let _ =
                     writeln!(std::io::stderr(), "error: the audit log cannot be written: {error}");
                 std::process::exit(exit::FAILED.into());
@@ -183,7 +182,7 @@ impl PermissionArgs {
         }))
     }
 
-    /// The packages to load for this script.
+    /// Returns the packages to load for this script.
     pub(super) fn packages(&self, script: &str) -> Result<Vec<String>> {
         let mut packages = self.packages.clone();
         let asked = isolet::script_packages(script)?;
@@ -199,7 +198,7 @@ impl PermissionArgs {
         Ok(packages)
     }
 
-    /// Gives a new session its files and packages. The files are to be written back.
+    /// Copies the files into a new session and loads its packages. Returns the files to write back.
     pub(super) fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<HostFiles> {
         let mut files =
             HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)?;
@@ -207,7 +206,7 @@ impl PermissionArgs {
         Ok(files)
     }
 
-    /// Gives a session in place of another one the same files and packages.
+    /// Does the same for a session that replaces another one, with the same files.
     pub(super) fn prepare_with(
         &self,
         session: &mut Session,
@@ -275,7 +274,7 @@ impl PermissionArgs {
     }
 }
 
-/// Where the guest finds a directory of the host by its name.
+/// Returns the guest path of a host directory, from its name.
 fn sandbox_path(path: &Path) -> Result<String> {
     let whole = path.canonicalize().with_context(|| format!("cannot open `{}`", path.display()))?;
     let name = whole.file_name().and_then(|name| name.to_str());

@@ -1,5 +1,5 @@
-//! What `isolet run` runs: code, a script, a module, a directory or zip file with a `__main__.py`,
-//! or a notebook.
+//! Determines what `isolet run` runs: code, a script, a module, a directory or zip file with a
+//! `__main__.py`, or a notebook.
 
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -12,36 +12,36 @@ use zip::ZipArchive;
 use super::notebook::{self, Notebook};
 use super::permissions::PermissionArgs;
 
-/// Where a zip file lies that is in no directory that the guest sees.
+/// Where a zip file is copied that is in no directory that the guest sees.
 const HOME: &str = "/home/user";
 
-/// What the command line says is to be run.
+/// What to run, according to the command line.
 pub(super) struct Wanted {
     pub(super) file: Option<String>,
     pub(super) code: Option<String>,
     pub(super) module: Option<String>,
-    /// The words for the program.
+    /// The arguments of the program.
     pub(super) rest: Vec<String>,
 }
 
-/// Something to run.
+/// A program to run.
 pub(super) struct Program {
-    /// The text of a script, which may ask for packages; else empty.
+    /// The text of a script, which may declare packages; otherwise empty.
     pub(super) source: String,
     cell: Cell,
-    /// A file that the guest gets first.
+    /// A file that is copied to the guest first.
     file: Option<(String, Vec<u8>)>,
     neighbours: Neighbours,
-    /// What is run instead, once the cell has set the session up.
+    /// The notebook to run after the cell, which only sets the session up.
     pub(super) notebook: Option<Notebook>,
 }
 
 impl Program {
-    /// Reads what is to be run, and has the guest see the directory that is.
+    /// Reads what to run. If it is a directory, mounts it for the guest.
     pub(super) fn read(wanted: Wanted, permissions: &mut PermissionArgs) -> Result<Self> {
         let Wanted { file, code, module, rest } = wanted;
         if let Some(code) = code {
-            // With -c there is no file: whatever stands in its place is the first argument.
+            // With -c there is no file: the first positional word is the first argument.
             let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
             let cell = Cell::new(code.as_str()).name("<string>").argv(argv);
             return Self::in_current_directory(code, cell.stdin(inherited_stdin()), permissions);
@@ -71,7 +71,8 @@ impl Program {
         }
     }
 
-    /// What has no file imports from the current directory, if the guest sees that.
+    /// Makes a program without a file. It imports from the current directory, if the guest sees
+    /// that.
     fn in_current_directory(
         source: String,
         cell: Cell,
@@ -81,7 +82,7 @@ impl Program {
         Ok(Self::beside(current, source, cell, permissions))
     }
 
-    /// What imports from a directory of the host, if the guest sees that.
+    /// Makes a program that imports from a directory of the host, if the guest sees that.
     fn beside(
         directory: PathBuf,
         source: String,
@@ -134,7 +135,7 @@ impl Program {
         Ok(Self::beside(directory, source, cell, permissions))
     }
 
-    /// A directory is the program itself: the guest sees it.
+    /// Makes a program of a directory, which is mounted for the guest.
     fn directory(path: &str, rest: Vec<String>, permissions: &mut PermissionArgs) -> Result<Self> {
         let main = Path::new(path).join("__main__.py");
         if !main.is_file() {
@@ -153,7 +154,7 @@ impl Program {
         Ok(Self::new(String::new(), cell))
     }
 
-    /// Gives the session what the program needs, and returns the cell to run.
+    /// Prepares the session for the program, and returns the cell to run.
     pub(super) fn prepare(self, session: &mut Session) -> Result<(Cell, Neighbours)> {
         if let Some((path, contents)) = self.file {
             session.put_file(&path, contents)?;
@@ -162,16 +163,16 @@ impl Program {
     }
 }
 
-/// A directory that python would import from and that the guest does not see.
+/// A directory from which python would import and that the guest does not see.
 #[derive(Default)]
 pub(super) struct Neighbours {
     directory: Option<PathBuf>,
-    /// What `-m` names.
+    /// The name given with `-m`.
     module: Option<String>,
 }
 
 impl Neighbours {
-    /// What to tell the user if the run failed for want of a module that lies there.
+    /// Returns a hint if the run failed because a module in that directory is missing.
     pub(super) fn hint(&self, execution: &Execution) -> Option<String> {
         let directory = self.directory.as_deref()?;
         let missing = match execution.outcome() {
@@ -183,7 +184,7 @@ impl Neighbours {
             _ => None,
         };
         let name = missing?.split('.').next()?;
-        // The name is the guest's text: nothing but a name is looked up or shown.
+        // The name is guest text: it is looked up and shown only if it is a plain name.
         if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
             return None;
         }

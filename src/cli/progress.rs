@@ -1,29 +1,29 @@
-//! Says on standard error what takes longer than a second, and how long it has taken so far.
+//! Reports on standard error work that takes longer than a second, with the elapsed time.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long nothing is said, and then how often it is said anew.
+/// The delay before the first line, and then between updates.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Goes to the beginning of the line and erases it.
+/// Moves to the beginning of the line and erases it.
 const ERASE: &str = "\r\x1b[2K";
 
-/// Shows what is done, if somebody is there to see it.
+/// Shows progress, if somebody can see it.
 #[derive(Clone, Copy)]
 pub(super) struct Progress {
     is_shown: bool,
 }
 
 impl Progress {
-    /// Progress is shown on a terminal only.
+    /// Makes a progress display that shows something only on a terminal.
     pub(super) fn new(is_quiet: bool) -> Self {
         Self { is_shown: !is_quiet && io::stderr().is_terminal() }
     }
 
-    /// Does some work. `what` says what it is, such as `making the memory image`.
+    /// Does some work. `what` describes it, as in `making the memory image`.
     pub(super) fn during<T>(self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.is_shown {
             return work();
@@ -33,15 +33,15 @@ impl Progress {
             let showing = thread::Builder::new().spawn_scoped(scope, move || show(what, &is_done));
             let result = work();
             drop(done);
-            // The line has to be erased before anything else is written. Without the thread there
-            // is none.
+            // The line must be erased before anything else is written. Without the thread there is
+            // no line.
             let _ = showing.map(thread::ScopedJoinHandle::join);
             result
         })
     }
 }
 
-/// What is done when a session gets these packages.
+/// Describes the work of loading these packages.
 pub(super) fn of_packages(packages: &[String]) -> String {
     match packages {
         [] => "preparing the session".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn of_packages(packages: &[String]) -> String {
     }
 }
 
-/// Shows a line until the work is done. A standard error that cannot be written to shows nothing.
+/// Shows a line until the work is done. Stops if standard error cannot be written to.
 fn show(what: &str, is_done: &Receiver<()>) {
     let start = Instant::now();
     let mut has_shown = false;

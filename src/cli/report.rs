@@ -1,4 +1,4 @@
-//! The one JSON object of `isolet run --json`.
+//! The JSON object that `isolet run --json` prints.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use super::json::Json;
 use super::options::in_options;
 
-/// The status where it was not the run that failed.
+/// The status if something other than the run failed.
 const FAILED: &str = "failed";
 
-/// Everything about a run. The field names are a contract.
+/// Everything about a run. The field names are part of the contract.
 #[derive(Default, Serialize)]
 pub(super) struct RunReport<'a> {
     status: &'static str,
@@ -49,7 +49,7 @@ struct Usage {
     tool_calls: u64,
 }
 
-/// What went wrong, for programs.
+/// Details of a failure, for programs.
 #[derive(Default, Serialize)]
 struct Diagnostics<'a> {
     error_type: &'a str,
@@ -60,7 +60,7 @@ struct Diagnostics<'a> {
     timeout_seconds: Option<f64>,
 }
 
-/// What became of a notebook: that of its last cell, and a report on each; or what failed after
+/// The report of a notebook: that of its last cell, with a report for each cell; or a failure after
 /// them.
 #[derive(Serialize)]
 pub(super) struct NotebookReport<'a> {
@@ -83,8 +83,8 @@ impl<'a> NotebookReport<'a> {
     }
 }
 
-/// Tells of a failure of usage, files, packages or the host in an object of the same shape. Of the
-/// run there is what became of it before.
+/// Reports a failure of usage, files, packages or the host in an object of the same shape. It
+/// includes the result of the run, if there was one before.
 pub(super) fn failure<'a>(
     error: &anyhow::Error,
     execution: Option<&'a Execution>,
@@ -92,7 +92,7 @@ pub(super) fn failure<'a>(
     failed(Diagnostics::of_error(error), execution)
 }
 
-/// Tells of a command line that cannot be read.
+/// Reports a command line that cannot be parsed.
 pub(super) fn usage(error: &clap::Error) -> RunReport<'static> {
     let message = error.to_string();
     let message = message.trim_end().strip_prefix("error: ").unwrap_or(&message).to_owned();
@@ -156,7 +156,7 @@ impl<'a> Exception<'a> {
 }
 
 impl<'a> Diagnostics<'a> {
-    /// Of a failure of usage, files, packages or the host.
+    /// Makes the details of a failure of usage, files, packages or the host.
     fn of_error(error: &anyhow::Error) -> Self {
         let ours = error.downcast_ref::<Error>();
         let is_file = error.chain().any(<dyn std::error::Error>::is::<std::io::Error>);

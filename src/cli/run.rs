@@ -1,4 +1,4 @@
-//! `isolet run`: one script, its output passed through as it comes.
+//! `isolet run`: runs one script and passes its output on as it arrives.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -95,7 +95,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     Ok(streamed.status())
 }
 
-/// Tells on standard error how the run ended, if it ended badly.
+/// Prints to standard error how the run ended, if it did not complete.
 pub(super) fn show_outcome(execution: &Execution, raw: bool) -> io::Result<()> {
     let printer = Printer::new(raw);
     let mut stderr = io::stderr().lock();

@@ -1,5 +1,4 @@
-//! The terminal that the command prints to: what a guest is told of it, and what it gets of a
-//! guest.
+//! The command's terminal: what the guest learns about it, and which guest output reaches it.
 
 use std::borrow::Cow;
 use std::env;
@@ -10,10 +9,10 @@ use rustix::termios::tcgetwinsize;
 
 use super::filter::{self, Filter};
 
-/// The size of a terminal that does not say which it has.
+/// The size that is assumed if a terminal does not report its own.
 const USUAL_SIZE: (u16, u16) = (80, 24);
 
-/// Passes what a guest writes on to standard output and standard error.
+/// Writes guest output to standard output and standard error.
 #[derive(Debug)]
 pub(super) struct Printer {
     stdout: Option<Filter>,
@@ -21,7 +20,7 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Text for a terminal is made harmless, unless it is to be `raw`.
+    /// Makes a printer. Text for a terminal is made safe, unless `raw` is set.
     pub(super) fn new(raw: bool) -> Self {
         let filter = |is_terminal: bool| (is_terminal && !raw).then(Filter::default);
         Self {
@@ -30,7 +29,7 @@ impl Printer {
         }
     }
 
-    /// Passes a piece of output on.
+    /// Writes a chunk of output.
     pub(super) fn print(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
         match stream {
             Stream::Stderr => pass(io::stderr().lock(), self.stderr.as_mut(), bytes),
@@ -38,7 +37,7 @@ impl Printer {
         }
     }
 
-    /// Passes on what has waited for its continuation: a run has ended.
+    /// Writes incomplete sequences that were held back, at the end of a run.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         if let Some(filter) = &mut self.stdout {
             write_all(io::stdout().lock(), filter.finish().as_bytes())?;
@@ -49,18 +48,19 @@ impl Printer {
         Ok(())
     }
 
-    /// A guest's text as it can be shown on standard output.
+    /// Returns guest text in a form that is safe for standard output.
     pub(super) fn for_stdout<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.stdout.is_some() { filter::strictly(text).into() } else { text.into() }
     }
 
-    /// A guest's text as it can be shown on standard error.
+    /// Returns guest text in a form that is safe for standard error.
     pub(super) fn for_stderr<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.stderr.is_some() { filter::strictly(text).into() } else { text.into() }
     }
 }
 
-/// A text that may be the guest's as it can be shown on standard error, whatever that is.
+/// Returns text that may be the guest's. If standard error is a terminal, the text is made safe
+/// with the strict filter.
 pub(super) fn for_stderr(text: &str) -> Cow<'_, str> {
     if io::stderr().is_terminal() { filter::strictly(text).into() } else { text.into() }
 }
@@ -77,7 +77,7 @@ fn write_all(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
     to.flush()
 }
 
-/// The terminal that standard output or standard error is, if one is.
+/// Returns the terminal of standard output or standard error, if there is one.
 pub(super) fn terminal() -> Option<Terminal> {
     let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
     let size = match (stdout, stderr) {
@@ -91,8 +91,8 @@ pub(super) fn terminal() -> Option<Terminal> {
     Some(Terminal { stdout, stderr, columns, rows })
 }
 
-/// The variables by which programs know a terminal. Their values are of ours, so that nothing of
-/// this environment is shown but what kind of terminal there is.
+/// Returns the environment variables that describe a terminal to programs. The values are fixed, so
+/// that they reveal nothing of this environment except the kind of terminal.
 pub(super) fn variables(terminal: Terminal) -> Vec<(&'static str, String)> {
     let term = variable("TERM");
     let kind = match term.as_str() {
@@ -114,12 +114,12 @@ pub(super) fn variables(terminal: Terminal) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Whether `NO_COLOR` asks for no colours.
+/// Returns `true` if `NO_COLOR` disables colours.
 pub(super) fn is_without_color() -> bool {
     !variable("NO_COLOR").is_empty()
 }
 
-/// Whether what we print to standard error ourselves may have colours.
+/// Returns `true` if our own output to standard error may have colours.
 pub(super) fn has_color(is_terminal: bool) -> bool {
     is_terminal && !is_without_color() && !matches!(variable("TERM").as_str(), "" | "dumb")
 }

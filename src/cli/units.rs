@@ -1,4 +1,4 @@
-//! Parsers for what people write on a command line.
+//! Parsers for values on the command line.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -23,7 +23,7 @@ impl MountArg {
     }
 }
 
-/// Reads `HOST:GUEST`, `HOST:GUEST:ro`, `HOST:GUEST:overlay` or `HOST:GUEST:rw`.
+/// Parses `HOST:GUEST`, `HOST:GUEST:ro`, `HOST:GUEST:overlay` or `HOST:GUEST:rw`.
 pub(super) fn mount(text: &str) -> Result<MountArg, String> {
     let (rest, mode) = match text.rsplit_once(':') {
         Some((rest, "ro")) => (rest, MountMode::ReadOnly),
@@ -41,14 +41,14 @@ pub(super) fn mount(text: &str) -> Result<MountArg, String> {
     }
 }
 
-/// Reads `NAME=ADDRESS`.
+/// Parses `NAME=ADDRESS`.
 pub(super) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
     let (name, address) = assignment(text)?;
     let address = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
     Ok((name, address))
 }
 
-/// Reads how long a run may take: `500ms`, `10s`, `2m 30s`, a number of seconds, or `none`.
+/// Parses a time limit: `500ms`, `10s`, `2m 30s`, a number of seconds, or `none`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     if text.trim() == "none" {
         return Ok(Limits::LONGEST_RUN_TIME);
@@ -60,7 +60,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("`{text}` is no duration: {error}"))
 }
 
-/// Reads a size in bytes: `4096`, `64KiB`, `16MiB`, `1GB`.
+/// Parses a size in bytes: `4096`, `64KiB`, `16MiB`, `1GB`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -82,7 +82,7 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no size in bytes"))
 }
 
-/// Shows a size for people, in the largest unit of which there is one: `4.0 KiB`, `13.9 MiB`.
+/// Formats a size in the largest unit of which it has at least one: `4.0 KiB`, `13.9 MiB`.
 pub(super) fn shown_bytes(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match units.into_iter().find(|(_, size)| bytes >= *size) {
@@ -94,7 +94,7 @@ pub(super) fn shown_bytes(bytes: u64) -> String {
     }
 }
 
-/// Reads `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),

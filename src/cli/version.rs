@@ -1,13 +1,13 @@
-//! What `isolet --version` tells: what this program is made of.
+//! The output of `isolet --version`: the versions of the program and its parts.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-/// The commit that the program was built from, if whoever built it said so. `cargo xtask` does, in
-/// a checkout; a build by cargo alone asks no git and depends on the sources only.
+/// The commit that the program was built from, if the build named it. `cargo xtask` does so in a
+/// checkout. A build by cargo alone does not ask git and depends only on the sources.
 const COMMIT: Option<&str> = option_env!("ISOLET_COMMIT");
 
-/// The text after the program's name.
+/// Returns the text after the program's name.
 pub(super) fn long() -> &'static str {
     static LONG: LazyLock<String> = LazyLock::new(|| {
         let mut text = env!("CARGO_PKG_VERSION").to_owned();

@@ -1,5 +1,5 @@
-//! Where the options of `isolet run` end: as python's do, at the script. The words after it belong
-//! to the script, whatever they look like, so that a wrapper's `"$@"` grants the guest nothing.
+//! Finds where the options of `isolet run` end: at the script, as for python. All later words
+//! belong to the script, so that a wrapper's `"$@"` cannot grant the guest anything.
 
 use std::ffi::{OsStr, OsString};
 
@@ -7,10 +7,10 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::Cli;
 
-/// Options that say what to run: no option of ours follows their value.
+/// Options that say what to run. Their value ends isolet's options.
 const LAST_OPTIONS: [char; 2] = ['c', 'm'];
 
-/// Puts a `--` where the script's words begin, if the command line is one of `isolet run`.
+/// Inserts a `--` before the script's words, if the command line is one of `isolet run`.
 pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Vec<OsString> {
     command.build();
     if let Some(place) = end_of_run_options(&words, command) {
@@ -19,9 +19,8 @@ pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Ve
     words
 }
 
-/// Whether the options of an `isolet run` ask for JSON, on a command line that `clap` cannot read.
-/// What follows an option that is unknown is taken for more of them, up to the first word that is
-/// none.
+/// Returns `true` if the options of `isolet run` ask for JSON, on a command line that `clap` cannot
+/// parse. The words after an unknown option are treated as options up to the first one that is not.
 pub(super) fn ask_for_json(words: &[OsString]) -> bool {
     let mut command = Cli::command();
     command.build();
@@ -53,8 +52,9 @@ fn end_of_run_options(words: &[OsString], command: &Command) -> Option<usize> {
     end(words, subcommand + 1, command.find_subcommand("run")?)
 }
 
-/// The place of the first word from `at` on that is no option and no option's value. There is none
-/// if all are, after a `--`, or if an option is unknown, which is an error for `clap` to tell.
+/// Returns the index of the first word from `at` on that is neither an option nor an option's
+/// value. Returns `None` if there is none, after a `--`, or if an option is unknown, which `clap`
+/// reports.
 fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
     loop {
         let word = words.get(at)?;
@@ -73,7 +73,7 @@ fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
     }
 }
 
-/// What the last option of a word says of the words after it.
+/// How the last option of a word affects the words after it.
 struct LastOption {
     /// The next word is its value.
     has_value_apart: bool,
@@ -90,9 +90,9 @@ impl LastOption {
     }
 }
 
-/// The last option of a word such as `--name`, `--name=value`, `-n`, `-nvalue` or `-xyn`.
+/// Returns the last option of a word such as `--name`, `--name=value`, `-n`, `-nvalue` or `-xyn`.
 fn last_option(word: &OsStr, command: &Command) -> Option<LastOption> {
-    // Names are ASCII, so that what another encoding makes of the value does not matter.
+    // Option names are ASCII, so a lossy conversion of the value does not matter.
     let word = word.to_string_lossy();
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
@@ -136,7 +136,7 @@ mod tests {
         ended.into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
-    /// What `clap` makes of a command line of `isolet run`.
+    /// Parses a command line of `isolet run` with `clap`.
     fn parsed(words: &[&str]) -> ArgMatches {
         let matches = Cli::command().get_matches_from(ended(words));
         matches.subcommand_matches("run").unwrap().clone()

@@ -1,4 +1,4 @@
-//! One piece of code to run, and how it sees itself.
+//! A cell: one piece of code to run, with its name, arguments and standard input.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::data::stdin::Stdin;
 
 /// Code to run, with the name, arguments and standard input it runs under.
 ///
-/// A `&str` or `String` is a cell with the defaults.
+/// A `&str` or `String` converts to a cell with the defaults.
 #[derive(Debug)]
 pub struct Cell {
     pub(crate) code: String,
@@ -21,32 +21,33 @@ pub struct Cell {
     pub(crate) run_time: Option<Duration>,
 }
 
-/// What is run.
+/// What a cell runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// The code itself.
+    /// The code as given.
     #[default]
     Code,
-    /// The module of this name.
+    /// The module of the name given as code.
     Module,
-    /// The `__main__.py` of the directory or the zip file at this path of the guest.
+    /// The `__main__.py` of the directory or zip file at the guest path given as code.
     Application,
 }
 
-/// What a cell is to its session.
+/// How the session treats a cell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Role {
-    /// One of several.
+    /// One of the session's cells.
     #[default]
     Cell,
-    /// Typed at a prompt: its value is kept in `_`.
+    /// Code typed at a prompt: its value is kept in `_`.
     Prompt,
-    /// A whole program: exit functions are called at its end.
+    /// A whole program: `atexit` functions are called when it ends.
     Program,
 }
 
 impl Cell {
-    /// Makes a cell of `code`, named `<cell>` in tracebacks, with an empty standard input.
+    /// Makes a cell of `code`. By default it is named `<cell>` in tracebacks and has an empty
+    /// standard input.
     #[must_use]
     pub fn new(code: impl Into<String>) -> Self {
         Self {
@@ -63,20 +64,20 @@ impl Cell {
         }
     }
 
-    /// Makes a program of a module, which is found and run as `python -m NAME` does.
+    /// Makes a program of a module, which is found and run as by `python -m NAME`.
     ///
-    /// It can be of the standard library, of a loaded package, or of a directory that the guest
-    /// imports from: see [`import_from`](Self::import_from). If there is none of this name the
-    /// guest exits with status 1. The arguments of [`argv`](Self::argv) begin with one that is
+    /// The module can be part of the standard library, of a loaded package, or of a directory that
+    /// the guest imports from: see [`import_from`](Self::import_from). If it does not exist, the
+    /// guest exits with status 1. The first of the arguments given with [`argv`](Self::argv) is
     /// replaced by the module's file.
     #[must_use]
     pub fn module(name: impl Into<String>) -> Self {
         Self { program: Program::Module, ..Self::new(name).argv(["-m"]).program() }
     }
 
-    /// Makes a program of a directory or a zip file of the guest, whose `__main__.py` is run as
-    /// `python PATH` does: it imports from there first. If there is none the guest exits with
-    /// status 1.
+    /// Makes a program of a directory or zip file in the guest, whose `__main__.py` is run as by
+    /// `python PATH`. Imports search that directory or file first. If it has no `__main__.py`, the
+    /// guest exits with status 1.
     #[must_use]
     pub fn application(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -84,30 +85,30 @@ impl Cell {
         Self { program: Program::Application, ..Self::new(path).argv(argv).program() }
     }
 
-    /// Has the session import from this directory of the guest first, as python does from a
-    /// script's own; it stays so for later cells.
+    /// Makes the session search this guest directory first when it imports, as python does with a
+    /// script's own directory. Later cells keep this setting.
     #[must_use]
     pub fn import_from(mut self, directory: impl Into<String>) -> Self {
         self.import_from = Some(directory.into());
         self
     }
 
-    /// Sets the working directory, one of the guest; it stays so for later cells. If it is not
-    /// there the run raises `FileNotFoundError`. At first it is `/home/user`.
+    /// Sets the working directory, a guest path. Later cells keep this setting. If the directory
+    /// does not exist, the run raises `FileNotFoundError`. Initially: `/home/user`.
     #[must_use]
     pub fn working_directory(mut self, directory: impl Into<String>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// Names the code in tracebacks.
+    /// Sets the name of the code in tracebacks. Default: `<cell>`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Makes the code a script: names it in tracebacks and sets `__file__`.
+    /// Makes the code a script: sets its name in tracebacks and `__file__`.
     #[must_use]
     pub fn script(mut self, path: impl Into<String>) -> Self {
         self.name = path.into();
@@ -115,36 +116,36 @@ impl Cell {
         self
     }
 
-    /// Makes the code one typed at a prompt: its value is kept in `_`, unless it is `None`.
+    /// Marks the code as typed at a prompt: its value is kept in `_`, unless it is `None`.
     #[must_use]
     pub fn interactive(mut self) -> Self {
         self.role = Role::Prompt;
         self
     }
 
-    /// Makes the code a whole program: when it ends, the functions registered with `atexit` are
-    /// called, as when python ends.
+    /// Marks the code as a whole program: when it ends, the functions registered with `atexit` are
+    /// called, as when python exits.
     #[must_use]
     pub fn program(mut self) -> Self {
         self.role = Role::Program;
         self
     }
 
-    /// Sets `sys.argv`. By default it stays as the session's last cell left it.
+    /// Sets `sys.argv`. Default: unchanged since the session's last cell.
     #[must_use]
     pub fn argv<S: Into<String>>(mut self, argv: impl IntoIterator<Item = S>) -> Self {
         self.argv = Some(argv.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets what the code reads from its standard input.
+    /// Sets the standard input of the code. Default: empty.
     #[must_use]
     pub fn stdin(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
         self
     }
 
-    /// Sets the wall-clock budget of this one run, where it is less than
+    /// Sets the wall-clock limit of this run, if it is less than
     /// [`Limits::max_run_time`](crate::Limits::max_run_time).
     #[must_use]
     pub fn max_run_time(mut self, time: Duration) -> Self {

@@ -1,15 +1,15 @@
-//! Failures of the host's side; a Python exception is not one.
+//! The error type for failures of the host. Python exceptions are outcomes instead.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::execution::PyException;
 
-/// A failure of the host's side of a sandbox.
+/// A failure of the host.
 ///
 /// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a
-/// limit that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated). Both can be
-/// turned into one with [`Execution::into_result`](crate::Execution::into_result).
+/// limit that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated).
+/// [`Execution::into_result`](crate::Execution::into_result) converts both into an `Error`.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -20,29 +20,29 @@ struct Inner {
     exception: Option<PyException>,
 }
 
-/// What went wrong, coarsely.
+/// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A setting is refused: raised when a sandbox is built.
+    /// A setting is invalid: returned when a sandbox is built.
     Config,
     /// An asset is missing, has the wrong digest or cannot be fetched.
     Assets,
     /// The engine or an interpreter could not start.
     Start,
-    /// The session was closed, by its owner or by a limit.
+    /// The session was closed by its owner or by a limit.
     Closed,
-    /// Something runs in the session already.
+    /// The session is already running something.
     Busy,
     /// A limit ended the run.
     Limit,
     /// The guest raised an exception.
     Raised,
-    /// A value cannot cross.
+    /// A value cannot cross between host and guest.
     Value,
     /// A package cannot be resolved, fetched or loaded.
     Packages,
-    /// The guest's side broke: its interpreter died or answered with nonsense.
+    /// The guest's side failed: its interpreter died or its reply could not be decoded.
     WorkerDied,
 }
 
@@ -70,25 +70,25 @@ impl Error {
         self
     }
 
-    /// Returns what went wrong, coarsely.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// Returns whether the session that gave this error can run more code.
+    /// Returns `true` if the session that returned this error can run more code.
     #[must_use]
     pub fn session_survives(&self) -> bool {
         self.0.survives
     }
 
-    /// Returns the Python exception that this error was made of, if it was made of one.
+    /// Returns the Python exception that this error was converted from, if any.
     #[must_use]
     pub fn exception(&self) -> Option<&PyException> {
         self.0.exception.as_ref()
     }
 
-    /// Returns what a person could do about it, if there is something.
+    /// Returns a suggestion of what a person could do about the error, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()

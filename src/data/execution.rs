@@ -1,4 +1,4 @@
-//! What became of a run: its outcome, its output and what it used.
+//! The result of a run: its outcome, its output and the resources that it used.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct Execution {
     pub(crate) system_exit: Option<PyException>,
     pub(crate) repr: Option<String>,
     pub(crate) value_error: Option<String>,
-    /// Whether the value has only types that Python's `json.dumps` takes, by the guest's word.
+    /// Set if the guest reports that the value has only types that Python's `json.dumps` accepts.
     pub(crate) is_json: bool,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
@@ -27,19 +27,18 @@ pub struct Execution {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It ran to its end. `None`: the cell does not end in an expression, or the expression's value
-    /// cannot cross ([`Execution::value_error`]); `Some(Value::None)`: the value is Python's
-    /// `None`.
+    /// The run completed. `None`: the cell does not end in an expression, or its value cannot cross
+    /// ([`Execution::value_error`]). `Some(Value::None)`: the value is Python's `None`.
     Completed(Option<Value>),
-    /// It handed its result over with `SUBMIT`: a dict of the fields, see
+    /// The run submitted its result with `SUBMIT`: a dict of the fields, see
     /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit).
     Submitted(Value),
     /// An exception left the cell.
     Raised(PyException),
-    /// `SystemExit` left the cell, with this status; or the guest ended its interpreter by
-    /// `os._exit`, and the session with it.
+    /// `SystemExit` left the cell, with this status. Or the guest ended its interpreter with
+    /// `os._exit`, which also ends the session.
     Exited(i32),
-    /// The host ended it.
+    /// The host ended the run.
     Terminated(Termination),
 }
 
@@ -47,50 +46,49 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Termination {
-    /// It took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session lives
-    /// on if the guest ended within the [grace](crate::Limits::max_grace).
+    /// The run took longer than [`Limits::max_run_time`](crate::Limits::max_run_time). The session
+    /// stays usable if the guest ended within the [grace](crate::Limits::max_grace).
     Deadline {
         /// The limit.
         limit: Duration,
-        /// The time from the call to the verdict.
+        /// The time from the call until the host decided how the run ended.
         observed: Duration,
     },
-    /// It had more of something than its limits allow. The session lives on if the guest ended
-    /// within the [grace](crate::Limits::max_grace).
+    /// The run exceeded the limit of a count. The session stays usable if the guest ended within
+    /// the [grace](crate::Limits::max_grace).
     Limit {
-        /// What it had too many of.
+        /// What was counted.
         kind: LimitKind,
         /// The limit.
         limit: u64,
-        /// How many it had.
+        /// The count.
         observed: u64,
     },
-    /// Its JavaScript outgrew the part of
-    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) that V8's heap has. The
-    /// session is closed.
+    /// The guest's JavaScript objects outgrew V8's heap, whose limit is part of
+    /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes). The session is closed.
     Memory {
         /// The limit of that heap, in bytes.
         limit: u64,
-        /// The size of the heap when the guest was stopped, in bytes. It is the limit if the guest
-        /// was stopped before the heap could grow.
+        /// The size of the heap when the guest was stopped, in bytes. Equal to the limit if the
+        /// guest was stopped before the heap could grow.
         observed: u64,
     },
-    /// It was interrupted, see [`Session::interrupt_handle`](crate::Session::interrupt_handle). The
-    /// session lives on.
+    /// The run was interrupted, see
+    /// [`Session::interrupt_handle`](crate::Session::interrupt_handle). The session stays usable.
     Interrupted,
-    /// The interpreter died under the guest, by `os.abort()` or a wild write of its own for
-    /// example. The session is lost.
+    /// The interpreter died, for example because the guest called `os.abort()` or corrupted its own
+    /// memory. The session is lost.
     Died {
-        /// What is known of the cause.
+        /// The known cause.
         reason: String,
     },
 }
 
-/// What a run can have too many of.
+/// A count that a run's limits restrict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
-    /// Calls of host functions that were allowed, see
+    /// Tool calls that were accepted, see
     /// [`Limits::max_tool_calls`](crate::Limits::max_tool_calls).
     ToolCalls,
     /// Requests that were refused, see [`Limits::max_refusals`](crate::Limits::max_refusals).
@@ -144,13 +142,13 @@ impl fmt::Display for Termination {
 pub struct PyException {
     /// The name of its class, such as `ZeroDivisionError`.
     pub type_name: String,
-    /// `str()` of it.
+    /// The exception's `str()`.
     pub message: String,
-    /// Its `args` as a JSON array, if they are JSON.
+    /// The exception's `args` as a JSON array, if JSON can represent them.
     pub args_json: Option<String>,
     /// The traceback as python prints it, with the guest's frames only.
     pub traceback: String,
-    /// The exception it was raised from or while handling.
+    /// The exception that this one was raised from or while handling.
     pub cause: Option<Box<Self>>,
 }
 
@@ -164,7 +162,7 @@ impl fmt::Display for PyException {
     }
 }
 
-/// A name of the guest's namespace and what it is bound to.
+/// A name in the guest's namespace and a description of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variable {
@@ -172,20 +170,20 @@ pub struct Variable {
     pub name: String,
     /// The name of the value's class.
     pub type_name: String,
-    /// The value's `len()`, if it is a `str`, `bytes`, `list`, `dict` or another of the built-in
-    /// types that have one.
+    /// The value's `len()`, for `str`, `bytes`, `list`, `dict` and the other built-in types that
+    /// have one.
     pub size: Option<u64>,
-    /// The value's `repr`, cut after 500 characters.
+    /// The value's `repr`, truncated to 500 characters.
     pub repr: String,
 }
 
-/// What a run used.
+/// The resources that a run used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Wall-clock time from the call to the verdict.
+    /// Wall-clock time from the call until the host decided how the run ended.
     pub wall_time: Duration,
-    /// The most memory that the session has had so far, in bytes, as
+    /// The session's peak memory so far, in bytes, as
     /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run
     /// ended the session.
     pub peak_memory_bytes: u64,
@@ -193,7 +191,7 @@ pub struct Usage {
     pub stdout_bytes: u64,
     /// Bytes written to standard error, kept or not.
     pub stderr_bytes: u64,
-    /// Calls of host functions, those that were refused aside.
+    /// Tool calls, without those that were refused.
     pub tool_calls: u64,
 }
 
@@ -201,14 +199,14 @@ pub struct Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// Bytes of standard output that were dropped.
+    /// Dropped bytes of standard output.
     pub stdout_bytes: u64,
-    /// Bytes of standard error that were dropped.
+    /// Dropped bytes of standard error.
     pub stderr_bytes: u64,
 }
 
 impl Truncation {
-    /// Returns whether anything was dropped.
+    /// Returns `true` if any output was dropped.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.stdout_bytes > 0 || self.stderr_bytes > 0
@@ -222,8 +220,7 @@ impl Execution {
         &self.outcome
     }
 
-    /// Returns the value of the cell's last expression, if the run completed and it has one, or
-    /// what it submitted.
+    /// Returns the value of the cell's last expression or the submitted value, if the run has one.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match &self.outcome {
@@ -233,7 +230,7 @@ impl Execution {
         }
     }
 
-    /// Returns the exception that ended the run.
+    /// Returns the exception that ended the run, if one did.
     #[must_use]
     pub fn exception(&self) -> Option<&PyException> {
         match &self.outcome {
@@ -242,16 +239,16 @@ impl Execution {
         }
     }
 
-    /// Returns the `SystemExit` that ended the run, if the outcome is
-    /// [`Exited`](Outcome::Exited) by one: it says what `sys.exit` was called with.
+    /// Returns the `SystemExit` that ended the run, if one led to the outcome
+    /// [`Exited`](Outcome::Exited). It holds the argument of `sys.exit`.
     #[must_use]
     pub fn system_exit(&self) -> Option<&PyException> {
         self.system_exit.as_ref()
     }
 
-    /// Returns the `repr` of the last expression's value, cut after
-    /// [`Limits::REPR_CHARS`](crate::Limits::REPR_CHARS) characters; also when the value itself
-    /// cannot cross.
+    /// Returns the `repr` of the last expression's value, truncated to
+    /// [`Limits::REPR_CHARS`](crate::Limits::REPR_CHARS) characters. It is also present when the
+    /// value itself cannot cross.
     #[must_use]
     pub fn repr(&self) -> Option<&str> {
         self.repr.as_deref()
@@ -263,13 +260,13 @@ impl Execution {
         self.value_error.as_deref()
     }
 
-    /// Returns the standard output, kept on every outcome. Bytes that are no UTF-8 show as `�`.
+    /// Returns the standard output, which is kept on every outcome. Invalid UTF-8 is shown as `�`.
     #[must_use]
     pub fn stdout(&self) -> &str {
         self.stdout.text()
     }
 
-    /// Returns the standard error, kept on every outcome. Bytes that are no UTF-8 show as `�`.
+    /// Returns the standard error, which is kept on every outcome. Invalid UTF-8 is shown as `�`.
     #[must_use]
     pub fn stderr(&self) -> &str {
         self.stderr.text()
@@ -281,7 +278,7 @@ impl Execution {
         Truncation { stdout_bytes: self.stdout.dropped(), stderr_bytes: self.stderr.dropped() }
     }
 
-    /// Returns the names that the run bound or rebound, private names and modules aside.
+    /// Returns the names that the run bound or rebound, without private names and modules.
     ///
     /// Empty if the run was terminated.
     #[must_use]
@@ -289,26 +286,27 @@ impl Execution {
         &self.locals
     }
 
-    /// Returns what the run used.
+    /// Returns the resources that the run used.
     #[must_use]
     pub fn usage(&self) -> &Usage {
         &self.usage
     }
 
-    /// Returns whether the session can run more code.
+    /// Returns `true` if the session can run more code.
     #[must_use]
     pub fn session_alive(&self) -> bool {
         self.session_alive
     }
 
-    /// Returns the value, with every other outcome as an error.
+    /// Returns the value, or every other outcome as an error.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Raised`] for an exception or an exit with a status other than 0, with the
-    /// exception in [`Error::exception`],
-    /// [`ErrorKind::Limit`] for a terminated run, [`ErrorKind::WorkerDied`] if the interpreter
-    /// died, [`ErrorKind::Value`] for a value that cannot cross.
+    /// * [`ErrorKind::Raised`] for an exception or an exit with a status other than 0;
+    ///   [`Error::exception`] returns the exception.
+    /// * [`ErrorKind::Limit`] for a terminated run.
+    /// * [`ErrorKind::WorkerDied`] if the interpreter died.
+    /// * [`ErrorKind::Value`] for a value that cannot cross.
     pub fn into_result(self) -> Result<Value, Error> {
         let alive = self.session_alive;
         let error = match self.outcome {

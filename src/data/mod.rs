@@ -1,5 +1,4 @@
-//! Plain data that everything else knows: values, what goes into a run, what comes out of it,
-//! limits, errors.
+//! Plain data types that all other folders use: values, cells, results of runs, limits, errors.
 
 pub(crate) mod cell;
 pub(crate) mod error;

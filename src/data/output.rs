@@ -1,10 +1,10 @@
-//! Captured output streams: bounded memory, the head and the tail kept.
+//! Captures output streams in bounded memory: keeps the head and the tail.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Which of the guest's output streams.
+/// One of the guest's output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Stream {
@@ -14,21 +14,21 @@ pub enum Stream {
     Stderr,
 }
 
-/// Some output of a run.
+/// A piece of a run's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutputChunk {
-    /// Where it was written.
+    /// The stream that it was written to.
     pub stream: Stream,
-    /// What was written. A chunk may end inside a UTF-8 sequence.
+    /// The bytes written. A chunk may end inside a UTF-8 sequence.
     pub bytes: Vec<u8>,
 }
 
-/// Keeps the first and the last half of `limit` bytes of whatever is written, and of so many lines.
+/// Keeps the first and last halves of a limit in bytes, and of a limit in lines.
 #[derive(Debug)]
 pub(crate) struct Capture {
     head: Vec<u8>,
-    /// What the head still takes; nothing once it is full.
+    /// The space left in the head. Zero once it is full.
     head_room: Room,
     tail: VecDeque<u8>,
     tail_lines: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Capture {
     written: u64,
 }
 
-/// So many bytes and so many lines.
+/// A number of bytes and a number of lines.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     bytes: usize,
@@ -108,7 +108,7 @@ impl Capture {
 }
 
 impl Room {
-    /// How many of these bytes fit.
+    /// Returns how many of these bytes fit.
     fn fitting(self, bytes: &[u8]) -> usize {
         let bytes = &bytes[..self.bytes.min(bytes.len())];
         if self.lines == 0 {
@@ -119,12 +119,12 @@ impl Room {
     }
 }
 
-/// How many lines end in these bytes.
+/// Returns how many lines end in these bytes.
 fn lines(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte == b'\n').count() - 1
 }
 
-/// A finished stream.
+/// The kept output of a finished stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captured {
     text: String,
@@ -188,7 +188,7 @@ mod tests {
         let kept = capture.finish();
         assert_eq!(kept.text(), "0a\n0b\n1a\n\n[... 45 bytes dropped ...]\n9a\n9b\nthe rest");
         assert_eq!(kept.dropped(), 45);
-        // All in one piece.
+        // The same output in a single write.
         let mut capture = Capture::new(1000, 2);
         capture.write(b"1\n2\n3\n4\n");
         assert_eq!(capture.finish().text(), "1\n\n[... 4 bytes dropped ...]\n4\n");

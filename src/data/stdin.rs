@@ -1,11 +1,11 @@
-//! The guest's standard input: read on demand, and a wait for it can be ended.
+//! The guest's standard input: read on demand, by waits that can be interrupted.
 
 use std::fmt;
 use std::io::Read;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// What a run reads from its standard input. Empty unless something is given.
+/// The standard input of a run. Default: empty.
 pub struct Stdin(Source);
 
 enum Source {
@@ -14,7 +14,7 @@ enum Source {
 }
 
 impl Stdin {
-    /// Makes an empty input: the guest reads the end of the file at once.
+    /// Makes an empty input: the guest reads end-of-file at once.
     #[must_use]
     pub fn empty() -> Self {
         Self::from_bytes(Vec::new())
@@ -26,10 +26,10 @@ impl Stdin {
         Self(Source::Bytes(bytes.into()))
     }
 
-    /// Makes an input that is read from `reader` as the guest asks for it, on a thread of its own.
+    /// Makes an input that a separate thread reads from `reader` as the guest asks for it.
     ///
-    /// A read that blocks does not hold up a deadline. The thread ends with the run, or, if a read
-    /// is under way then, when that read returns.
+    /// A blocking read does not delay a deadline. The thread ends with the run, or, if a read is
+    /// under way then, when that read returns.
     #[must_use]
     pub fn from_reader(reader: impl Read + Send + 'static) -> Self {
         Self(Source::Reader(Box::new(reader)))
@@ -51,16 +51,16 @@ impl fmt::Debug for Stdin {
     }
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Some bytes; none at the end of the input.
+    /// The bytes read. Empty at the end of the input.
     Bytes(Vec<u8>),
-    /// The wait was ended from outside, by the interrupt of this number in the run.
+    /// The wait was interrupted, by the interrupt of this number in the run.
     Interrupted(u64),
 }
 
-/// The host's end of one run's standard input.
+/// The host's end of a run's standard input.
 #[derive(Debug)]
 pub(crate) struct InputPump {
     shared: Arc<Shared>,
@@ -77,7 +77,7 @@ struct Shared {
 struct State {
     ready: Vec<u8>,
     ended: bool,
-    /// There was an interrupt that has ended no wait yet.
+    /// Set if an interrupt has arrived that has ended no wait yet.
     interrupted: bool,
     interrupts: u64,
 }
@@ -122,7 +122,7 @@ impl InputPump {
         }
     }
 
-    /// Ends the wait that is under way, or the next one.
+    /// Interrupts the current wait, or else the next one.
     pub(crate) fn interrupt(&self) {
         let mut state = self.shared.lock();
         state.interrupted = true;
@@ -138,7 +138,8 @@ impl Shared {
     }
 }
 
-/// Reads a chunk for each request, so that nothing is taken from the reader unasked.
+/// Reads one chunk per request, so that nothing is taken from the reader before the guest asks for
+/// it.
 fn pump(mut reader: Box<dyn Read + Send>, shared: Arc<Shared>) -> Option<mpsc::Sender<()>> {
     let (requests, asked) = mpsc::channel();
     let run = move || {

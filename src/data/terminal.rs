@@ -1,8 +1,7 @@
 //! The terminal that a session's output is for.
 
-/// What the guest is told of a terminal, so that it draws for it: `isatty` and
-/// `os.get_terminal_size` say so, as python's do. Whoever shows the output has to see to it that it
-/// does no harm there.
+/// The terminal that the guest's output is for: `isatty` and `os.get_terminal_size` report it, so
+/// that programs draw for it. The program that shows the output must make it safe for the terminal.
 ///
 /// ```
 /// let terminal = isolet::Terminal { stdout: true, stderr: true, columns: 80, rows: 24 };
@@ -10,12 +9,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminal {
-    /// Standard output is for it.
+    /// `true` if standard output goes to the terminal.
     pub stdout: bool,
-    /// Standard error is for it.
+    /// `true` if standard error goes to the terminal.
     pub stderr: bool,
-    /// How wide it is, in characters.
+    /// The width, in characters.
     pub columns: u16,
-    /// How high it is, in lines.
+    /// The height, in lines.
     pub rows: u16,
 }

@@ -1,7 +1,7 @@
-//! The version of V8, which a host without V8 knows too: it names images and workers by it.
+//! The version of V8, for hosts that do not link V8: images and workers are named by it.
 
-/// The version of the V8 that isolet is linked with, as V8 says it; a test of `isolate` compares
-/// the two.
+/// The version string of the V8 that isolet links with. A test of `isolate` compares it with V8's
+/// own.
 const V8: &str = "15.0.245.2-rusty";
 
 /// Returns the version of V8 that guests run on.

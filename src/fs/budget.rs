@@ -1,19 +1,19 @@
-//! Counts what a session takes of a mount's quotas.
+//! Counts how much of a mount's quotas a session has used.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::FileError;
 
-/// What is counted.
+/// A resource with a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     Bytes,
     Files,
-    /// Entries of the host that an overlay has to remember.
+    /// Entries of the host directory that an overlay has to remember.
     Marks,
 }
 
-/// The quotas of one mount in one session, and how much of them is taken.
+/// The quotas of one mount in one session, and how much of them is used.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: Counter,
@@ -33,7 +33,7 @@ impl Budget {
         Self { bytes: counter(bytes), files: counter(files), marks: counter(marks) }
     }
 
-    /// Takes so much, or nothing if that is more than is left.
+    /// Uses `amount` of a resource. Fails, and uses nothing, if less is left.
     pub(crate) fn spend(&self, resource: Resource, amount: u64) -> Result<(), FileError> {
         let counter = self.counter(resource);
         let mut taken = counter.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,13 +50,13 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives so much back.
+    /// Gives `amount` of a resource back.
     pub(crate) fn refund(&self, resource: Resource, amount: u64) {
         let mut taken = self.counter(resource).taken.lock().unwrap_or_else(PoisonError::into_inner);
         *taken = taken.saturating_sub(amount);
     }
 
-    /// Takes so much for as long as the charge lives.
+    /// Uses `amount` of a resource until the charge is dropped.
     pub(crate) fn charge(
         self: &Arc<Self>,
         resource: Resource,
@@ -75,7 +75,7 @@ impl Budget {
     }
 }
 
-/// A part of a budget, given back when it is dropped.
+/// A used part of a budget, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -84,7 +84,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Makes it this much, taking or giving back the difference.
+    /// Changes the amount, and uses or gives back the difference.
     pub(crate) fn resize(&mut self, amount: u64) -> Result<(), FileError> {
         if amount > self.amount {
             self.budget.spend(self.resource, amount - self.amount)?;

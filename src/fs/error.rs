@@ -1,4 +1,4 @@
-//! Failures of file requests as the guest sees them: a number, and never a path of the host.
+//! Errors of file requests as the guest sees them: an error number, and never a host path.
 
 use std::io;
 
@@ -77,7 +77,7 @@ pub(crate) enum Denial {
 }
 
 impl FileError {
-    /// Returns the number of the error in WASI, which is what Emscripten uses.
+    /// Returns the WASI error number, which Emscripten uses too.
     pub(crate) fn errno(&self) -> i32 {
         match self {
             Self::Access(_) => 2,
@@ -101,7 +101,7 @@ impl FileError {
         }
     }
 
-    /// Returns whether a rule of the sandbox or of the host is the cause, not the state of the
+    /// Returns `true` if a rule of the sandbox or the host caused the error, not the state of the
     /// files.
     pub(crate) fn is_denial(&self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl From<Denial> for FileError {
 }
 
 impl From<io::Error> for FileError {
-    /// Keeps the kind and drops the text, which may name a path of the host.
+    /// Keeps the kind and drops the text, which may contain a host path.
     fn from(error: io::Error) -> Self {
         if let Some(errno) = Errno::from_io_error(&error) {
             return errno.into();
@@ -161,7 +161,7 @@ impl From<Errno> for FileError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::ACCESS | Errno::PERM | Errno::ROFS => Denial::Host.into(),
-            // What opening a socket, a FIFO without a reader or a missing device gives.
+            // Returned for opening a socket, a FIFO without a reader or a missing device.
             Errno::NXIO | Errno::NODEV => Denial::SpecialFile.into(),
             Errno::BUSY | Errno::AGAIN | Errno::TXTBSY => Self::Busy,
             Errno::DQUOT | Errno::NOSPC => Self::NoSpace,

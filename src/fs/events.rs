@@ -1,20 +1,20 @@
-//! What the owner of a session is told about its files.
+//! File events: what the owner of a session learns about its files.
 
 use super::error::FileError;
 
-/// Something the guest did with files, or was not allowed to do.
+/// A file operation that the guest performed or was denied.
 ///
-/// There is one for each open, create, remove, rename, link and truncation that was carried out,
-/// and one for each request of any kind that was denied.
+/// Each open, create, remove, rename, link and truncation that succeeds is one event, and so is
+/// each request of any kind that is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileEvent {
-    /// Whether it was carried out.
+    /// `true` if the operation was performed.
     pub(crate) allowed: bool,
-    /// What it was.
+    /// The operation.
     pub(crate) operation: &'static str,
-    /// The guest's path; what follows the mount point is the guest's own text.
+    /// The guest path. The part after the mount point is the guest's own text.
     pub(crate) path: String,
-    /// Why it was denied, or where a renamed file went and a link points to.
+    /// Why the operation was denied, or the target of a rename or link.
     pub(crate) reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! The open files of a session, by number.
+//! The table of a session's open files.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::error::FileError;
 use super::volume::OpenFile;
 
-/// An open file and what it was opened for.
+/// An open file, and the access that it was opened for.
 pub(crate) struct Handle {
     pub(crate) file: Box<dyn OpenFile>,
-    /// The guest's path when it was opened.
+    /// The guest path at the time of opening.
     pub(crate) path: String,
     pub(crate) read: bool,
     pub(crate) write: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Handles {
 }
 
 struct Open {
-    /// The next number, unless it is taken.
+    /// The next number to try.
     next: u32,
     files: BTreeMap<u32, Arc<Handle>>,
 }
@@ -38,8 +38,8 @@ impl Handles {
         self.room(&self.lock())
     }
 
-    /// Gives an open file a number. Numbers are not used again soon, so that one kept too long
-    /// names nothing rather than another file.
+    /// Assigns a number to an open file. Numbers are not reused soon, so that a stale one fails
+    /// instead of naming another file.
     pub(crate) fn add(&self, handle: Handle) -> Result<u32, FileError> {
         let mut open = self.lock();
         self.room(&open)?;
@@ -58,7 +58,7 @@ impl Handles {
 
     pub(crate) fn close(&self, number: u32) -> Result<(), FileError> {
         let closed = self.lock().files.remove(&number);
-        // Dropped after the lock: closing may take its time.
+        // Dropped after the lock is released, because closing may take time.
         closed.map(drop).ok_or(FileError::BadHandle)
     }
 
@@ -75,5 +75,5 @@ impl Handles {
     }
 }
 
-/// Numbers are below this and positive as signed ones, which is how they cross.
+/// Numbers are less than this: they cross as signed integers and must be positive.
 const NUMBERS: u32 = i32::MAX.unsigned_abs();

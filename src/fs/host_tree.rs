@@ -1,4 +1,4 @@
-//! Reading beneath a directory of the host: the one walk that every access goes through.
+//! Access to a directory of the host. Every access walks the path with the same code.
 
 use std::fs::File;
 use std::io;
@@ -35,15 +35,15 @@ impl HostTree {
         &self.limits
     }
 
-    /// Holds up every other rename in this mount, of all sessions, until it is dropped.
+    /// Locks out all other renames in this mount, of all sessions, until the guard is dropped.
     pub(crate) fn moving(&self) -> MutexGuard<'_, ()> {
         self.root.moving()
     }
 
-    /// Opens the directory at a path, name by name.
+    /// Opens the directory at a path, one name at a time.
     ///
-    /// Each name is opened relative to the directory before, and not followed if it is a link, so
-    /// whatever is renamed meanwhile, this stays beneath the root.
+    /// Each name is opened relative to the previous directory, and links are not followed. Whatever
+    /// is renamed meanwhile, the result is beneath the root.
     pub(crate) fn directory(&self, path: RelativePath<'_>) -> Result<Dir, FileError> {
         let mut directory = self.root.dir().try_clone()?;
         for name in path.names() {
@@ -53,13 +53,13 @@ impl HostTree {
         Ok(directory)
     }
 
-    /// Opens the directory that a path's last name is in. The root itself is busy.
+    /// Opens the directory that contains a path's last name. Fails with `Busy` for the root.
     pub(crate) fn parent<'a>(&self, path: RelativePath<'a>) -> Result<(Dir, &'a str), FileError> {
         let (parent, name) = path.split().ok_or(FileError::Busy)?;
         Ok((self.directory(parent)?, name))
     }
 
-    /// Describes what is at a path.
+    /// Describes the file at a path.
     pub(crate) fn stat(&self, path: RelativePath<'_>) -> Result<FileStat, FileError> {
         let metadata = match path.split() {
             None => self.root.dir().dir_metadata()?,
@@ -79,14 +79,14 @@ impl HostTree {
         if metadata.is_dir() { Err(FileError::IsDirectory) } else { Ok((file, metadata)) }
     }
 
-    /// Opens a regular file or a directory. The type of what was opened is what counts.
+    /// Opens a regular file or a directory. The type is checked on the opened file.
     pub(crate) fn open_in(
         &self,
         parent: &Dir,
         name: &str,
         options: &OpenOptions,
     ) -> Result<(File, Metadata), FileError> {
-        // Neither a FIFO nor a device nor a lease is waited for.
+        // Non-blocking, so that opening does not wait for a FIFO, a device or a lease.
         let options = options.clone().follow(FollowSymlinks::No).nonblock(true).clone();
         let file = parent.open_with(name, &options)?.into_std();
         let metadata = Metadata::from_file(&file)?;
@@ -105,7 +105,7 @@ impl HostTree {
         self.open(path, OpenOptions::new().read(true))
     }
 
-    /// Names what is in a directory, sorted, without what has no UTF-8 name or is a special file.
+    /// Lists a directory, sorted. Omits special files and names that are not UTF-8.
     pub(crate) fn list(&self, path: RelativePath<'_>) -> Result<Vec<String>, FileError> {
         let limit = self.limits.list_entries;
         let mut names = Vec::new();
@@ -126,15 +126,15 @@ impl HostTree {
         Ok(names)
     }
 
-    /// Returns the target of a link as it is.
+    /// Returns the target of a link, unresolved.
     pub(crate) fn read_link(&self, path: RelativePath<'_>) -> Result<String, FileError> {
         let (parent, name) = path.split().ok_or(FileError::Invalid)?;
         let target = self.directory(parent)?.read_link_contents(name)?;
-        // A target that is not UTF-8 cannot be one that the guest could reach.
+        // The guest could not reach a target that is not UTF-8.
         target.into_os_string().into_string().map_err(|_| Denial::LinkTarget.into())
     }
 
-    /// Describes what metadata belongs to, which is denied for special files.
+    /// Converts metadata to a description. Denies special files.
     pub(crate) fn describe(&self, metadata: &Metadata) -> Result<FileStat, FileError> {
         let kind = kind(metadata.file_type()).ok_or(Denial::SpecialFile)?;
         Ok(FileStat {
@@ -153,18 +153,18 @@ impl HostTree {
         self.describe(&Metadata::from_file(file)?)
     }
 
-    /// The canonical path of the root, for its owner only.
+    /// Returns the canonical path of the root. Only for the owner, never for the guest.
     pub(crate) fn host(&self) -> &Path {
         self.root.host()
     }
 }
 
-/// Reads once, at most what fits.
+/// Reads once, at most as many bytes as fit.
 pub(crate) fn read_at(file: &File, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
     Ok(uninterrupted(|| file.read_at(into, offset))?)
 }
 
-/// Repeats what a signal interrupted.
+/// Repeats an action that a signal interrupted.
 pub(crate) fn uninterrupted<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match action() {

@@ -1,26 +1,26 @@
-//! Inode numbers that say which files are the same, and nothing about the host.
+//! Inode numbers that identify files within a session and reveal nothing about the host.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// JavaScript has numbers as floats, which are exact up to here.
+/// JavaScript's numbers are floats, which represent integers exactly up to this many bits.
 const BITS: u32 = 53;
 
-/// Makes inode numbers by a hash that is keyed anew in every session.
+/// Makes inode numbers with a hash whose key is new for every session.
 #[derive(Debug, Default)]
 pub(crate) struct Inodes(RandomState);
 
 impl Inodes {
-    /// The number of a file of the host.
+    /// Returns the number of a host file.
     pub(crate) fn of_host(&self, device: u64, inode: u64) -> u64 {
         self.hash((0, device, inode, ""))
     }
 
-    /// The number of what is at a path of a mount that has no numbers of its own.
+    /// Returns the number of a path in a mount without inode numbers.
     pub(crate) fn of_path(&self, mount: u64, path: &str) -> u64 {
         self.hash((1, mount, 0, path))
     }
 
-    /// The number of the `count`th thing that was made in a mount's overlay.
+    /// Returns the number of the `count`th file created in a mount's overlay.
     pub(crate) fn of_count(&self, mount: u64, count: u64) -> u64 {
         self.hash((2, mount, count, ""))
     }

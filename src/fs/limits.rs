@@ -1,4 +1,4 @@
-//! What one session may do with files, beside the quotas of its mounts.
+//! Limits on the file requests of one session, in addition to the quotas of its mounts.
 
 /// The default of [`FileLimits::open_files`].
 const OPEN_FILES: u64 = 256;
@@ -13,21 +13,22 @@ const LIST_ENTRIES: u64 = 100_000;
 /// The default of [`FileLimits::overlay_marks`].
 const OVERLAY_MARKS: u64 = 100_000;
 
-/// Bounds on requests, the same for all mounts of a session.
+/// Limits on requests, the same for all mounts of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct FileLimits {
-    /// How many files may be open at once. Default 256.
+    /// The maximum number of open files. Default: 256.
     pub(crate) open_files: u64,
-    /// How many names a path beneath a mount may have. Default 64.
+    /// The maximum number of names in a path beneath a mount. Default: 64.
     pub(crate) depth: u64,
-    /// How many bytes a name may have. Default 255.
+    /// The maximum length of a name, in bytes. Default: 255.
     pub(crate) name_bytes: u64,
-    /// How many bytes a path beneath a mount, or a link's target, may have. Default 4096.
+    /// The maximum length of a path beneath a mount, or of a link's target, in bytes. Default:
+    /// 4096.
     pub(crate) path_bytes: u64,
-    /// How many entries a directory may have to be listed. Default 100,000.
+    /// The maximum number of entries in a directory that can be listed. Default: 100,000.
     pub(crate) list_entries: u64,
-    /// How many entries of the host an overlay may hide, move or look into for a change. Default
-    /// 100,000.
+    /// The maximum number of host entries that an overlay may hide or move, or look at for a
+    /// change. Default: 100,000.
     pub(crate) overlay_marks: u64,
 }
 

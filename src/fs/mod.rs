@@ -1,13 +1,13 @@
-//! The host's side of the guest's file system: what is mounted where, and every request beneath it.
+//! The host's side of the guest's file system: the mounts, and every request beneath them.
 //!
-//! A request names a mount and a path beneath it, and the path is text of a hostile guest. It is
-//! parsed once ([`path`]) and then walked name by name from a directory that was opened when the
-//! mount was made ([`host_tree`]); no link is followed, and what is opened is asked for its type
-//! before it is used. So there is no check of a path that a rename could outrun, and no path that
-//! leads out.
+//! A request names a mount and a path beneath it. The path is text from a hostile guest. It is
+//! parsed once ([`path`]) and then walked name by name, from a directory that was opened when the
+//! mount was made ([`host_tree`]). No link is followed, and the type of an opened file is checked
+//! before it is used. No path is checked before it is used, so a rename cannot invalidate a check,
+//! and no path leads out of the mount.
 //!
-//! Nothing here changes a file of the host but [`read_write`], and an overlay's export, which only
-//! writes into a directory that it made or found empty.
+//! Only [`read_write`] changes files of the host, and an overlay's export, which writes only into a
+//! directory that it created or found empty.
 
 mod budget;
 mod error;

@@ -1,4 +1,4 @@
-//! `Mount`: a directory of the host that a guest may see, and how.
+//! `Mount`: a directory of the host, and how a guest may access it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,24 +11,27 @@ const READ_WRITE_BYTES: u64 = 1024 * 1024 * 1024;
 const OVERLAY_BYTES: u64 = 256 * 1024 * 1024;
 const FILES: u64 = 10_000;
 
-/// A directory of the host that guests may see.
+/// A directory of the host that guests may access.
 ///
-/// The directory is opened when the mount is made, and stays the same one if its path is renamed or
-/// replaced later. Clones share it. Files are read when the guest asks for them, however large;
-/// nothing is copied before.
+/// The directory is opened when the mount is made, and stays the same one if its path is later
+/// renamed or replaced. Clones share it. Files are read when the guest asks for them, however large
+/// they are; nothing is copied in advance.
 ///
-/// The guest gets to no other directory: links are followed only within the mount, `..` not at all,
-/// and FIFOs, sockets and devices are neither listed nor opened. Names that are not UTF-8 are not
-/// listed. Its errors name paths of the guest only. A network file system of the host may make the
-/// guest wait.
+/// The guest cannot reach any other directory. Links are followed only within the mount and `..`
+/// not at all, and FIFOs, sockets and devices are neither listed nor opened. Names that are not
+/// UTF-8 are not listed. Errors contain only guest paths. A network file system of the host may
+/// make the guest wait.
 ///
-/// Some directories are refused, since they give away the host: `/`, `/proc`, `/sys`, `/dev`,
-/// `/etc`, `/run`, `/boot`, the user's home directory and its `.ssh`, `.aws`, `.gnupg` and
-/// `.config`, what is in those (except in `/run` and in the home directory), what contains one of
-/// them, and a directory with the socket of a container engine. For
-/// [`read_write`](Self::read_write), so are directories of programs, such as `/usr`. The
-/// `dangerous_` constructors mount them all the same; then too, nothing in `/proc`, `/sys` and
-/// `/dev` is shown beneath another directory.
+/// Mounting fails for directories that would expose the host:
+/// * `/`, `/proc`, `/sys`, `/dev`, `/etc`, `/run`, `/boot`;
+/// * the user's home directory and its `.ssh`, `.aws`, `.gnupg` and `.config`;
+/// * directories inside these, except inside `/run` and the home directory;
+/// * directories that contain one of these;
+/// * a directory with the socket of a container engine;
+/// * for [`read_write`](Self::read_write), also directories of programs, such as `/usr`.
+///
+/// The `dangerous_` constructors mount them anyway. Even then, no file in `/proc`, `/sys` and
+/// `/dev` is visible beneath another directory.
 #[derive(Clone, Debug)]
 pub struct Mount {
     root: Arc<Root>,
@@ -37,58 +40,59 @@ pub struct Mount {
     quota_files: u64,
 }
 
-/// What a guest may do with a mounted directory.
+/// How a guest may access a mounted directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MountMode {
-    /// Read it.
+    /// The guest can read the directory.
     ReadOnly,
-    /// Read it, and change what it sees of it: changes are kept in memory, and each session has its
-    /// own.
+    /// The guest can read the directory and change its own view of it: changes are kept in memory,
+    /// separately for each session.
     Overlay,
-    /// Read and change it.
+    /// The guest can read and change the directory.
     ReadWrite,
 }
 
 impl Mount {
-    /// Mounts a directory that the guest may only read.
+    /// Mounts a directory that the guest can only read.
     ///
     /// # Errors
     ///
-    /// Fails if the directory cannot be opened, or is one that is [refused](Self).
+    /// Fails if the directory cannot be opened, or is [refused](Self).
     pub fn read_only(host: impl AsRef<Path>) -> Result<Self, Error> {
         Self::checked(host.as_ref(), MountMode::ReadOnly)
     }
 
-    /// Mounts a directory that the guest may change for itself: writes stay in memory, each session
-    /// has its own, and the directory of the host remains as it is.
+    /// Mounts a directory whose changes by the guest stay in memory, separately for each session.
+    /// The host directory does not change.
     ///
     /// # Errors
     ///
-    /// Fails if the directory cannot be opened, or is one that is [refused](Self).
+    /// Fails if the directory cannot be opened, or is [refused](Self).
     pub fn overlay(host: impl AsRef<Path>) -> Result<Self, Error> {
         Self::checked(host.as_ref(), MountMode::Overlay)
     }
 
-    /// Mounts a directory that the guest may change.
+    /// Mounts a directory that the guest can change.
     ///
-    /// Let no program of the host run, import or source what is in it: it is the guest's. New files
-    /// and directories get the permissions that the umask of this process leaves, and no file
-    /// becomes executable. The guest reads and writes with the permissions of this process.
+    /// No program of the host should run, import or source files in this directory, because the
+    /// guest controls them. New files and directories get the permissions that this process's umask
+    /// leaves, and no file becomes executable. The guest reads and writes with the permissions of
+    /// this process.
     ///
-    /// The guest cannot make or move a link, nor a directory with a link in it, so that a link of
-    /// its own or of yours leads out of the mount where it did not before. It can still make a link
-    /// to a link of yours that leads out: a program of the host that writes to files in the mount
-    /// must not follow links.
+    /// The guest cannot create or move a link, or move a directory with a link in it, in a way that
+    /// makes a link lead out of the mount. It can still create a link to an existing link of yours
+    /// that leads out. Programs of the host that write to files in the mount must therefore not
+    /// follow links.
     ///
     /// # Errors
     ///
-    /// Fails if the directory cannot be opened, or is one that is [refused](Self).
+    /// Fails if the directory cannot be opened, or is [refused](Self).
     pub fn read_write(host: impl AsRef<Path>) -> Result<Self, Error> {
         Self::checked(host.as_ref(), MountMode::ReadWrite)
     }
 
-    /// Mounts as [`read_only`](Self::read_only) does, and refuses no directory.
+    /// Mounts a directory as [`read_only`](Self::read_only) does, without refusing any.
     ///
     /// # Errors
     ///
@@ -97,7 +101,7 @@ impl Mount {
         Self::unchecked(host.as_ref(), MountMode::ReadOnly)
     }
 
-    /// Mounts as [`overlay`](Self::overlay) does, and refuses no directory.
+    /// Mounts a directory as [`overlay`](Self::overlay) does, without refusing any.
     ///
     /// # Errors
     ///
@@ -106,7 +110,7 @@ impl Mount {
         Self::unchecked(host.as_ref(), MountMode::Overlay)
     }
 
-    /// Mounts as [`read_write`](Self::read_write) does, and refuses no directory.
+    /// Mounts a directory as [`read_write`](Self::read_write) does, without refusing any.
     ///
     /// # Errors
     ///
@@ -115,30 +119,29 @@ impl Mount {
         Self::unchecked(host.as_ref(), MountMode::ReadWrite)
     }
 
-    /// Sets how many bytes each session may write through it.
+    /// Sets how many bytes each session may write through the mount.
     ///
-    /// With [`ReadWrite`](MountMode::ReadWrite), the default is 1 GiB, and every byte counts that
-    /// is written or that a file grows by; none is given back. With
-    /// [`Overlay`](MountMode::Overlay), the default is 256 MiB, and what counts is the size of the
-    /// files that the overlay holds.
+    /// With [`ReadWrite`](MountMode::ReadWrite), every byte counts that is written or that a file
+    /// grows by, and none is given back. Default: 1 GiB. With [`Overlay`](MountMode::Overlay), the
+    /// size of the files that the overlay holds counts. Default: 256 MiB.
     #[must_use]
     pub fn quota_bytes(mut self, bytes: u64) -> Self {
         self.quota_bytes = bytes;
         self
     }
 
-    /// Sets how many files, directories and links each session may create through it. Default
-    /// 10,000.
+    /// Sets how many files, directories and links each session may create through the mount.
+    /// Default: 10,000.
     ///
-    /// With [`Overlay`](MountMode::Overlay), files count that were changed, and removed ones no
-    /// more.
+    /// With [`Overlay`](MountMode::Overlay), changed files count too, and removed ones stop
+    /// counting.
     #[must_use]
     pub fn quota_files(mut self, files: u64) -> Self {
         self.quota_files = files;
         self
     }
 
-    /// Returns what a guest may do with it.
+    /// Returns how a guest may access the directory.
     #[must_use]
     pub fn mode(&self) -> MountMode {
         self.mode
@@ -148,7 +151,7 @@ impl Mount {
         &self.root
     }
 
-    /// The quotas, on bytes and files.
+    /// Returns the quotas, in bytes and in files.
     pub(crate) fn quotas(&self) -> (u64, u64) {
         (self.quota_bytes, self.quota_files)
     }

@@ -1,8 +1,9 @@
-//! What may be renamed in a directory of the host: nothing that would lead a program of the host
-//! out of the mount.
+//! Checks renames in a host directory: no moved link may lead a program of the host out of the
+//! mount.
 //!
-//! A link of the host's may be absolute or have `..` in its target. The guest cannot follow such a
-//! link, but a program of the host that writes to the path where the guest has put it does.
+//! A link that the host made may be absolute or have `..` in its target. The guest cannot follow
+//! such a link, but a program of the host can, if it writes to the path that the guest has moved it
+//! to.
 
 use std::path::{Component, Path};
 
@@ -13,7 +14,7 @@ use super::error::{Denial, FileError};
 use super::limits::FileLimits;
 use super::path::RelativePath;
 
-/// Checks that a link with this target stays in the mount when it is moved to `to`.
+/// Checks that a link with this target stays within the mount when it is moved to `to`.
 pub(super) fn check_link(target: &Path, to: RelativePath<'_>) -> Result<(), FileError> {
     if stays(target, to.depth().saturating_sub(1)) {
         Ok(())
@@ -22,8 +23,8 @@ pub(super) fn check_link(target: &Path, to: RelativePath<'_>) -> Result<(), File
     }
 }
 
-/// Checks that every link in a directory stays in that directory, wherever it is moved to, and that
-/// nothing in it is too deep at `to`.
+/// Checks that every link in a directory stays within that directory, wherever it is moved to, and
+/// that its contents are not too deep at `to`.
 pub(super) fn check_directory(
     directory: &Dir,
     to: RelativePath<'_>,
@@ -34,14 +35,14 @@ pub(super) fn check_directory(
 
 struct Walk<'a> {
     limits: &'a FileLimits,
-    /// How deep the moved directory will be.
+    /// The depth of the moved directory at its new place.
     top: u64,
-    /// How many more entries are looked at.
+    /// How many more entries may be checked.
     left: u64,
 }
 
 impl Walk<'_> {
-    /// Checks a directory that is `depth` names beneath the moved one.
+    /// Checks a directory that is `depth` levels beneath the moved one.
     fn check(&mut self, directory: &Dir, depth: u64) -> Result<(), FileError> {
         for entry in directory.entries()? {
             let limit = self.limits.list_entries;
@@ -65,9 +66,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether a link that is in a directory `depth` names beneath another one stays beneath
-/// that: it is relative, and goes up at most so often, and only at first. After a name, `..` leads
-/// up from wherever a link of that name leads.
+/// Returns `true` if a link, in a directory `depth` levels beneath another one, stays beneath that
+/// one. It must be relative, with at most `depth` leading `..`. After a name, `..` starts from
+/// wherever a link of that name leads, so it is not allowed there.
 fn stays(target: &Path, depth: u64) -> bool {
     let mut up = 0;
     let mut named = false;

@@ -1,20 +1,20 @@
-//! Whether two directories of the host share files, under whatever names.
+//! Detects whether two directories of the host share files, even under different names.
 
 use std::path::{Path, PathBuf};
 
 use super::root::Root;
 
-/// Where a directory lies on its device, whatever is mounted where.
+/// The position of a directory on its device, independent of mounts.
 #[derive(Debug, PartialEq, Eq)]
 struct Origin {
-    /// The device's numbers, as text.
+    /// The device numbers, as text.
     device: String,
     path: PathBuf,
 }
 
 impl Root {
-    /// Returns whether one of two directories is, or contains, the other; bind mounts are seen
-    /// through on Linux.
+    /// Returns `true` if one directory is, or contains, the other. On Linux this also detects bind
+    /// mounts.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         if self.identity() == other.identity() || nested(self.host(), other.host()) {
             return true;
@@ -23,8 +23,8 @@ impl Root {
     }
 }
 
-/// Returns whether two canonical paths lead to one directory, or one into the other, by a table of
-/// mounts.
+/// Returns `true` if two canonical paths name the same directory, or one contains the other,
+/// according to a table of mounts.
 pub(super) fn overlapping(mounts: &str, one: &Path, other: &Path) -> bool {
     match (origin(mounts, one), origin(mounts, other)) {
         (Some(one), Some(other)) => one.device == other.device && nested(&one.path, &other.path),
@@ -36,7 +36,7 @@ fn nested(one: &Path, two: &Path) -> bool {
     one.starts_with(two) || two.starts_with(one)
 }
 
-/// The process's table of mounts; empty where there is none.
+/// Returns the process's table of mounts; empty on systems without one.
 #[cfg(target_os = "linux")]
 fn mounts() -> String {
     std::fs::read("/proc/self/mountinfo")
@@ -49,8 +49,8 @@ fn mounts() -> String {
     String::new()
 }
 
-/// Finds a canonical path in a table of mounts: the last of those with the longest mount point has
-/// it.
+/// Finds a canonical path in a table of mounts: the last entry with the longest matching mount
+/// point.
 fn origin(mounts: &str, path: &Path) -> Option<Origin> {
     let mut found: Option<(usize, Origin)> = None;
     for line in mounts.lines() {
@@ -72,7 +72,7 @@ fn origin(mounts: &str, path: &Path) -> Option<Origin> {
     found.map(|(_, origin)| origin)
 }
 
-/// Puts back the characters that the table has as octal numbers.
+/// Decodes the characters that the table encodes as octal numbers.
 fn unescape(field: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

@@ -1,10 +1,10 @@
-//! Paths beneath a mount, as the guest spells them, and what may be the target of a link.
+//! Parses paths beneath a mount, as the guest writes them, and checks link targets.
 
 use super::error::{Denial, FileError};
 use super::limits::FileLimits;
 
-/// A path beneath a mount: names with `/` between them, none of them empty, `.` or `..`; empty for
-/// the mount's root. A backslash, a percent sign or a trailing dot is a character as any other.
+/// A path beneath a mount: names separated by `/`, none of them empty, `.` or `..`. Empty for the
+/// mount's root. Backslashes, percent signs and trailing dots have no special meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RelativePath<'a>(&'a str);
 
@@ -12,7 +12,7 @@ impl<'a> RelativePath<'a> {
     /// The mount itself.
     pub(crate) const ROOT: Self = Self("");
 
-    /// Reads a path of the guest's.
+    /// Parses a path from the guest.
     pub(crate) fn parse(text: &'a str, limits: &FileLimits) -> Result<Self, FileError> {
         let path = Self(text);
         within(length(text), limits.path_bytes)?;
@@ -27,7 +27,7 @@ impl<'a> RelativePath<'a> {
         Ok(path)
     }
 
-    /// Takes a path that was put together from parsed ones.
+    /// Wraps a path that was joined from parsed ones.
     pub(crate) fn joined(text: &'a str) -> Self {
         Self(text)
     }
@@ -41,7 +41,7 @@ impl<'a> RelativePath<'a> {
     }
 
     pub(crate) fn names(self) -> impl Iterator<Item = &'a str> {
-        // `"".split` gives one empty name.
+        // `"".split` yields one empty name.
         self.0.split('/').skip(usize::from(self.is_root()))
     }
 
@@ -49,7 +49,7 @@ impl<'a> RelativePath<'a> {
         self.names().count() as u64
     }
 
-    /// Splits off the last name; the root has none.
+    /// Splits off the last name. Returns `None` for the root.
     pub(crate) fn split(self) -> Option<(Self, &'a str)> {
         match self.0.rsplit_once('/') {
             Some((parent, name)) => Some((Self(parent), name)),
@@ -58,13 +58,13 @@ impl<'a> RelativePath<'a> {
         }
     }
 
-    /// Returns whether this is another path beneath `directory`.
+    /// Returns `true` if the path is beneath `directory` and not equal to it.
     pub(crate) fn is_beneath(self, directory: Self) -> bool {
         rest_beneath(self.0, directory.0).is_some()
     }
 }
 
-/// Appends a name or a path to a path.
+/// Joins a path and a name or another path.
 pub(crate) fn join(path: &str, name: &str) -> String {
     match (path.is_empty(), name.is_empty()) {
         (true, _) => name.to_owned(),
@@ -73,7 +73,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// Returns what follows `directory` in `path`, if that is beneath it.
+/// Returns the rest of `path` after `directory`, if it is beneath it.
 pub(crate) fn rest_beneath<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     if directory.is_empty() {
         return (!path.is_empty()).then_some(path);
@@ -81,7 +81,7 @@ pub(crate) fn rest_beneath<'a>(path: &'a str, directory: &str) -> Option<&'a str
     path.strip_prefix(directory)?.strip_prefix('/')
 }
 
-/// Checks a link's target: relative, and lexically inside the mount when seen from the link.
+/// Checks a link's target: relative, and lexically within the mount as seen from the link.
 pub(crate) fn check_target(
     link: RelativePath<'_>,
     target: &str,
@@ -105,8 +105,8 @@ pub(crate) fn check_target(
     Ok(())
 }
 
-/// Returns whether a target has a `..`, whose meaning changes when the link is moved, or when a
-/// name before it is a link.
+/// Returns `true` if a target contains `..`. Its meaning changes when the link is moved, or when a
+/// name before the `..` is a link.
 pub(crate) fn climbs(target: &str) -> bool {
     target.split('/').any(|name| name == "..")
 }

@@ -1,4 +1,4 @@
-//! A directory of the host that the guest may only read.
+//! A read-only mount of a host directory.
 
 use std::fs::File;
 
@@ -8,10 +8,10 @@ use super::path::RelativePath;
 use super::request::{FileKind, FileStat, OpenFlags};
 use super::volume::{OpenFile, Opened, Volume};
 
-/// The permission bits that reading leaves.
+/// The permission bits that a read-only mount shows.
 const READABLE: u32 = 0o555;
 
-/// A directory mounted for reading.
+/// A host directory mounted for reading.
 pub(crate) struct ReadOnly(HostTree);
 
 struct ReadOnlyFile {

@@ -1,4 +1,4 @@
-//! A directory of the host that the guest may change.
+//! A writable mount of a host directory.
 
 use std::fs::{File, FileTimes, Permissions};
 use std::io::Write;
@@ -17,16 +17,16 @@ use super::path::{RelativePath, climbs};
 use super::request::{FileKind, FileStat, OpenFlags};
 use super::volume::{OpenFile, Opened, Times, Volume};
 
-/// The permissions of new files and directories, of which the process's umask takes some: as
-/// programs of the host make them. No file is executable.
+/// The permissions of new files and directories before the process's umask, as programs of the host
+/// request them. No file is executable.
 const NEW_FILE: u32 = 0o666;
 const NEW_DIRECTORY: u32 = 0o777;
-/// What the owner may always do with a new directory.
+/// Permissions that the owner always has on a new directory.
 const OWNER: u32 = 0o700;
-/// How often a file that others make and remove meanwhile is tried to be opened or made.
+/// How often opening or creating a file is tried while others create and remove it.
 const ATTEMPTS: u32 = 4;
 
-/// A directory mounted for reading and writing.
+/// A host directory mounted for reading and writing.
 pub(crate) struct ReadWrite {
     tree: HostTree,
     budget: Arc<Budget>,
@@ -43,7 +43,7 @@ impl ReadWrite {
         Self { tree, budget }
     }
 
-    /// Opens the file at a path or makes it; the flag says which.
+    /// Opens or creates the file at a path. The flag is set if it was created.
     fn open_or_create(
         &self,
         path: RelativePath<'_>,
@@ -70,19 +70,19 @@ impl ReadWrite {
         Err(FileError::Busy)
     }
 
-    /// Makes one more file, which counts if it is made.
+    /// Creates a file and counts it if that succeeds.
     fn counted<T>(&self, make: impl FnOnce() -> Result<T, FileError>) -> Result<T, FileError> {
         self.budget.spend(Resource::Files, 1)?;
         make().inspect_err(|_| self.budget.refund(Resource::Files, 1))
     }
 
-    /// Opens a file or directory, whose attributes are to be changed.
+    /// Opens a file or directory whose attributes will be changed.
     fn open_any(&self, path: RelativePath<'_>) -> Result<(File, cap_std::fs::Metadata), FileError> {
         let (parent, name) = self.tree.parent(path)?;
         self.tree.open_in(&parent, name, OpenOptions::new().read(true))
     }
 
-    /// Denies to move what would then lead a program of the host out of the mount.
+    /// Denies a move after which a link would lead a program of the host out of the mount.
     fn check_moved(
         &self,
         kind: FileKind,
@@ -115,7 +115,7 @@ impl Volume for ReadWrite {
             (self.tree.open(path, &options)?.0, false)
         };
         if flags.truncate {
-            // Not by a flag of the opening: it must be known first that this is a regular file.
+            // Not truncated by a flag of `open`: the check for a regular file must come first.
             file.set_len(0)?;
         }
         let (tree, budget) = (self.tree.clone(), Arc::clone(&self.budget));
@@ -157,14 +157,14 @@ impl Volume for ReadWrite {
     }
 
     fn rename(&self, from: RelativePath<'_>, to: RelativePath<'_>) -> Result<(), FileError> {
-        // No other session moves anything in here until this is done.
+        // Keeps other sessions from renaming anything in this mount meanwhile.
         let _turn = self.tree.moving();
         let (from_parent, from_name) = self.tree.parent(from)?;
         let (to_parent, to_name) = self.tree.parent(to)?;
         let kind = self.tree.describe(&from_parent.symlink_metadata(from_name)?)?.kind;
         self.check_moved(kind, &from_parent, from_name, to)?;
         match to_parent.symlink_metadata(to_name).map_err(FileError::from) {
-            // What is not shown is not to be replaced either.
+            // An entry that is not shown must not be replaced either.
             Ok(metadata) => drop(self.tree.describe(&metadata)?),
             Err(FileError::NotFound) => {}
             Err(error) => return Err(error),
@@ -189,8 +189,8 @@ impl Volume for ReadWrite {
         Ok(file.set_times(times)?)
     }
 
-    /// Sets what the owner may do, as far as reading goes both ways; the rights of others are only
-    /// ever taken away, and no file is left executable.
+    /// Sets the owner's write permission, and always keeps the owner's read permission. Permissions
+    /// of others are only removed, never added, and no file stays executable.
     fn set_mode(&self, path: RelativePath<'_>, mode: u32) -> Result<(), FileError> {
         let (file, metadata) = self.open_any(path)?;
         let kept = mode & metadata.mode();
@@ -215,7 +215,7 @@ impl OpenFile for ReadWriteFile {
     fn write(&self, offset: Option<u64>, bytes: &[u8]) -> Result<usize, FileError> {
         let length = bytes.len() as u64;
         let cost = match offset {
-            // What is skipped beyond the end becomes part of the file, too.
+            // A gap between the end and the offset becomes part of the file too.
             Some(offset) => {
                 let end = offset.checked_add(length).ok_or(FileError::TooLarge)?;
                 length.max(end.saturating_sub(self.file.metadata()?.len()))

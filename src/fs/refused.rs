@@ -1,4 +1,4 @@
-//! Directories of the host that are not mounted unless their owner insists.
+//! Directories of the host that only the `dangerous_` constructors mount.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,31 +7,31 @@ use super::mount::MountMode;
 use super::root::{Root, config, identity_at};
 use crate::data::error::Error;
 
-/// The system's own directories, with all that is in them.
+/// System directories, refused with all their contents.
 const SYSTEM: [&str; 5] = ["/proc", "/sys", "/dev", "/etc", "/boot"];
-/// Directories whose subdirectories are fine.
+/// Directories that are refused, but whose subdirectories are not.
 const SHALLOW: [&str; 2] = ["/", "/run"];
-/// Directories of programs, refused for writing with all that is in them.
+/// Directories of programs, refused for writing with all their contents.
 const PROGRAMS: [&str; 6] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
-/// What is secret in a home directory, with all that is in it.
+/// Secret directories in a home directory, refused with all their contents.
 const SECRETS: [&str; 4] = [".ssh", ".aws", ".gnupg", ".config"];
-/// Directories of programs in a home directory, refused for writing with all that is in them.
+/// Directories of programs in a home directory, refused for writing with all their contents.
 const HOME_PROGRAMS: [&str; 3] = [".local", ".cargo", "bin"];
-/// Sockets whose owner commands the host.
+/// Sockets that give control over the host.
 const SOCKETS: [&str; 4] = ["docker.sock", "podman.sock", "containerd.sock", "crio.sock"];
 
-/// A directory that is refused, and so is every directory that contains it.
+/// A refused directory. Every directory that contains it is refused as well.
 struct Rule {
     directory: PathBuf,
     with_contents: bool,
 }
 
-/// Refuses a directory that gives away the host or its owner's secrets.
+/// Refuses a directory that exposes the host or its owner's secrets.
 pub(crate) fn check(root: &Root, mode: MountMode) -> Result<(), Error> {
     check_with_home(root, mode, env::home_dir().as_deref())
 }
 
-/// As [`check`], with the user's home directory given.
+/// As [`check`], for a given home directory.
 pub(crate) fn check_with_home(
     root: &Root,
     mode: MountMode,
@@ -45,7 +45,7 @@ pub(crate) fn check_with_home(
             continue;
         };
         let shown = directory.display();
-        // The identity finds a directory that is mounted under another name, too.
+        // Comparing identities also detects a directory that is mounted under another name.
         if root.host() == directory || identity_at(&directory) == Some(root.identity()) {
             return Err(refusal(root, &format!("is `{shown}`")));
         }

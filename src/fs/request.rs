@@ -1,52 +1,52 @@
-//! What the guest asks of its file system, and the answers.
+//! The guest's file requests and their replies.
 
 use serde::{Deserialize, Serialize};
 
-/// Something to be done with files. `mount` is the number of the mount, in the order in which they
-/// were added; `path` is relative to its root, with `/` between names and empty for the root. No
-/// link is followed. All of it is hostile. Reading has a function of its own,
+/// A file request. `mount` is the number of the mount, in the order in which they were added.
+/// `path` is relative to its root, with `/` between names, and empty for the root. No link is
+/// followed. All of it is hostile. Reading is a separate function,
 /// [`FileSystem::read`](super::FileSystem::read).
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FileRequest<'a> {
-    /// Describe what is at a path.
+    /// Describes the file at a path.
     Stat { mount: u32, path: &'a str },
-    /// Open a regular file.
+    /// Opens a regular file.
     Open { mount: u32, path: &'a str, flags: OpenFlags },
-    /// Describe an open file.
+    /// Describes an open file.
     StatFile { file: u32 },
-    /// Write at an offset; a file opened to append ignores it.
+    /// Writes at an offset. A file opened for appending ignores the offset.
     Write {
         file: u32,
         offset: u64,
         #[serde(with = "serde_bytes")]
         bytes: &'a [u8],
     },
-    /// Cut or extend an open file.
+    /// Truncates or extends an open file.
     SetFileSize { file: u32, size: u64 },
-    /// Cut or extend the file at a path.
+    /// Truncates or extends the file at a path.
     SetSize { mount: u32, path: &'a str, size: u64 },
-    /// Wait until what was written is on the host's device.
+    /// Waits until all writes have reached the host's device.
     Sync { file: u32 },
-    /// Close an open file.
+    /// Closes an open file.
     Close { file: u32 },
-    /// Name what is in a directory, sorted. Names that are not UTF-8, and what is neither a file
-    /// nor a directory nor a link, are left out.
+    /// Lists a directory, sorted. Omits names that are not UTF-8, and everything except files,
+    /// directories and links.
     List { mount: u32, path: &'a str },
-    /// Make a directory with these permission bits, as far as the mount allows them.
+    /// Creates a directory with these permission bits, as far as the mount allows them.
     MakeDirectory { mount: u32, path: &'a str, mode: u32 },
-    /// Remove an empty directory.
+    /// Removes an empty directory.
     RemoveDirectory { mount: u32, path: &'a str },
-    /// Remove a file or a link.
+    /// Removes a file or a link.
     Remove { mount: u32, path: &'a str },
-    /// Rename, replacing what is there as POSIX does.
+    /// Renames a file, directory or link, replacing the target as POSIX does.
     Rename { mount: u32, from: &'a str, to: &'a str },
-    /// Make a symbolic link.
+    /// Creates a symbolic link.
     MakeLink { mount: u32, path: &'a str, target: &'a str },
-    /// Read a symbolic link.
+    /// Reads a symbolic link.
     ReadLink { mount: u32, path: &'a str },
-    /// Set the times of a file or directory, in milliseconds since 1970.
+    /// Sets the times of a file or directory, in milliseconds since 1970.
     SetTimes { mount: u32, path: &'a str, accessed_ms: f64, modified_ms: f64 },
-    /// Set the permission bits of a file or directory.
+    /// Sets the permission bits of a file or directory.
     SetMode { mount: u32, path: &'a str, mode: u32 },
 }
 
@@ -56,35 +56,35 @@ pub(crate) enum FileRequest<'a> {
 pub(crate) struct OpenFlags {
     pub(crate) read: bool,
     pub(crate) write: bool,
-    /// Make the file if there is none.
+    /// Creates the file if it does not exist.
     pub(crate) create: bool,
-    /// With `create`: fail if there is one.
+    /// With `create`: fails if the file exists.
     pub(crate) exclusive: bool,
-    /// With `write`: empty it.
+    /// With `write`: truncates the file.
     pub(crate) truncate: bool,
-    /// With `write`: write at the end only.
+    /// With `write`: writes only at the end.
     pub(crate) append: bool,
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum FileReply {
-    /// It is done.
+    /// The request succeeded and has no result.
     Done,
-    /// The open file has this number.
+    /// The number of the open file.
     File(u32),
-    /// So many bytes were written.
+    /// The number of bytes written.
     Count(u32),
-    /// This is there.
+    /// The description of a file.
     Stat(FileStat),
-    /// These are in the directory.
+    /// The names in a directory.
     Names(Vec<String>),
-    /// The link points here.
+    /// The target of a link.
     Target(String),
 }
 
-/// What is known about a file. Times are in whole milliseconds since 1970, so that they are no
-/// finer clock than the guest has.
+/// The description of a file. Times are in whole milliseconds since 1970, so that they are no finer
+/// than the guest's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileStat {
     pub(crate) kind: FileKind,
@@ -95,11 +95,11 @@ pub(crate) struct FileStat {
     pub(crate) modified_ms: f64,
     pub(crate) accessed_ms: f64,
     pub(crate) changed_ms: f64,
-    /// A number of the session's own, the same for the same file; below 2^53.
+    /// A number that identifies the file within the session; below 2^53.
     pub(crate) inode: u64,
 }
 
-/// What kind of file it is.
+/// The type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FileKind {
     File,

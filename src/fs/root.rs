@@ -1,4 +1,4 @@
-//! A directory of the host, opened once, and which files beneath it are never shown.
+//! An open directory of the host, and the files beneath it that are never shown.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,10 +12,10 @@ use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use super::error::{Denial, FileError};
 use crate::data::error::{Error, ErrorKind};
 
-/// Directories that no walk enters, whatever is mounted there.
+/// Directories that no walk enters, whatever is mounted.
 const NEVER_ENTERED: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// Types of file systems whose files are the kernel's, from `linux/magic.h` and the kernel's
+/// Types of file systems whose files belong to the kernel, from `linux/magic.h` and the kernel's
 /// sources.
 const KERNEL_FILE_SYSTEMS: [u64; 20] = [
     0x9fa0,      // proc
@@ -40,7 +40,7 @@ const KERNEL_FILE_SYSTEMS: [u64; 20] = [
     0x6573_5543, // fusectl
 ];
 
-/// What makes a file this file: its device and inode.
+/// The identity of a file: its device and inode.
 pub(crate) type Identity = (u64, u64);
 
 /// An open directory of the host.
@@ -54,7 +54,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Opens a directory of the host to be mounted, following links.
+    /// Opens a directory of the host for a mount, following links.
     pub(crate) fn open(host: &Path) -> Result<Self, Error> {
         let failed = |error| config(format!("cannot mount `{}`: {error}", host.display()));
         Self::open_directory(host).map_err(failed)
@@ -64,7 +64,7 @@ impl Root {
     pub(crate) fn open_directory(host: &Path) -> io::Result<Self> {
         let dir = Dir::open_ambient_dir(host, ambient_authority())?;
         let identity = identity(&dir.dir_metadata()?);
-        // The name is only taken for that of the open directory if it leads there now.
+        // The path may have changed meanwhile: it must still lead to the opened directory.
         let host = host.canonicalize()?;
         if identity_at(&host) != Some(identity) {
             return Err(io::Error::other("it was replaced meanwhile"));
@@ -73,12 +73,12 @@ impl Root {
         Ok(Self { dir, host, identity, never_entered, moving: Mutex::default() })
     }
 
-    /// The open directory.
+    /// Returns the open directory.
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }
 
-    /// Its canonical path when it was opened.
+    /// Returns the canonical path at the time of opening.
     pub(crate) fn host(&self) -> &Path {
         &self.host
     }
@@ -87,17 +87,18 @@ impl Root {
         self.identity
     }
 
-    /// Held while something beneath it is checked and renamed.
+    /// Locks the directory while an entry beneath it is checked and renamed.
     pub(crate) fn moving(&self) -> MutexGuard<'_, ()> {
         self.moving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the root itself is on a file system of the kernel's.
+    /// Returns `true` if the root itself is on a file system of the kernel.
     pub(crate) fn is_of_kernel(&self) -> bool {
         is_of_kernel(&self.dir)
     }
 
-    /// Denies what was opened beneath the root if it is the kernel's or a directory of devices.
+    /// Denies a file opened beneath the root if it belongs to the kernel or is a directory of
+    /// devices.
     pub(crate) fn admit(&self, opened: impl AsFd, metadata: &Metadata) -> Result<(), FileError> {
         let (device, _) = self.identity;
         if self.never_entered.contains(&identity(metadata))
@@ -109,12 +110,12 @@ impl Root {
     }
 }
 
-/// Returns what is at a path of the host, following links, if anything is.
+/// Returns the identity of the file at a host path, following links, if it exists.
 pub(crate) fn identity_at(path: impl AsRef<Path>) -> Option<Identity> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// A refusal of a mount.
+/// Makes the error for a refused mount.
 pub(crate) fn config(message: String) -> Error {
     Error::new(ErrorKind::Config, message)
 }
@@ -123,7 +124,8 @@ fn identity(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// Returns whether an open file is on a file system of the kernel's, or on one that does not say.
+/// Returns `true` if an open file is on a file system of the kernel, or if its file system cannot
+/// be determined.
 #[cfg(target_os = "linux")]
 fn is_of_kernel(opened: impl AsFd) -> bool {
     rustix::fs::fstatfs(opened)
@@ -132,7 +134,7 @@ fn is_of_kernel(opened: impl AsFd) -> bool {
         .is_none_or(|kind| KERNEL_FILE_SYSTEMS.contains(&kind))
 }
 
-/// Other systems have no such file systems but at the paths that are refused by themselves.
+/// On other systems such file systems exist only at paths that are refused anyway.
 #[cfg(not(target_os = "linux"))]
 fn is_of_kernel(_opened: impl AsFd) -> bool {
     false

@@ -1,4 +1,4 @@
-//! `FileSystem`: one session's view of what is mounted.
+//! `FileSystem`: one session's view of its mounts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use super::tree_volume::TreeVolume;
 use super::volume::{Times, Volume};
 use crate::data::error::Error;
 
-/// One session's view of what is mounted: its open files, overlays and what it took of the quotas.
+/// One session's view of its mounts: its open files, its overlays and how much of the quotas it has
+/// used.
 pub(crate) struct FileSystem {
     mounts: Vec<Mounted>,
     handles: Handles,
@@ -33,23 +34,23 @@ pub(crate) struct FileSystem {
 struct Mounted {
     guest: String,
     volume: Arc<dyn Volume>,
-    /// The volume once more, if it is an overlay.
+    /// The same volume as an overlay, if it is one.
     overlay: Option<Arc<Overlay>>,
 }
 
-/// A request about paths, for its event.
+/// A request about paths, in the form that its event needs.
 struct Asked<'a> {
     operation: &'static str,
     mount: u32,
     path: &'a str,
-    /// Whether its success is an event, too.
+    /// Set if its success is an event too.
     told: bool,
-    /// What there is to say about its success.
+    /// The text for an event of its success.
     detail: String,
 }
 
 impl FileSystem {
-    /// Makes a session's view of these mounts; what it does goes to `events`.
+    /// Makes a session's view of these mounts. File events go to `events`.
     pub(crate) fn new(
         mounts: &MountTable,
         limits: FileLimits,
@@ -70,7 +71,8 @@ impl FileSystem {
         Self { mounts, handles: Handles::new(limits.open_files), limits, events }
     }
 
-    /// Reads from an open file at an offset, at most what fits; returns how many bytes.
+    /// Reads from an open file at an offset, at most as many bytes as fit. Returns the number of
+    /// bytes read.
     pub(crate) fn read(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         let handle = self.handles.get(file)?;
         if !handle.read {
@@ -110,13 +112,13 @@ impl FileSystem {
         }
     }
 
-    /// Whether the mount of this number is an overlay.
+    /// Returns `true` if mount `mount` is an overlay.
     pub(crate) fn is_overlay(&self, mount: usize) -> bool {
         self.mounts.get(mount).is_some_and(|mounted| mounted.overlay.is_some())
     }
 
-    /// What the guest changed in the overlay of this number, sorted by path; nothing for other
-    /// mounts. Directories that were moved are followed to the limit of listings.
+    /// Returns the guest's changes in the overlay `mount`, sorted by path; empty for other mounts.
+    /// The contents of moved directories are included up to the limit of listings.
     pub(crate) fn changes(&self, mount: usize) -> Vec<FileChange> {
         let Some(mounted) = self.mounts.get(mount) else {
             return Vec::new();
@@ -124,8 +126,8 @@ impl FileSystem {
         mounted.overlay.as_ref().map_or_else(Vec::new, |overlay| overlay.changes(&mounted.guest))
     }
 
-    /// Opens a directory of the host to export the overlay of this number to, which is made or has
-    /// to be empty.
+    /// Opens a directory of the host to which the overlay `mount` can be exported. It is created,
+    /// or must be empty.
     pub(crate) fn open_export(
         &self,
         mount: usize,
@@ -134,9 +136,9 @@ impl FileSystem {
         self.overlay(mount)?.open_export(target)
     }
 
-    /// Writes the files that the guest changed in the overlay of this number into a directory of
-    /// the host, which has to be empty, and returns how many. Files get the permissions 0600,
-    /// directories 0700; links are only written if no `..` is in their targets.
+    /// Writes the files that the guest changed in the overlay `mount` to a directory of the host,
+    /// which must be empty. Returns how many. Files get the permissions 0600, directories 0700.
+    /// Links are written only if their targets contain no `..`.
     pub(crate) fn export(&self, mount: usize, target: &ExportDirectory) -> Result<u64, Error> {
         self.overlay(mount)?.export(target)
     }
@@ -234,12 +236,12 @@ impl FileSystem {
             FileRequest::SetMode { mount, path, mode } => {
                 self.volume(mount)?.set_mode(parse(path)?, mode).map(done)
             }
-            // The requests about open files, which were answered before.
+            // Requests about open files were handled above.
             _ => Err(FileError::Invalid),
         }
     }
 
-    /// Makes an event of a result, if it is one.
+    /// Reports the event of a result, if it has one.
     fn told<T>(
         &self,
         operation: &'static str,
@@ -272,14 +274,14 @@ impl FileSystem {
         self.mounts.get(usize::try_from(mount).ok()?)
     }
 
-    /// A path as the guest sees it, cut to the length that a path may have.
+    /// Returns a path as the guest sees it, truncated to the maximum length of a path.
     fn shown(&self, mount: u32, path: &str) -> String {
         let guest = self.mounted(mount).map_or("?", |mounted| &mounted.guest);
         join(guest, cut(path, &self.limits))
     }
 }
 
-/// What a request is called, which path it is about, and whether its success is an event.
+/// Returns a request's name and path, and whether its success is an event.
 fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
     let (operation, mount, path, told) = match *request {
         FileRequest::Stat { mount, path } => ("stat", mount, path, false),
@@ -296,7 +298,7 @@ fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
         FileRequest::MakeLink { mount, path, .. } => ("link", mount, path, true),
         _ => ("file", u32::MAX, "", false),
     };
-    // Both are only used once the request has succeeded, and so has its second path.
+    // Used only after the request has succeeded, which means that its second path is valid.
     let detail = match *request {
         FileRequest::Rename { to, .. } => format!("to {to}"),
         FileRequest::MakeLink { target, .. } => format!("to {target}"),

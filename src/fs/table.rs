@@ -1,4 +1,4 @@
-//! What is mounted where, checked when a sandbox is built.
+//! The table of mounts, checked when a sandbox is built.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::root::{Root, config};
 use super::tree::Tree;
 use crate::data::error::Error;
 
-/// Guest directories that nothing is mounted at, nor beneath: the interpreter's own.
+/// Guest directories of the interpreter, at and beneath which nothing can be mounted.
 const RESERVED: [&str; 3] = ["/lib", "/proc", "/dev"];
-/// Guest directories that nothing is mounted at; beneath them is fine.
+/// Guest directories at which nothing can be mounted, but beneath which it can.
 const SHARED: [&str; 3] = ["/", "/tmp", "/home"];
-/// The longest guest path of a mount, in bytes.
+/// The maximum length of a mount's guest path, in bytes.
 const PATH_BYTES: usize = 1024;
 
-/// The guest paths that something is mounted at, in the order of the mounts' numbers.
+/// The mounts by guest path, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountTable(Vec<Entry>);
 
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     pub(crate) source: Source,
 }
 
-/// What is mounted.
+/// The source of a mount.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Host(Mount),
@@ -35,11 +35,11 @@ pub(crate) enum Source {
 }
 
 impl MountTable {
-    /// Adds a directory of the host at a path of the guest.
+    /// Adds a host directory at a guest path.
     ///
-    /// The path is refused if it is not absolute and normalised, belongs to the interpreter, or is
-    /// the same as another mount's, in it or around it. The directory is refused if it overlaps
-    /// another mounted one and either can be written to.
+    /// Refuses the path if it is not absolute and normalised, belongs to the interpreter, or is the
+    /// same as, inside or around the path of another mount. Refuses the directory if it overlaps
+    /// that of another mount and either is writable.
     pub(crate) fn add(&mut self, guest: &str, mount: Mount) -> Result<(), Error> {
         check_path(guest)?;
         for entry in &self.0 {
@@ -52,7 +52,8 @@ impl MountTable {
         Ok(())
     }
 
-    /// Refuses to let a guest write where isolet's own files are: they are trusted as programs are.
+    /// Refuses mounts through which a guest could write to isolet's own files, which are trusted
+    /// like programs.
     pub(crate) fn check_assets(&self, assets: &Path) -> Result<(), Error> {
         for entry in &self.0 {
             let Source::Host(mount) = &entry.source else { continue };
@@ -67,12 +68,12 @@ impl MountTable {
         Ok(())
     }
 
-    /// Adds a tree of our own at a path that we chose.
+    /// Adds a tree that isolet provides, at a path that isolet chooses.
     pub(crate) fn add_tree(&mut self, guest: &str, tree: Arc<dyn Tree>) {
         self.0.push(Entry { guest: guest.to_owned(), source: Source::Tree(tree) });
     }
 
-    /// The paths of the guest, in the order of the mounts' numbers.
+    /// Returns the guest paths, in the order of the mounts' numbers.
     pub(crate) fn guest_paths(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|entry| entry.guest.as_str())
     }

@@ -23,7 +23,7 @@ struct TreeFile {
 }
 
 impl TreeVolume {
-    /// Mounts a tree as the `mount`th.
+    /// Mounts a tree as mount number `mount`.
     pub(crate) fn new(tree: Arc<dyn Tree>, inodes: Arc<Inodes>, mount: u64) -> Self {
         Self { tree, inodes, mount }
     }

@@ -1,17 +1,17 @@
-//! What every kind of mount can do.
+//! The interface that every kind of mount implements.
 
 use super::error::{Denial, FileError};
 use super::path::RelativePath;
 use super::request::{FileStat, OpenFlags};
 
-/// What is mounted. Nothing follows a link.
+/// A mount. No method follows links.
 ///
-/// Changes are denied unless a kind of mount says otherwise.
+/// Methods that change files deny access by default.
 pub(crate) trait Volume: Send + Sync {
     fn stat(&self, path: RelativePath<'_>) -> Result<FileStat, FileError>;
     fn open(&self, path: RelativePath<'_>, flags: OpenFlags) -> Result<Opened, FileError>;
     fn list(&self, path: RelativePath<'_>) -> Result<Vec<String>, FileError>;
-    /// Returns a link's target as it is; the caller checks it.
+    /// Returns a link's target unchecked; the caller checks it.
     fn read_link(&self, path: RelativePath<'_>) -> Result<String, FileError>;
 
     fn set_size(&self, _path: RelativePath<'_>, _size: u64) -> Result<(), FileError> {
@@ -29,7 +29,7 @@ pub(crate) trait Volume: Send + Sync {
     fn rename(&self, _from: RelativePath<'_>, _to: RelativePath<'_>) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
     }
-    /// Makes a link whose target the caller has checked.
+    /// Creates a link. The caller has checked the target.
     fn make_link(&self, _path: RelativePath<'_>, _target: &str) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
     }
@@ -41,13 +41,13 @@ pub(crate) trait Volume: Send + Sync {
     }
 }
 
-/// A file that was opened, and whether that made it.
+/// A file that was opened, and whether opening created it.
 pub(crate) struct Opened {
     pub(crate) file: Box<dyn OpenFile>,
     pub(crate) created: bool,
 }
 
-/// An open regular file. Whether it was opened for what is asked is checked by the caller.
+/// An open regular file. The caller checks that it was opened for the requested access.
 pub(crate) trait OpenFile: Send + Sync {
     fn stat(&self) -> Result<FileStat, FileError>;
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
@@ -64,7 +64,7 @@ pub(crate) trait OpenFile: Send + Sync {
     }
 }
 
-/// Times to be set, in milliseconds since 1970: finite, and within what JavaScript has as dates.
+/// Times to set, in milliseconds since 1970: finite, and within the range of JavaScript's dates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) accessed_ms: f64,
@@ -72,7 +72,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Takes times of the guest's.
+    /// Validates times from the guest.
     pub(crate) fn new(accessed_ms: f64, modified_ms: f64) -> Result<Self, FileError> {
         const LARGEST: f64 = 8.64e15;
         let within = |time: f64| time.abs() <= LARGEST;

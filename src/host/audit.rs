@@ -1,4 +1,4 @@
-//! The audit log: what the guest was allowed and what it was denied, as it happens.
+//! The audit log: reports what the guest was allowed and denied, as it happens.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,50 +10,50 @@ use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
 use crate::host::stop::RunCounters;
 
-/// One decision of the host about the guest.
+/// A decision of the host about an access by the guest.
 ///
-/// Events come in the order of the decisions, before what was allowed is done.
+/// Events are reported in the order of the decisions, before an allowed access takes place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditEvent {
-    /// The number of the session, as [`SessionHandle::id`](crate::SessionHandle::id) gives it.
+    /// The number of the session, as returned by [`SessionHandle::id`](crate::SessionHandle::id).
     pub session: u64,
-    /// When it was decided.
+    /// When the host decided.
     pub time: SystemTime,
-    /// Whether it was allowed.
+    /// `true` if the access was allowed.
     pub allowed: bool,
-    /// What the guest wanted.
+    /// What the guest tried to access.
     pub access: Access,
-    /// Why it was allowed or denied, in words. For the owner: it may say what the guest must not
-    /// know.
+    /// Why the access was allowed or denied. For the owner: the text may contain details that the
+    /// guest must not see.
     pub reason: String,
 }
 
-/// What a guest wants of its host.
+/// An access that a guest attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Access {
-    /// A request over the network.
+    /// A network request.
     Network {
         /// The HTTP method.
         method: String,
         /// `http` or `https`.
         scheme: String,
-        /// The host as it was compared with the rules.
+        /// The host name in the form that was compared with the rules.
         host: String,
         /// The port.
         port: u16,
-        /// The addresses that the name has, if it was looked up.
+        /// The addresses of the name, if it was looked up.
         addresses: Vec<IpAddr>,
-        /// How many redirects led here.
+        /// The number of redirects before this request.
         hop: u32,
     },
-    /// A file beneath a mount point: opening, creating, removing, renaming; reads and writes of an
-    /// open file are not told.
+    /// A file beneath a mount point: opening, creating, removing, renaming. Reads and writes of an
+    /// open file are not reported.
     File {
-        /// What was to be done, such as `open for reading`.
+        /// The operation, such as `open for reading`.
         operation: String,
-        /// The guest's path.
+        /// The guest path.
         path: String,
     },
     /// A package that the guest imports.
@@ -61,29 +61,29 @@ pub enum Access {
         /// The name of the module, or of the package if the owner loads it.
         name: String,
     },
-    /// WebAssembly code to compile.
+    /// WebAssembly code to be compiled.
     Module {
-        /// Its sha256, in hexadecimal digits.
+        /// The sha256 of the code, in hexadecimal.
         sha256: String,
     },
-    /// A host function.
+    /// A tool.
     Tool {
-        /// Its name, as the guest gives it.
+        /// The tool's name, as the guest gave it.
         name: String,
     },
-    /// So many events were not told, because there were more than
-    /// [`Limits::AUDIT_EVENTS`](Limits::AUDIT_EVENTS) in a run.
+    /// Stands for the events beyond [`Limits::AUDIT_EVENTS`](Limits::AUDIT_EVENTS) in a run, which
+    /// are not reported one by one.
     Dropped {
-        /// How many.
+        /// The number of these events.
         events: u64,
     },
 }
 
-/// Where events go.
+/// The function that receives events.
 pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 
-/// One session's way to the sink, which a guest cannot flood. Refusals are counted here, since
-/// every one of them comes by.
+/// A session's access to the sink, with a limit so that a guest cannot flood it. Also counts
+/// refusals, because every refusal is reported here.
 #[derive(Clone)]
 pub(crate) struct AuditLog {
     listener: Option<Arc<Listener>>,
@@ -103,7 +103,7 @@ impl AuditLog {
         Self { listener, counters }
     }
 
-    /// Tells of a decision, if anybody listens.
+    /// Reports a decision if there is a sink.
     pub(crate) fn tell(&self, allowed: bool, reason: String, access: impl FnOnce() -> Access) {
         if !allowed {
             self.counters.add(LimitKind::Refusals);
@@ -114,7 +114,7 @@ impl AuditLog {
         }
     }
 
-    /// A run ends, and with it the count of its events.
+    /// Ends a run and its count of events.
     pub(crate) fn end_run(&self) {
         let Some(inner) = &self.listener else { return };
         let events = inner.told.swap(0, Ordering::Relaxed).saturating_sub(Limits::AUDIT_EVENTS);

@@ -1,4 +1,4 @@
-//! HTTP exchanges of one session: requests in, answers to the guest's calls out.
+//! The HTTP exchanges of one session: takes the guest's requests and answers its calls.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -12,10 +12,10 @@ use crate::net::{
 use crate::protocol::codec;
 use crate::protocol::{Message, NetRequest};
 
-/// Where answers go: the isolate's messages. Weak, since the isolate itself holds the host.
+/// Where answers go: the isolate's messages. Weak, because the isolate itself holds the host.
 pub(super) type Answers = Arc<OnceLock<Weak<dyn Fn(Message) + Send + Sync>>>;
 
-/// The network as one session's guest reaches it.
+/// The network, as one session's guest can use it.
 pub(super) struct Exchanges {
     network: Network,
     answers: Answers,
@@ -42,7 +42,7 @@ impl Exchanges {
         self.network.check(host, port).map_err(|error| tool_error(&error))
     }
 
-    /// Starts an exchange. What the guest says of it may be no request.
+    /// Starts an exchange. Fails if the guest's description is not a valid request.
     pub(super) fn start(&self, call: u32, request: &NetRequest<'_>) -> Result<(), ToolError> {
         let request = match *request {
             NetRequest::Encoded(bytes) => decode_request(bytes),
@@ -88,7 +88,7 @@ fn tool_error(error: &NetError) -> ToolError {
     ToolError::new(error.python_type(), error.to_string())
 }
 
-/// Answers a call, if the isolate is still there.
+/// Answers a call, if the isolate still exists.
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
     if let Some(messages) = answers.get().and_then(Weak::upgrade) {
         let answer = codec::encode_answer(result, u64::MAX);

@@ -1,4 +1,4 @@
-//! The host of one session: where its output goes, where its input, entropy and time come from, and
+//! The host of one session: takes its output, provides its input, entropy and time, and decides
 //! what it may reach.
 
 pub(crate) mod audit;
@@ -29,7 +29,7 @@ use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
 use crate::protocol::{Host, HostReply, HostRequest, Outbox};
 use crate::support::clock;
 
-/// What the host of one session is made of.
+/// The parts of a session's host.
 pub(crate) struct HostConfig<'a> {
     /// The session's number.
     pub(crate) session: u64,
@@ -37,7 +37,7 @@ pub(crate) struct HostConfig<'a> {
     pub(crate) mounts: &'a MountTable,
     pub(crate) net: &'a NetPolicy,
     pub(crate) packages: &'a Arc<LazyStore>,
-    /// The packages that every session of the engine has from the start.
+    /// The packages that every session of the engine starts with.
     pub(crate) preload: &'a Preload,
     pub(crate) audit: Option<AuditSink>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct SessionHost {
     counters: Arc<RunCounters>,
 }
 
-/// What the host has of a run that is over.
+/// What the host recorded of a finished run.
 pub(crate) struct FinishedRun {
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
@@ -69,12 +69,13 @@ pub(crate) struct FinishedRun {
 struct RunStreams {
     stdout: Capture,
     stderr: Capture,
-    /// Gets all of both streams as it comes. It is waited for without the lock.
+    /// Receives the full output of both streams as it is written. Writers wait for it without
+    /// holding the lock.
     pipe: Option<Arc<PipeWriter>>,
 }
 
 impl SessionHost {
-    /// Makes the host of a session whose guest may call nothing yet.
+    /// Makes the host of a session that has no tools yet.
     pub(crate) fn new(config: HostConfig<'_>) -> Self {
         let HostConfig { session, limits, mounts, net, packages, preload, audit } = config;
         let counters = Arc::new(RunCounters::new(limits));
@@ -106,45 +107,45 @@ impl SessionHost {
         }
     }
 
-    /// Connects the host to the isolate that it answers.
+    /// Connects the host to the isolate that it serves.
     pub(crate) fn connect(&self, messages: &Outbox) {
-        // A host serves one isolate; there is no second one to connect.
+        // A host serves only one isolate, so a second one cannot be connected.
         let _ = self.answers.set(Arc::downgrade(messages));
     }
 
-    /// Lets the host stop the command that is under way.
+    /// Sets the stopper with which the host can stop the current command.
     pub(crate) fn stop_with(&self, stopper: &Arc<RunStopper>) {
         self.counters.connect(stopper);
     }
 
-    /// The session's packages.
+    /// Returns the session's packages.
     pub(crate) fn packages(&self) -> &SessionPackages {
         &self.packages
     }
 
-    /// The number of the overlay at a guest path.
+    /// Returns the number of the overlay at a guest path.
     pub(crate) fn overlay(&self, path: &str) -> Option<usize> {
         let index = self.mount_points.iter().position(|point| point == path)?;
         self.files.is_overlay(index).then_some(index)
     }
 
-    /// The session's files beneath its mount points.
+    /// Returns the session's files beneath its mount points.
     pub(crate) fn files(&self) -> &FileSystem {
         &self.files
     }
 
-    /// The functions that the guest may call.
+    /// Returns the tools that the guest may call.
     pub(crate) fn tools(&self) -> &Arc<ToolHost> {
         &self.tools
     }
 
-    /// Does nothing more for the isolate, whatever still runs in it.
+    /// Refuses all further requests of the isolate, whatever still runs in it.
     pub(crate) fn close(&self) {
         self.gate.shut(Passage::Closed);
         self.exchanges.end_run();
     }
 
-    /// Opens the streams of a run; what was left of the last run's is gone.
+    /// Opens the streams of a run. Anything left of the last run's streams is discarded.
     pub(crate) fn begin(&self, limits: &Limits, stdin: Stdin, pipe: Option<PipeWriter>) {
         *lock(&self.run) = RunStreams::new(limits, pipe);
         *lock(&self.input) = InputPump::new(stdin).into();
@@ -154,7 +155,7 @@ impl SessionHost {
         self.gate.open();
     }
 
-    /// Closes the streams of a run and returns what the host has of it.
+    /// Closes the streams of a run and returns what the host recorded of it.
     pub(crate) fn finish(&self) -> FinishedRun {
         let closed = RunStreams::new(&Limits::default(), None);
         let streams = std::mem::replace(&mut *lock(&self.run), closed);
@@ -169,7 +170,7 @@ impl SessionHost {
         FinishedRun { stdout, stderr, tool_calls, submission }
     }
 
-    /// Adds a line of the host's own to standard error.
+    /// Adds a line from the host to standard error.
     pub(crate) fn log(&self, line: &str) {
         let mut run = lock(&self.run);
         run.stderr.write(line.as_bytes());
@@ -201,7 +202,7 @@ impl Stoppable for SessionHost {
         self.gate.shut(passage);
     }
 
-    /// Ends a wait for input, and for the reader of the output.
+    /// Ends all waits for input and for the reader of the output.
     fn interrupt_waits(&self) {
         lock(&self.input).interrupt();
         if let Some(pipe) = &lock(&self.run).pipe {
@@ -292,7 +293,7 @@ impl Host for SessionHost {
     }
 }
 
-/// Has the audit log told of what happens to files.
+/// Returns a function that reports file events to the audit log.
 fn file_events(audit: &AuditLog) -> Arc<dyn Fn(FileEvent) + Send + Sync> {
     let audit = audit.clone();
     Arc::new(move |event: FileEvent| {

@@ -1,4 +1,5 @@
-//! The packages of one session: which may be imported, loading them, what they have in them.
+//! The packages of one session: which may be imported, how they are loaded, and which WebAssembly
+//! they contain.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,7 @@ use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
 
-/// Cheap to clone: a clone is the same.
+/// Cheap to clone: clones share the same state.
 #[derive(Clone)]
 pub(crate) struct SessionPackages(Arc<Inner>);
 
@@ -20,23 +21,23 @@ struct Inner {
     tree: Arc<PackageTree>,
     audit: AuditLog,
     answers: Answers,
-    /// Everything that was asked for or preloaded, which has to go together.
+    /// All packages that were requested or preloaded; they must be compatible with each other.
     wanted: Mutex<Vec<Requirement>>,
     attempt: Mutex<Attempt>,
 }
 
-/// What became of loading the allowed packages for an import. A session does it once: a guest that
-/// imports again and again keeps the host busy no longer.
+/// The one attempt of a session to load the allowed packages for an import. A guest cannot keep the
+/// host busy by importing repeatedly.
 #[derive(Default)]
 enum Attempt {
     #[default]
     None,
     UnderWay,
-    /// With the reason if it failed.
+    /// The attempt ended; holds the reason if it failed.
     Ended(Option<String>),
 }
 
-/// The longest name of a module that is looked for, in bytes.
+/// The maximum length of a module name that is looked up, in bytes.
 const MODULE_NAME_BYTES: usize = 255;
 
 impl SessionPackages {
@@ -51,7 +52,7 @@ impl SessionPackages {
         Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt }))
     }
 
-    /// Loads packages that the owner asks for. Blocks while they are resolved and fetched.
+    /// Loads packages for the owner. Blocks while they are resolved and fetched.
     pub(crate) fn load(&self, requirements: &[Requirement]) -> Result<Vec<LoadedPackage>, Error> {
         let inner = &self.0;
         let mut wanted = lock(&inner.wanted);
@@ -73,15 +74,15 @@ impl SessionPackages {
             .collect())
     }
 
-    /// Loads the allowed packages, if one of them has this module and they are not loaded yet, on a
-    /// thread of its own; the answer to the call says whether something was loaded.
+    /// Loads the allowed packages on a separate thread, if one of them has this module and they are
+    /// not loaded yet. The answer to the call says whether anything was loaded.
     pub(super) fn import(&self, call: u32, module: &str) {
         if let Some(answer) = self.answer_at_once(module) {
             return send(&self.0.answers, call, answer);
         }
         let packages = self.clone();
         let load = move || {
-            // Resolved together they fit; one by one they might not.
+            // Resolved together they are compatible; one by one they might not be.
             let loaded = packages.load(packages.0.store.allowed()).map_err(|e| e.to_string());
             *lock(&packages.0.attempt) = Attempt::Ended(loaded.as_ref().err().cloned());
             let answer = loaded.map(|loaded| Value::Bool(!loaded.is_empty()));
@@ -95,7 +96,7 @@ impl SessionPackages {
         }
     }
 
-    /// The answer to an import for which nothing has to be loaded; `None` begins the attempt.
+    /// Returns the answer to an import for which nothing needs loading. `None` begins the attempt.
     fn answer_at_once(&self, module: &str) -> Option<Result<Value, ToolError>> {
         let inner = &self.0;
         let name = module.split('.').next().unwrap_or_default();
@@ -125,7 +126,7 @@ impl SessionPackages {
         }
     }
 
-    /// Whether this is WebAssembly of a loaded package.
+    /// Accepts only the WebAssembly of loaded packages.
     pub(super) fn verify(&self, code: &[u8]) -> Result<(), ToolError> {
         const REFUSAL: &str =
             "WebAssembly code that is not part of a loaded package cannot be compiled";
@@ -138,7 +139,8 @@ impl SessionPackages {
         if known { Ok(()) } else { Err(ToolError::new("PermissionError", REFUSAL)) }
     }
 
-    /// Whether imports that fail may find something here.
+    /// Returns `true` if packages are allowed, so that asking the host about a failed import makes
+    /// sense.
     pub(crate) fn any_allowed(&self) -> bool {
         !self.0.store.allowed().is_empty()
     }

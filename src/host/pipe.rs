@@ -1,4 +1,4 @@
-//! A run's output on its way to its reader: once so many bytes wait there, the guest waits too.
+//! A bounded pipe from a run's output to its reader: while it is full, the guest waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,38 +8,39 @@ use crate::data::execution::Truncation;
 use crate::data::limits::Limits;
 use crate::data::output::{OutputChunk, Stream};
 
-/// The longest chunk. Shorter output of the same stream is put together to one while it waits.
+/// The maximum length of a chunk, in bytes. Waiting output of one stream is merged into chunks up
+/// to this length.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Makes a pipe without any output in it.
+/// Makes an empty pipe.
 pub(crate) fn pipe() -> (PipeWriter, PipeReader) {
     let shared = Arc::new(Shared::default());
     (PipeWriter(Arc::clone(&shared)), PipeReader(shared))
 }
 
-/// The host's end.
+/// The host's end of a pipe.
 pub(crate) struct PipeWriter(Arc<Shared>);
 
-/// The reader's end. Without it, output goes nowhere and waits for nothing.
+/// The reader's end of a pipe. After it is dropped, output is discarded without waiting.
 pub(crate) struct PipeReader(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told whenever a writer that waits for room may go on.
+    /// Notified whenever a writer that waits for room may continue.
     room: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     chunks: VecDeque<OutputChunk>,
-    /// How many bytes are in the chunks.
+    /// The number of bytes in `chunks`.
     queued: usize,
-    /// Nothing more will be written.
+    /// Set when nothing more will be written.
     is_ended: bool,
-    /// There is no reader any more.
+    /// Set when there is no reader any more.
     is_closed: bool,
-    /// The run is being stopped: until the reader has caught up, nothing waits for it.
+    /// Set while the run is being stopped: writers do not wait until the reader has caught up.
     is_released: bool,
     dropped: Truncation,
     reader: Option<Waker>,
@@ -54,7 +55,7 @@ impl State {
         !(self.has_room(count) || self.is_ended || self.is_closed || self.is_released)
     }
 
-    /// Takes bytes for the reader, and returns who is to be woken for them.
+    /// Queues bytes for the reader. Returns the waker of a reader that waits for them.
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Option<Waker> {
         self.queued += bytes.len();
         match self.chunks.back_mut() {
@@ -84,7 +85,7 @@ impl Shared {
 }
 
 impl PipeWriter {
-    /// Passes bytes on, and waits for room.
+    /// Queues bytes, and waits for room.
     pub(crate) fn write(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(CHUNK_BYTES) {
             let must_wait = |state: &mut State| state.must_wait(piece.len());
@@ -104,7 +105,7 @@ impl PipeWriter {
         }
     }
 
-    /// Passes bytes of the host's own on, without waiting.
+    /// Queues bytes from the host itself, without waiting.
     pub(crate) fn write_now(&self, stream: Stream, bytes: &[u8]) {
         let mut state = self.0.lock();
         if !(state.is_ended || state.is_closed) {
@@ -114,19 +115,19 @@ impl PipeWriter {
         }
     }
 
-    /// Returns whether to write so many bytes would have to wait.
+    /// Returns `true` if writing `count` bytes would have to wait.
     pub(crate) fn must_wait(&self, count: usize) -> bool {
         self.0.lock().must_wait(count)
     }
 
-    /// Ends all waits for the reader, until it has caught up: what finds no room meanwhile is
+    /// Ends all waits for the reader until it has caught up. Output that finds no room meanwhile is
     /// dropped.
     pub(crate) fn release(&self) {
         self.0.lock().is_released = true;
         self.0.room.notify_all();
     }
 
-    /// Says that nothing more will be written.
+    /// Marks the output as complete.
     pub(crate) fn end(&self) {
         let reader = {
             let mut state = self.0.lock();
@@ -145,7 +146,7 @@ impl Drop for PipeWriter {
 }
 
 impl PipeReader {
-    /// Takes the next chunk, or has the task woken when there is one; `None` after the last.
+    /// Returns the next chunk, or registers the task to be woken for it; `None` after the last one.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<OutputChunk>> {
         let mut state = self.0.lock();
         let Some(chunk) = state.chunks.pop_front() else {
@@ -162,7 +163,8 @@ impl PipeReader {
         Poll::Ready(Some(chunk))
     }
 
-    /// How much was dropped, since the run was stopped while the reader lagged behind.
+    /// Returns how much output was dropped because the run was stopped while the reader lagged
+    /// behind.
     pub(crate) fn dropped(&self) -> Truncation {
         self.0.lock().dropped
     }
@@ -191,7 +193,7 @@ mod tests {
         block_on(std::future::poll_fn(|context| reader.poll_next(context)))
     }
 
-    /// Fills a pipe to the brim.
+    /// Makes a pipe and fills it completely.
     fn full() -> (PipeWriter, PipeReader) {
         let (writer, reader) = pipe();
         writer.write(Stream::Stdout, &vec![b'x'; Limits::QUEUED_OUTPUT_BYTES]);
@@ -199,7 +201,7 @@ mod tests {
         (writer, reader)
     }
 
-    /// Writes on another thread, which cannot be done before something else happens.
+    /// Starts a write on another thread. The write has to wait until something else happens.
     fn write_later(writer: &Arc<PipeWriter>, bytes: Vec<u8>) -> mpsc::Receiver<()> {
         let (done, is_done) = mpsc::channel();
         let writer = Arc::clone(writer);
@@ -259,7 +261,7 @@ mod tests {
         writer.release();
         written.recv().unwrap();
         assert_eq!(reader.dropped().stdout_bytes, CHUNK_BYTES as u64 + 1);
-        // The reader has caught up, and is waited for again.
+        // The reader catches up, after which writers wait for it again.
         while reader.0.lock().queued > 0 {
             assert!(next(&mut reader).unwrap().bytes.iter().all(|byte| *byte == b'x'));
         }

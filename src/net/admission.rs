@@ -1,4 +1,4 @@
-//! How many exchanges of a session are under way, wait, and are open.
+//! Limits how many exchanges of a session wait, are under way, and are open.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ impl Admission {
         }
     }
 
-    /// Gives an exchange its place, in the queue if need be.
+    /// Gives an exchange a place, in the queue if necessary.
     pub(super) fn place(&self, limits: &NetLimits) -> Result<Place, NetError> {
         let (concurrent, open) = (Arc::clone(&self.concurrent), Arc::clone(&self.open));
         let turn = match Arc::clone(&concurrent).try_acquire_owned() {
@@ -49,7 +49,7 @@ enum Turn {
 }
 
 impl Place {
-    /// Waits for the exchange's turn. Returns the permit to be under way, and the one to be open.
+    /// Waits for the exchange's turn. Returns the permit to be under way and the permit to be open.
     pub(super) async fn turn(
         self,
     ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit), NetError> {
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-/// One of those who wait, until it is dropped.
+/// One waiting exchange, counted until it is dropped.
 struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {

@@ -1,4 +1,4 @@
-//! Bodies of requests on their way out.
+//! Request bodies, and how they are sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use tokio::sync::mpsc;
 
 use super::error::NetError;
 
-/// A body that has not been sent.
+/// A request body that has not been sent.
 pub(super) enum Payload {
     Empty,
     Whole(Bytes),
     Streamed(Streamed),
-    /// Was streamed, and is gone.
+    /// A streamed body that was already sent.
     Spent,
 }
 
-/// A piece of a streamed body.
+/// A chunk of a streamed body.
 pub(super) enum Piece {
     Data(Bytes),
     End,
@@ -28,12 +28,12 @@ pub(super) enum Piece {
 /// The receiving half of a streamed body.
 pub(super) struct Streamed {
     pieces: mpsc::Receiver<Piece>,
-    /// What is left of the declared length.
+    /// The rest of the declared length, in bytes.
     left: Option<u64>,
 }
 
 impl Streamed {
-    /// Makes both halves, for a declared length. There is room for one piece that is not on its way
+    /// Makes both halves, for a declared length. The channel holds one chunk that is not being sent
     /// yet.
     pub(super) fn new(declared: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
         let (sender, pieces) = mpsc::channel(1);
@@ -53,7 +53,7 @@ impl Streamed {
 }
 
 impl Payload {
-    /// The bytes that are known to be sent with it.
+    /// Returns how many bytes of the body are already known.
     pub(super) fn known_bytes(&self) -> usize {
         match self {
             Self::Whole(bytes) => bytes.len(),
@@ -61,7 +61,7 @@ impl Payload {
         }
     }
 
-    /// The length that is declared to the server; `None` for one that is sent in chunks.
+    /// Returns the length that is declared to the server; `None` if the body is sent in chunks.
     pub(super) fn declared(&self) -> Option<u64> {
         match self {
             Self::Empty | Self::Spent => Some(0),
@@ -70,7 +70,7 @@ impl Payload {
         }
     }
 
-    /// Takes the body to send it. One that is streamed is gone then.
+    /// Takes the body to send it. A streamed body can be taken only once.
     pub(super) fn take(&mut self) -> Outgoing {
         let payload = std::mem::replace(self, Self::Spent);
         let source = match payload {
@@ -110,7 +110,7 @@ impl Source {
 }
 
 impl Outgoing {
-    /// Says, from any time on, whether the whole body was taken to be sent.
+    /// Returns a flag that is set when the whole body was taken to be sent.
     pub(super) fn sent(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.sent)
     }
@@ -141,7 +141,8 @@ impl hyper::body::Body for Outgoing {
                 self.sent.store(true, Ordering::Relaxed);
                 None
             }
-            // Nobody will send the rest: the server must not take what it has for the whole.
+            // Nobody will send the rest. The server must not mistake the part that it has for the
+            // whole.
             None => Some(Err(NetError::closed())),
         })
     }

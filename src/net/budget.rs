@@ -1,4 +1,4 @@
-//! What a run has used of its limits.
+//! Counts what a run has used of its network limits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -40,7 +40,7 @@ impl Budget {
     }
 }
 
-/// Adds to a counter that stays where it is when the limit does not allow it.
+/// Adds to a counter, unless the result would exceed the limit.
 fn charge(used: &mut u64, more: u64, limit: u64, what: &str) -> Result<(), NetError> {
     let needed = used.saturating_add(more);
     if needed > limit {

@@ -1,4 +1,5 @@
-//! The one way out: decisions, requests and redirects of one session.
+//! The HTTP client of one session: decides, sends requests and follows redirects. Nothing else
+//! reaches the network.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::rules::NetPolicy;
 use super::target::{CheckedTarget, Denial, decide};
 use super::tls::Tls;
 
-/// What the exchanges of a session share, and no other session does.
+/// State that the exchanges of one session share, and no other session.
 pub(super) struct Client {
     pub(super) policy: Arc<NetPolicy>,
     pub(super) limits: NetLimits,
@@ -35,7 +36,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Requests a URL, and follows redirects if it is to. Every hop is decided about anew.
+    /// Requests a URL, and follows redirects if the request asks for it. Every hop is decided
+    /// separately.
     pub(super) async fn fetch(
         self: Arc<Self>,
         request: Prepared,
@@ -49,7 +51,7 @@ impl Client {
             match (redirect, redirect::location(parts.status, &parts.headers)) {
                 (Redirect::Follow, Some(location)) => {
                     hop.follow(&target, parts.status, location, self.limits.redirects)?;
-                    // What it costs to send it once more.
+                    // The size that sending the request again would have.
                     let bytes = hop.url.len() + hop.payload.known_bytes();
                     self.budget.charge_sent(bytes, &self.limits)?;
                 }
@@ -67,7 +69,7 @@ impl Client {
         }
     }
 
-    /// Decides about a hop and tells the host of it.
+    /// Decides about a hop and reports the decision to the host.
     async fn decide(&self, hop: &Hop) -> Result<CheckedTarget, NetError> {
         let insecure =
             || hop.url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http:"));
@@ -108,7 +110,7 @@ impl Client {
                     let lease = Lease { connection, key, sent };
                     return self.receive(response.into_parts(), server, lease);
                 }
-                // It was closed while it was idle.
+                // The server closed the connection while it was idle.
                 Err(refused) => match refused.unsent {
                     Some(unsent) => request = *unsent,
                     None => return Err(failed(&refused.error)),
@@ -140,7 +142,7 @@ impl Client {
     }
 
     fn describe(&self, error: &hyper::Error, server: &str) -> NetError {
-        // hyper has a method for this in its server only.
+        // hyper's client has no method for this check, only its server.
         if error.is_parse() && error.to_string() == "message head is too large" {
             let message = format!(
                 "headers of a response: limit {} bytes and {} headers, needed more",

@@ -1,8 +1,9 @@
-//! Connections, to vetted addresses and nowhere else.
+//! Connections, to vetted addresses only.
 //!
-//! hyper's connections are used without a client above them. That way the peer is compared with the
-//! vetted addresses before the first byte is sent, not after the response; nothing reads proxy
-//! settings, follows redirects or resolves names by itself; and the pool's key is ours.
+//! Uses hyper's connections directly, without its client. This way the peer is compared with the
+//! vetted addresses before the first byte is sent, not after the response. Nothing reads proxy
+//! settings, follows redirects or resolves names on its own, and we choose the key of the
+//! connection pool.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the first address of the target that takes it.
+    /// Connects to the first address of the target that accepts the connection.
     pub(super) async fn open(
         target: &CheckedTarget,
         tls: &Tls,
@@ -59,7 +60,7 @@ impl Connection {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
         TokioIo<S>: Read + Write,
     {
-        /// Smaller buffers than this hyper refuses, by a panic.
+        /// hyper panics on smaller buffers.
         const SMALLEST_BUFFER: usize = 8192;
         let mut builder = http1::Builder::new();
         builder
@@ -71,13 +72,13 @@ impl Connection {
             .await
             .map_err(|error| NetError::from_hyper(&error, &target.server()))?;
         let serve = async {
-            // Whoever waits for a response is told of the failure there.
+            // The failure is reported to the waiter for the response.
             let _ = connection.await;
         };
         Ok(Self { requests, task: tokio::spawn(serve).abort_handle() })
     }
 
-    /// Sends a request. Gives it back if the connection was closed before any of it was sent.
+    /// Sends a request. Returns it if the connection was closed before any of it was sent.
     pub(super) async fn send(
         &mut self,
         request: Request<Outgoing>,
@@ -88,9 +89,9 @@ impl Connection {
         })
     }
 
-    /// Waits until the connection can take another request. `false` if it never will.
+    /// Waits until the connection can take another request. Returns `false` if it never will.
     pub(super) async fn ready(&mut self) -> bool {
-        /// The response is read to its end, so this takes no longer than a turn of the runtime.
+        /// The response was read to its end, so this takes no longer than one turn of the runtime.
         const PATIENCE: Duration = Duration::from_secs(1);
         matches!(tokio::time::timeout(PATIENCE, self.requests.ready()).await, Ok(Ok(())))
     }
@@ -106,13 +107,13 @@ impl Drop for Connection {
     }
 }
 
-/// A request that got no response.
+/// A request without a response.
 pub(super) struct Failed {
     pub(super) unsent: Option<Box<Request<Outgoing>>>,
     pub(super) error: hyper::Error,
 }
 
-/// Tries the addresses one after the other, each with its share of the time that is left.
+/// Tries the addresses in order, each with its share of the remaining time.
 async fn connect_any(
     vetted: &[SocketAddr],
     server: &str,
@@ -126,7 +127,7 @@ async fn connect_any(
             Ok(Ok(stream)) => {
                 let peer = stream.peer_addr().map_err(|error| NetError::from_io(&error, server))?;
                 check_peer(peer, vetted, server)?;
-                // It only saves time.
+                // A failure only costs time.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -137,7 +138,7 @@ async fn connect_any(
     Err(failure)
 }
 
-/// Refuses a peer that the decision did not vet.
+/// Rejects a peer that was not vetted.
 pub(super) fn check_peer(
     peer: SocketAddr,
     vetted: &[SocketAddr],

@@ -1,4 +1,4 @@
-//! Decompressing bodies, in steps that bound what a bomb can make of a few bytes.
+//! Decompresses bodies, in steps that bound the output of a decompression bomb.
 
 use std::io::{self, Write};
 
@@ -7,18 +7,19 @@ use flate2::{Decompress, FlushDecompress, Status};
 use hyper::body::{Buf, Bytes};
 use hyper::header::{self, HeaderMap};
 
-/// Most compressed bytes of a step. DEFLATE makes at most 1032 times as many of them.
+/// The maximum number of compressed bytes in a step. DEFLATE expands data at most 1032 times.
 const STEP: usize = 1024;
 
-/// The decompression of one body.
+/// The decompressor of one body.
 pub(super) enum Decoder {
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    /// `deflate`, which is zlib by the standard and bare by the habit of some servers.
+    /// `deflate`: zlib according to the standard, raw DEFLATE from some servers.
     Deflate(Deflate),
 }
 
 impl Decoder {
-    /// Makes the decoder that a response asks for; `None` if there is none or none that is known.
+    /// Makes the decoder for a response's encoding; `None` if the response has none or an unknown
+    /// one.
     pub(super) fn new(headers: &HeaderMap) -> Option<Self> {
         let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
         let coding = codings.next()?.to_str().ok()?.trim().to_ascii_lowercase();
@@ -30,7 +31,7 @@ impl Decoder {
         }
     }
 
-    /// Decompresses some of `raw`, at least a byte of it.
+    /// Decompresses part of `raw`, at least one byte.
     pub(super) fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
         match self {
             Self::Gzip(decoder) => {
@@ -42,7 +43,7 @@ impl Decoder {
         }
     }
 
-    /// Ends the body; returns what was held back. Fails if the compressed data is not at its end.
+    /// Ends the body and returns the remaining output. Fails if the compressed data is incomplete.
     pub(super) fn finish(&mut self) -> io::Result<Bytes> {
         match self {
             Self::Gzip(decoder) => {
@@ -58,7 +59,7 @@ impl Decoder {
 #[derive(Default)]
 pub(super) struct Deflate {
     inner: Option<Decompress>,
-    /// The first byte of the body, which alone does not tell zlib from bare DEFLATE.
+    /// The first byte of the body. One byte is not enough to distinguish zlib from raw DEFLATE.
     first: Option<u8>,
     ended: bool,
 }
@@ -66,7 +67,7 @@ pub(super) struct Deflate {
 impl Deflate {
     fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
         if self.ended {
-            // Bytes after the end mean nothing.
+            // Bytes after the end are ignored.
             raw.clear();
             return Ok(Bytes::new());
         }
@@ -88,7 +89,7 @@ impl Deflate {
     }
 }
 
-/// Decompresses at most [`STEP`] bytes; returns how many.
+/// Decompresses at most [`STEP`] bytes. Returns how many were taken.
 fn inflate(
     inner: &mut Decompress,
     raw: &[u8],
@@ -104,7 +105,7 @@ fn inflate(
         let status = inner.decompress_vec(rest, out, FlushDecompress::None)?;
         taken = usize::try_from(inner.total_in() - before).unwrap_or(raw.len());
         *ended = status == Status::StreamEnd;
-        // With room left, it has nothing more to give.
+        // If room is left in `out`, there is no more output.
         if *ended || out.len() < out.capacity() {
             return Ok(taken);
         }

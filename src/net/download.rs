@@ -1,4 +1,4 @@
-//! A file from a server that the owner named, over the egress that serves guests.
+//! Downloads a file from a server that the owner named, over the same code that serves guests.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use super::request::{Body, Redirect, Request};
 use super::rules::NetPolicy;
 use super::{Answer, NetError, NetErrorKind, NetLimits, Network};
 
-/// Wall time of a download.
+/// The time limit of a download.
 const TIME: Duration = Duration::from_mins(5);
 
 /// Downloads a file of at most `limit` bytes. Blocks.
 pub(crate) fn download(url: &str, limit: u64) -> Result<Vec<u8>, NetError> {
     let mut policy = NetPolicy::default();
-    // It is not a guest who asks, and what comes is compared with a digest.
+    // The owner makes this request, not a guest, and the result is compared with a digest.
     policy.dangerous_allow_all();
     let limits = NetLimits { request_time: TIME, response_bytes: limit, ..NetLimits::default() };
     let network = Network::new(Arc::new(policy), limits, Arc::new(|_| {}));
@@ -45,7 +45,7 @@ pub(crate) fn download(url: &str, limit: u64) -> Result<Vec<u8>, NetError> {
 fn wait<T: Send + 'static>(ask: impl FnOnce(Answer<T>)) -> Result<T, NetError> {
     let (sender, receiver) = mpsc::channel();
     ask(Box::new(move |result| {
-        // The receiver is waiting below.
+        // The receiver waits below.
         let _ = sender.send(result);
     }));
     receiver.recv().unwrap_or_else(|_| Err(NetError::closed()))

@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-/// Why an exchange failed. The message is for the guest, and holds no address that DNS answered
-/// with.
+/// Why an exchange failed. The message is for the guest and never contains an address from a DNS
+/// answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct NetError {
@@ -13,24 +13,24 @@ pub(crate) struct NetError {
     pub(crate) message: String,
 }
 
-/// What went wrong, by the exception that it becomes.
+/// The kind of failure, which determines the exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NetErrorKind {
-    /// The policy does not allow it.
+    /// The policy denies it.
     Denied,
-    /// It took longer than it may.
+    /// A time limit was exceeded.
     Timeout,
-    /// Nobody listens there.
+    /// The connection was refused.
     Refused,
-    /// The other side broke the connection off.
+    /// The peer closed or reset the connection.
     Reset,
-    /// The connection failed in another way: TLS, no route, nonsense instead of HTTP.
+    /// The connection failed in another way: TLS, no route, invalid HTTP.
     Connection,
-    /// There is no such name.
+    /// The name does not exist.
     NotFound,
-    /// The request cannot be sent as it is.
+    /// The request is invalid.
     Invalid,
-    /// A limit is used up.
+    /// A limit was reached.
     Limit,
 }
 
@@ -70,7 +70,7 @@ impl NetError {
         Self::new(NetErrorKind::Timeout, message)
     }
 
-    /// The error of those who wait for an exchange that is ended.
+    /// Makes the error for callers that wait for an exchange which was closed.
     pub(super) fn closed() -> Self {
         Self::connection("the exchange was closed")
     }

@@ -1,24 +1,24 @@
-//! What the host is told of decisions.
+//! The events that report network decisions to the host.
 
 use std::net::IpAddr;
 
 use super::target::{CheckedTarget, Denial};
 
-/// One decision, told before anything is connected.
+/// A decision, reported before any connection is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NetEvent {
     pub(crate) allowed: bool,
     pub(crate) method: String,
     pub(crate) scheme: String,
-    /// The canonical host, or what the guest wrote if that is none.
+    /// The canonical host, or the guest's spelling if it has no canonical form.
     pub(crate) host: String,
-    /// The port, 0 if there is none.
+    /// The port; 0 if there is none.
     pub(crate) port: u16,
-    /// The addresses that were judged, which the guest is not told.
+    /// The addresses that were checked. They are not revealed to the guest.
     pub(crate) addresses: Vec<IpAddr>,
-    /// Why it was denied; empty if it was allowed.
+    /// Why the request was denied; empty if it was allowed.
     pub(crate) reason: String,
-    /// How many redirects came before it.
+    /// The number of redirects before this request.
     pub(crate) hop: u32,
 }
 

@@ -1,4 +1,4 @@
-//! One exchange: its task, and what the session holds of it.
+//! One HTTP exchange: its task, and the session's handle to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use super::reply::{Reply, Slot};
 use super::request::Prepared;
 use super::response::ResponseBody;
 
-/// What the session holds of an exchange.
+/// The session's handle to an exchange.
 pub(super) struct Exchange {
     pub(super) reads: mpsc::Sender<Read>,
     pub(super) sending: Option<Sending>,
@@ -27,10 +27,11 @@ pub(super) struct Exchange {
     pub(super) task: AbortHandle,
 }
 
-/// Set when an exchange is ended, so that one that waits for its turn does not take it.
+/// Set when an exchange is closed, so that it does not take its turn later.
 pub(super) type Ended = Arc<AtomicBool>;
 
-/// Ends exchanges, of which none gets the place of another one.
+/// Closes exchanges. All are marked as ended first, so that none takes the place that another one
+/// frees.
 pub(super) fn end(exchanges: impl Iterator<Item = Exchange>) {
     let exchanges: Vec<Exchange> = exchanges.collect();
     for exchange in &exchanges {
@@ -39,7 +40,7 @@ pub(super) fn end(exchanges: impl Iterator<Item = Exchange>) {
     drop(exchanges);
 }
 
-/// Who waits for an answer of an exchange.
+/// The callers that wait for an answer of an exchange.
 #[derive(Default)]
 pub(super) struct Waits {
     pub(super) head: Slot,
@@ -62,13 +63,13 @@ impl Drop for Exchange {
 /// The sending half of a streamed body.
 pub(super) struct Sending {
     pub(super) pieces: mpsc::Sender<Piece>,
-    /// What is left of the declared length.
+    /// The rest of the declared length, in bytes.
     pub(super) left: Option<u64>,
 }
 
 impl Sending {
-    /// Makes a piece of a chunk, if the declared length has room for it. An empty one is the end;
-    /// `None` if the length says so anyway.
+    /// Converts a chunk, if the declared length has room for it. An empty chunk ends the body;
+    /// returns `None` if the length implies the end already.
     pub(super) fn piece(&mut self, chunk: Vec<u8>) -> Result<Option<Piece>, NetError> {
         let length = chunk.len() as u64;
         if let Some(left) = &mut self.left {
@@ -93,13 +94,13 @@ impl Sending {
     }
 }
 
-/// A read that is to be answered.
+/// A read that must be answered.
 pub(super) struct Read {
     pub(super) max: usize,
     pub(super) reply: Reply<Vec<u8>>,
 }
 
-/// A year: what is longer could be too long for the clock.
+/// A year. Longer durations could overflow the clock.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The task of an exchange.
@@ -132,7 +133,7 @@ impl Task {
                 serve_reads(body, reads, &clock).await;
             }
             Err(error) => {
-                // First of all, so that whoever gets the answer may use the number again.
+                // Done first, so that the number can be reused as soon as the answer arrives.
                 shared.forget(number);
                 head.give(Err(error));
             }
@@ -168,7 +169,7 @@ async fn serve_reads(body: ResponseBody, mut reads: mpsc::Receiver<Read>, clock:
     }
 }
 
-/// The time of an exchange.
+/// The time limit of an exchange.
 struct Clock {
     deadline: Instant,
     time: Duration,

@@ -1,15 +1,15 @@
-//! Requests and responses in the form that the guest's glue has them.
+//! Converts requests and responses from and to the form that the guest's glue uses.
 
 use super::head::ResponseHead;
 use super::request::{Body, Redirect, Request};
 use crate::data::value::{Value, marshal};
 
-/// Room for the tree that a request is decoded to, besides its texts and its body.
+/// Memory for the decoded tree of a request, in addition to its texts and body.
 const REQUEST_BYTES: u64 = 4 << 20;
 
-/// Decodes an HTTP request of the guest's. The error says what is wrong with it.
+/// Decodes an HTTP request from the guest. The error describes what is malformed.
 pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
-    // A body is as long as it is encoded, and the rest is little.
+    // A body takes as much memory as its encoding, and the rest is small.
     let memory = (bytes.len() as u64).saturating_add(REQUEST_BYTES);
     let value = marshal::decode_within(bytes, memory).map_err(|error| error.to_string())?;
     let field = |name| value.get(name).ok_or_else(|| format!("a request lacks its `{name}`"));
@@ -39,8 +39,8 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
     })
 }
 
-/// Makes a request of what `fetch` says: the headers are pairs of text as JSON, one character a
-/// byte.
+/// Makes a request from the arguments of `fetch`. The headers are pairs of text as JSON, with one
+/// character per byte.
 pub(crate) fn fetch_request(
     method: &str,
     url: &str,
@@ -65,7 +65,7 @@ pub(crate) fn fetch_request(
     })
 }
 
-/// The head of a response as the guest gets it.
+/// Returns the head of a response in the guest's form.
 pub(crate) fn response_head(head: ResponseHead) -> Value {
     let header =
         |(name, value): (String, Vec<u8>)| Value::List(vec![name.into(), Value::Bytes(value)]);
@@ -79,8 +79,8 @@ pub(crate) fn response_head(head: ResponseHead) -> Value {
     Value::Dict(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
-/// A header's value as JavaScript has it, one character a byte; what is none becomes one that is
-/// refused.
+/// Converts a header's value from JavaScript, where one character is one byte. A character that is
+/// no byte becomes one that is refused.
 fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'\n')).collect()
 }

@@ -1,4 +1,4 @@
-//! The head of a response as the guest gets it.
+//! The head of a response.
 
 use hyper::Version;
 use hyper::ext::ReasonPhrase;
@@ -16,7 +16,7 @@ pub(crate) struct ResponseHead {
     pub(crate) reason: String,
     /// 10 for HTTP/1.0, 11 for HTTP/1.1.
     pub(crate) version: u8,
-    /// The URL that answered, after redirects.
+    /// The URL that sent the response, after redirects.
     pub(crate) url: String,
     pub(crate) redirected: bool,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
@@ -42,7 +42,7 @@ impl ResponseHead {
     }
 }
 
-/// Refuses headers past their limits.
+/// Rejects headers that exceed their limits.
 pub(super) fn check_headers(headers: &HeaderMap, limits: &NetLimits) -> Result<(), NetError> {
     if headers.len() > limits.headers {
         let (limit, needed) = (limits.headers as u64, headers.len() as u64);

@@ -1,35 +1,35 @@
-//! What exchanges may use.
+//! The limits of exchanges.
 
 use std::time::Duration;
 
-/// Limits of the exchanges of a session. "A run" is from
+/// Limits of the exchanges of a session. "A run" lasts from one
 /// [`Network::begin_run`](super::Network::begin_run) to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NetLimits {
-    /// Bytes of response bodies that a run may receive, counted as they come and after decoding,
-    /// whichever is more.
+    /// Bytes of response bodies that a run may receive. Bytes are counted both as received and
+    /// after decoding; the larger number counts.
     pub(crate) response_bytes: u64,
     /// Bytes of URLs, headers and bodies that a run may send.
     pub(crate) request_bytes: u64,
-    /// Requests that a run may start, denied ones included, redirects not.
+    /// Requests that a run may start, including denied ones, without redirects.
     pub(crate) requests: u64,
-    /// Exchanges that may be without a response at once; further ones wait.
+    /// Exchanges that may be without a response at a time. Further ones wait.
     pub(crate) concurrent: usize,
-    /// Exchanges that may wait; a further one fails.
+    /// Exchanges that may wait. One more fails.
     pub(crate) waiting: usize,
-    /// Exchanges that may be open at once: with a response, and not closed.
+    /// Exchanges that may be open at a time: with a response, and not closed.
     pub(crate) open: usize,
-    /// Wall time of an exchange, from its start to the end of its response's body.
+    /// Wall-clock time of an exchange, from its start to the end of its response's body.
     pub(crate) request_time: Duration,
-    /// Wall time of connecting, TLS included.
+    /// Wall-clock time for connecting, including TLS.
     pub(crate) connect_time: Duration,
-    /// Wall time of resolving a name.
+    /// Wall-clock time for resolving a name.
     pub(crate) resolve_time: Duration,
-    /// Bytes of the headers of a response, and of a request.
+    /// Bytes of the headers of a response, and separately of a request.
     pub(crate) header_bytes: usize,
-    /// Headers of a response, and of a request.
+    /// Number of headers of a response, and separately of a request.
     pub(crate) headers: usize,
-    /// Redirects that are followed in an exchange.
+    /// Redirects that an exchange may follow.
     pub(crate) redirects: u32,
 }
 
@@ -52,15 +52,15 @@ impl NetLimits {
     pub(crate) const DEFAULT_HEADER_BYTES: usize = 64 << 10;
     pub(crate) const DEFAULT_HEADERS: usize = 256;
     pub(crate) const DEFAULT_REDIRECTS: u32 = 10;
-    /// Most bytes that one read returns: 1 MiB.
+    /// The maximum number of bytes that one read returns: 1 MiB.
     pub(crate) const READ_BYTES: usize = 1 << 20;
-    /// Most bytes of a URL: 32 KiB.
+    /// The maximum length of a URL: 32 KiB.
     pub(crate) const URL_BYTES: usize = 32 << 10;
-    /// Most addresses that a name may have.
+    /// The maximum number of addresses of a name.
     pub(crate) const ADDRESSES: usize = 32;
-    /// Look-ups of names that a session may have under way; further ones wait.
+    /// DNS lookups that a session may have under way. Further ones wait.
     pub(crate) const CONCURRENT_LOOKUPS: usize = 4;
-    /// Connections that a session keeps alive, each for at most [`IDLE_TIME`](Self::IDLE_TIME).
+    /// Idle connections that a session keeps, each for at most [`IDLE_TIME`](Self::IDLE_TIME).
     pub(crate) const IDLE_CONNECTIONS: usize = 16;
     /// 30 seconds.
     pub(crate) const IDLE_TIME: Duration = Duration::from_secs(30);

@@ -1,9 +1,8 @@
-//! Egress: the only way from a guest to the network.
+//! Network egress: the only way from a guest to the network.
 //!
-//! Every request, and every redirect, goes through [`target::decide`]; connections are opened to
-//! the addresses that it vetted and to no others. A [`Network`] is one session's: connections, TLS
-//! tickets and budgets are shared with no other session, and there is no cookie jar and no cache at
-//! all.
+//! Every request, and every redirect, goes through [`target::decide`]. Connections are opened only
+//! to the addresses that it vetted. Each session has its own [`Network`]: connections, TLS tickets
+//! and budgets are not shared between sessions, and there is neither a cookie jar nor a cache.
 
 mod admission;
 mod body;
@@ -59,12 +58,12 @@ use self::resolve::{Resolve, SystemResolver};
 use self::rules::NetPolicy;
 use self::tls::Tls;
 
-/// What is told of decisions. It must not block: all sessions wait for it.
+/// Receives the decisions. It must not block: all sessions wait for it.
 pub(crate) type EventSink = Arc<dyn Fn(NetEvent) + Send + Sync>;
 
-/// The exchanges of one session. Dropping it ends everything it has under way.
+/// The exchanges of one session. Dropping it closes all of them.
 ///
-/// Answers are given on a thread of their own or before the call returns, and must not block.
+/// Answers are given on another thread or before the call returns, and must not block.
 pub(crate) struct Network {
     shared: Arc<Shared>,
 }
@@ -94,9 +93,9 @@ impl Network {
         Self { shared: Arc::new(Shared { client: Arc::new(client), admission, exchanges }) }
     }
 
-    /// Says whether requests to a server may be allowed, as far as that is known without looking
-    /// its name up. Only a refusal is told as an event: what is allowed is decided with the
-    /// request.
+    /// Checks whether requests to a server may be allowed, as far as that can be decided without a
+    /// DNS lookup. Only a refusal is reported as an event, because an allowed request is decided
+    /// again when it is made.
     pub(crate) fn check(&self, host: &str, port: u32) -> Result<(), NetError> {
         let client = &self.shared.client;
         target::precheck(&client.policy, host, port).map_err(|denial| {
@@ -106,9 +105,9 @@ impl Network {
         })
     }
 
-    /// Starts an exchange. `exchange` is a number of the caller's choice, unique in the session; it
-    /// stays taken until [`close`](Self::close) if the answer is a head, and no longer than that
-    /// answer if it is an error.
+    /// Starts an exchange. The caller chooses the number `exchange`, which must be unique in the
+    /// session. If the answer is a head, the number stays in use until [`close`](Self::close). If
+    /// the answer is an error, the number is free again.
     pub(crate) fn start(&self, exchange: u32, request: Request, answer: Answer<ResponseHead>) {
         let waits = Waits::default();
         let mut head = Reply::new(answer);
@@ -124,18 +123,18 @@ impl Network {
         }
     }
 
-    /// Gives the next piece of a streamed request body; an empty one ends it. Answered when there
-    /// is room for more.
+    /// Sends the next chunk of a streamed request body; an empty chunk ends it. The answer comes
+    /// when there is room for more.
     pub(crate) fn send(&self, exchange: u32, chunk: Vec<u8>, answer: Answer<()>) {
         let mut reply = Reply::new(answer);
         match self.shared.piece(exchange, chunk) {
             Ok(Step { owed, runtime, pieces, piece: Some(piece) }) => {
                 reply.owe(Some(owed));
-                // It ends with the exchange, which drops the receiver.
+                // This task ends with the exchange, which drops the receiver.
                 runtime.spawn(async move {
                     let is_end = matches!(piece, Piece::End);
                     let taken = pieces.send(piece).await;
-                    // A body of a declared length has ended without being told.
+                    // A body of a declared length has already ended by itself.
                     reply.give(taken.or_else(|_| if is_end { Ok(()) } else { Err(cut_off()) }));
                 });
             }
@@ -145,40 +144,42 @@ impl Network {
     }
 
     /// Reads at most `max` bytes of the response's body, and at most
-    /// [`READ_BYTES`](NetLimits::READ_BYTES); none at its end. One read at a time.
+    /// [`READ_BYTES`](NetLimits::READ_BYTES). Returns none at its end. Only one read at a time is
+    /// allowed.
     pub(crate) fn read(&self, exchange: u32, max: usize, answer: Answer<Vec<u8>>) {
         let mut reply = Reply::new(answer);
         match self.shared.reader(exchange, max) {
             Ok((owed, reads)) => {
                 reply.owe(Some(owed));
                 let max = max.min(NetLimits::READ_BYTES);
-                // There is room for the only read; if the task has ended, dropping the reply
-                // answers.
+                // The channel has room for the only read. If the task has ended, dropping the reply
+                // answers the read.
                 let _ = reads.try_send(Read { max, reply });
             }
             Err(error) => reply.give(Err(error)),
         }
     }
 
-    /// Forgets an exchange. Its connection is closed, unless the body was read to its end.
+    /// Closes an exchange and frees its number. Its connection is closed, unless the body was read
+    /// to its end.
     pub(crate) fn close(&self, exchange: u32) {
         self.shared.forget(exchange);
     }
 
-    /// Begins a run: budgets start anew.
+    /// Begins a run with fresh budgets.
     pub(crate) fn begin_run(&self) {
         self.shared.client.budget.begin_run();
     }
 
-    /// Ends a run: exchanges that somebody waits for are ended, and those who wait get an error.
-    /// Bodies that nobody reads stay open, for what is left of their time.
+    /// Ends a run: closes the exchanges that a caller waits for, with an error for the caller. Open
+    /// bodies that nobody is reading stay open for the rest of their time.
     pub(crate) fn end_run(&self) {
         let waited_for = |_: &u32, exchange: &mut Exchange| exchange.is_waited_for();
         let waited_for: Vec<_> = self.shared.exchanges().extract_if(waited_for).collect();
         exchange::end(waited_for.into_iter().map(|(_, exchange)| exchange));
     }
 
-    /// Checks all that can be checked of a request before it is decided about.
+    /// Performs all checks of a request that come before the decision.
     fn admit(&self, request: Request) -> Result<Admitted, NetError> {
         let client = &self.shared.client;
         client.budget.charge_request(&client.limits)?;
@@ -195,7 +196,7 @@ impl Network {
         Ok(Admitted { request, sending, place, time, runtime })
     }
 
-    /// Starts the task of an exchange; gives the reply back if the number is taken.
+    /// Starts the task of an exchange. Returns the reply if the number is in use.
     fn spawn(
         &self,
         number: u32,
@@ -211,14 +212,14 @@ impl Network {
         let ended = Ended::default();
         let task =
             Task { shared, number, request, place, head, reads, time, ended: Arc::clone(&ended) };
-        // The task cannot forget its entry before it is there: the lock is held.
+        // The lock is held, so the task cannot remove its entry before it is inserted.
         let task = runtime.spawn(task.run()).abort_handle();
         vacant.insert(Exchange { reads: sender, sending, waits, ended, task });
         Ok(())
     }
 }
 
-/// A request that may be started.
+/// A request that may start.
 struct Admitted {
     request: Prepared,
     sending: Option<Sending>,
@@ -246,12 +247,12 @@ impl Shared {
     }
 
     fn forget(&self, exchange: u32) {
-        // What is dropped may call back, so not under the lock.
+        // Dropped after the lock is released, because dropping may call back.
         let forgotten = self.exchanges().remove(&exchange);
         drop(forgotten);
     }
 
-    /// Makes a piece of a streamed body, if one is needed, and begins the wait for room for it.
+    /// Converts a chunk of a streamed body, if one must be sent, and begins the wait for room.
     fn piece(&self, exchange: u32, chunk: Vec<u8>) -> Result<Step, NetError> {
         let mut exchanges = self.exchanges();
         let entry = exchanges.get_mut(&exchange).ok_or_else(|| NetError::not_open(exchange))?;
@@ -262,7 +263,7 @@ impl Shared {
         self.client.budget.charge_sent(chunk.len(), &self.client.limits)?;
         let ends = chunk.is_empty();
         let (piece, pieces) = (sending.piece(chunk), sending.pieces.clone());
-        // An end that comes too early ends the body as well, in a way that fails the request.
+        // An end before the declared length also ends the body, and makes the request fail.
         entry.sending.take_if(|_| ends);
         Ok(Step { owed, runtime: runtime::handle()?, pieces, piece: piece? })
     }
@@ -279,7 +280,7 @@ impl Shared {
     }
 }
 
-/// A step of a streamed body: a piece, or none if the server knows the end already.
+/// A step of a streamed body: a chunk, or none if the server already knows the end.
 struct Step {
     owed: Owed,
     runtime: Handle,

@@ -1,4 +1,4 @@
-//! Connections that are kept alive, for one session and one target each.
+//! Idle connections of one session, each kept for one target.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use super::connection::Connection;
 use super::limits::NetLimits;
 use super::target::CheckedTarget;
 
-/// What a connection was opened for. It serves nothing else: not the same name with other
-/// addresses.
+/// The target that a connection was opened for. It is never used for another one, not even for the
+/// same name with other addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     https: bool,
@@ -45,7 +45,7 @@ struct Idle {
 }
 
 impl Pool {
-    /// Takes a connection that can be used at once.
+    /// Takes a connection that is ready for use.
     pub(super) fn take(&self, key: &Key) -> Option<Connection> {
         let mut state = self.state();
         state.idle.retain(Idle::is_usable);
@@ -53,7 +53,7 @@ impl Pool {
         Some(state.idle.remove(newest).connection)
     }
 
-    /// Keeps a connection, in the place of the oldest one if there are too many.
+    /// Keeps a connection. If there are too many, the oldest one is closed.
     pub(super) fn put(&self, key: Key, connection: Connection) {
         let mut state = self.state();
         if state.closed {
@@ -66,7 +66,7 @@ impl Pool {
         state.idle.push(Idle { key, connection, since: Instant::now() });
     }
 
-    /// Closes all connections and keeps none from now on.
+    /// Closes all connections. None are kept from now on.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

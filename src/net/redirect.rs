@@ -1,4 +1,4 @@
-//! Redirects, by the rules of the Fetch standard and some stricter ones.
+//! Follows redirects, by the rules of the Fetch standard and some stricter ones.
 
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,19 +8,19 @@ use super::body::Payload;
 use super::error::NetError;
 use super::target::CheckedTarget;
 
-/// One request of an exchange: the first, or one that a redirect asks for.
+/// One request of an exchange: the first, or one caused by a redirect.
 pub(super) struct Hop {
     pub(super) method: Method,
     pub(super) url: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Payload,
-    /// How many redirects came before it.
+    /// The number of redirects before it.
     pub(super) count: u32,
-    /// Whether https was used so far, so that http is out of the question.
+    /// Set once https was used, after which http is not allowed.
     pub(super) secure: bool,
 }
 
-/// Returns where a response redirects to; `None` if it does not.
+/// Returns the target of a redirect; `None` if the response is not one.
 pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
         .then(|| headers.get(header::LOCATION))
@@ -28,7 +28,7 @@ pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&Heade
 }
 
 impl Hop {
-    /// Becomes the request that a redirect asks for. Nothing is decided about it yet.
+    /// Turns this hop into the request that a redirect asks for. It still has to be decided.
     pub(super) fn follow(
         &mut self,
         from: &CheckedTarget,
@@ -58,7 +58,7 @@ impl Hop {
         Ok(())
     }
 
-    /// Makes a GET of what is not to be sent a second time.
+    /// Changes the request to a GET if its body must not be sent again.
     fn rewrite(&mut self, status: StatusCode) -> Result<(), NetError> {
         let becomes_get = match status.as_u16() {
             301 | 302 => self.method == Method::POST,
@@ -82,7 +82,8 @@ impl Hop {
         }
     }
 
-    /// The headers of this hop on the wire, without those that the host adds for its origin.
+    /// Returns the headers to send with this hop, without those that the host injects for its
+    /// origin.
     pub(super) fn wire_headers(&self, target: &CheckedTarget) -> Result<HeaderMap, NetError> {
         let mut headers = self.headers.clone();
         let usual = if target.is_https() { 443 } else { 80 };
@@ -105,7 +106,7 @@ impl Hop {
     }
 }
 
-/// What the guest sets for one origin and must not reach another.
+/// Headers that the guest sets for one origin and that must not reach another.
 const CREDENTIALS: [HeaderName; 3] =
     [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE];
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::NetError;
 
-/// What is told the result of a call: called exactly once, from any thread.
+/// Receives the result of a call: called exactly once, from any thread.
 pub(crate) type Answer<T> = Box<dyn FnOnce(Result<T, NetError>) + Send>;
 
-/// An answer that is owed. Dropping it tells that the exchange was closed.
+/// An answer that must be given. If it is dropped, the answer is that the exchange was closed.
 pub(super) struct Reply<T> {
     answer: Option<Answer<T>>,
     owed: Option<Owed>,
@@ -42,12 +42,12 @@ impl<T> Drop for Reply<T> {
     }
 }
 
-/// Whether somebody waits for an answer of one kind. There is at most one at a time.
+/// Marks whether a caller waits for one kind of answer. At most one can wait at a time.
 #[derive(Clone, Default)]
 pub(super) struct Slot(Arc<AtomicBool>);
 
 impl Slot {
-    /// Begins a wait. `None` if there is one already.
+    /// Begins a wait. Returns `None` if another one is in progress.
     pub(super) fn begin(&self) -> Option<Owed> {
         (!self.0.swap(true, Ordering::AcqRel)).then(|| Owed(self.clone()))
     }
@@ -57,7 +57,7 @@ impl Slot {
     }
 }
 
-/// A wait, until it is dropped.
+/// A wait, which ends on drop.
 pub(super) struct Owed(Slot);
 
 impl Drop for Owed {

@@ -1,4 +1,4 @@
-//! What a guest asks for, and what is made of it before it is sent.
+//! Requests as the guest describes them, and their checked form.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Body,
     pub(crate) redirect: Redirect,
-    /// Ask for a compressed body, and decompress it.
+    /// Asks for a compressed body and decompresses it.
     pub(crate) decode: bool,
-    /// Can only shorten the limit of the exchange's time.
+    /// The request's own time limit. It can only shorten that of the exchange.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -31,22 +31,22 @@ pub(crate) struct Request {
 pub(crate) enum Body {
     None,
     Bytes(Vec<u8>),
-    /// Comes by [`Network::send`](super::Network::send). It cannot be sent twice, so it cannot
-    /// follow a redirect that keeps the body.
+    /// The body is sent with [`Network::send`](super::Network::send). It cannot be sent twice, so
+    /// it cannot follow a redirect that keeps the body.
     Streamed,
 }
 
-/// What to do about a redirect.
+/// How to handle a redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirect {
     Follow,
-    /// Answer with it.
+    /// Return it as the response.
     Manual,
     /// Fail.
     Error,
 }
 
-/// A request whose headers and body are fit to be sent. The URL is not decided about yet.
+/// A request with checked headers and body. Its URL has not been decided yet.
 pub(super) struct Prepared {
     pub(super) method: Method,
     pub(super) url: String,
@@ -57,7 +57,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Checks a request. A streamed body is read from `streamed`, which is made for its declared
+    /// Checks a request. A streamed body is read from `streamed`, which was made for its declared
     /// length.
     pub(super) fn new(
         request: Request,
@@ -77,14 +77,14 @@ impl Prepared {
             Body::Streamed => Payload::Streamed(streamed(declared)),
         };
         let asks = headers.contains_key(header::ACCEPT_ENCODING);
-        // A range is one of the bytes as they are stored.
+        // A range refers to the stored bytes, so such a request must not be compressed.
         if decode && !asks && !headers.contains_key(header::RANGE) {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
         }
         Ok(Self { method, url, headers, payload, redirect, decode })
     }
 
-    /// About how many bytes the head of the request has.
+    /// Returns the approximate size of the request's head, in bytes.
     pub(super) fn head_bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.method.as_str().len() + self.url.len() + headers.sum::<usize>()
@@ -107,8 +107,8 @@ fn check_method(method: &str) -> Result<Method, NetError> {
     }
 }
 
-/// Checks the guest's headers; returns those that are sent as they are, and the length that is
-/// declared for a streamed body.
+/// Checks the guest's headers. Returns those that are sent unchanged, and the declared length of a
+/// streamed body.
 fn check_headers(
     headers: Vec<(String, Vec<u8>)>,
     url: &str,
@@ -139,7 +139,8 @@ fn check_headers(
         if header == header::CONTENT_LENGTH && declared.is_none() {
             declared = Some(declared_length(&text, body).ok_or_else(refused)?);
         } else if header == header::TRANSFER_ENCODING && matches!(body, Body::Streamed) {
-            // Python's clients say it of a body of unknown length, which is sent so anyway.
+            // Python's clients send this header with a body of unknown length, which is sent in
+            // chunks anyway.
             if chunked || !text.eq_ignore_ascii_case("chunked") {
                 return Err(refused());
             }
@@ -163,7 +164,7 @@ fn check_headers(
     Ok((checked, declared.filter(|_| matches!(body, Body::Streamed))))
 }
 
-/// Reads a declared length, which has to be that of the body.
+/// Parses a declared length, which must match the body.
 fn declared_length(text: &str, body: &Body) -> Option<u64> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     let length = text.parse::<u64>().ok().filter(|_| digits)?;
@@ -175,8 +176,8 @@ fn declared_length(text: &str, body: &Body) -> Option<u64> {
     fits.then_some(length)
 }
 
-/// Returns whether a `Host` header says what the URL says. One of a URL that cannot be read does
-/// not matter: the decision will deny it.
+/// Returns `true` if a `Host` header matches the URL. If the URL is invalid the result does not
+/// matter: the decision will deny it.
 fn is_authority(text: &str, url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return true };
     let Some(host) = url.host() else { return true };

@@ -1,4 +1,4 @@
-//! Looking names up.
+//! DNS lookups.
 
 use std::future::Future;
 use std::io;
@@ -10,17 +10,17 @@ use tokio::sync::Semaphore;
 
 use super::limits::NetLimits;
 
-/// What a look-up returns in the end.
+/// The future of a lookup.
 pub(crate) type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
 /// A source of addresses. A decision asks it once, and only for names that the policy allows.
 pub(crate) trait Resolve: Send + Sync {
-    /// Looks a name up; no addresses mean that there is no such name.
+    /// Looks up a name. An empty result means that the name does not exist.
     fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a>;
 }
 
-/// The system's resolver, with a bound on the look-ups that one session has under way: they block
-/// threads that all sessions share, and cannot be cancelled.
+/// The system's resolver, with a limit on each session's concurrent lookups. They block threads
+/// that all sessions share, and cannot be cancelled.
 pub(super) struct SystemResolver {
     lookups: Arc<Semaphore>,
 }

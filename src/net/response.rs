@@ -1,4 +1,4 @@
-//! The body of a response as it is read.
+//! Reads the body of a response.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use super::decode::Decoder;
 use super::error::NetError;
 use super::pool::Key;
 
-/// A connection in use, and what it may be kept alive for.
+/// A connection in use, and the target for which it may be kept.
 pub(super) struct Lease {
     pub(super) connection: Connection,
     pub(super) key: Key,
-    /// Whether the request's body was sent as a whole.
+    /// Set if the whole request body was sent.
     pub(super) sent: Arc<AtomicBool>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct ResponseBody {
     server: String,
     incoming: Option<(Incoming, Lease)>,
     decoder: Option<Decoder>,
-    /// Received and not decoded.
+    /// Received, but not decoded.
     raw: Bytes,
-    /// Decoded and not read.
+    /// Decoded, but not read.
     ready: Bytes,
     received: u64,
     decoded: u64,
@@ -57,12 +57,12 @@ impl ResponseBody {
         }
     }
 
-    /// Returns whether all of the body has come from the server.
+    /// Returns `true` if the server has sent the whole body.
     pub(super) fn has_come(&self) -> bool {
         self.incoming.is_none()
     }
 
-    /// Returns whether all of the body was read.
+    /// Returns `true` if the whole body was read.
     pub(super) fn is_over(&self) -> bool {
         self.incoming.is_none()
             && self.raw.is_empty()
@@ -70,8 +70,7 @@ impl ResponseBody {
             && self.decoder.is_none()
     }
 
-    /// Sees to it that the body is decoded, if it is in a coding that is known, and leaves out the
-    /// headers that are about the encoded body.
+    /// Decodes the body if its encoding is known, and removes the headers about the encoded body.
     pub(super) fn decode(&mut self, headers: &mut HeaderMap) {
         self.decoder = Decoder::new(headers);
         if self.decoder.is_some() {
@@ -80,7 +79,7 @@ impl ResponseBody {
         }
     }
 
-    /// Gives the connection back if there is no more to come on it.
+    /// Returns the connection to the pool if nothing more will arrive on it.
     pub(super) async fn settle(&mut self) {
         if self.incoming.as_ref().is_some_and(|(incoming, _)| incoming.is_end_stream()) {
             self.give_back().await;
@@ -108,7 +107,7 @@ impl ResponseBody {
             } else if self.incoming.is_some() {
                 self.receive().await?;
             } else if let Some(mut decoder) = self.decoder.take() {
-                // An empty body is one in any coding.
+                // An empty body is valid in every encoding.
                 if self.received > 0 {
                     self.ready = decoder.finish().map_err(|error| self.undecodable(&error))?;
                     self.decoded += self.ready.len() as u64;
@@ -124,7 +123,7 @@ impl ResponseBody {
         let Some((incoming, _)) = &mut self.incoming else { return Ok(()) };
         match poll_fn(|context| Pin::new(&mut *incoming).poll_frame(context)).await {
             Some(Ok(frame)) => {
-                // Trailers are left out.
+                // Trailers are ignored.
                 self.raw = frame.into_data().unwrap_or_default();
                 self.received += self.raw.len() as u64;
                 self.charge()?;
@@ -133,7 +132,7 @@ impl ResponseBody {
                 self.incoming = None;
                 return Err(NetError::from_hyper(&error, &self.server));
             }
-            // A body of unknown length does not know its end before it is there.
+            // The end of a body of unknown length is only known once it arrives.
             None => self.give_back().await,
         }
         self.settle().await;

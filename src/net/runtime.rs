@@ -6,10 +6,10 @@ use tokio::runtime::{Builder, Handle};
 
 use super::error::{NetError, NetErrorKind};
 
-/// Threads for look-ups of names, which block.
+/// Threads for DNS lookups, which block.
 const BLOCKING_THREADS: usize = 16;
 
-/// Returns the runtime, whose thread is started by the first call that can.
+/// Returns the runtime. The first successful call starts its thread.
 pub(super) fn handle() -> Result<Handle, NetError> {
     static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ fn start() -> std::io::Result<Handle> {
         let built = builder.enable_all().max_blocking_threads(BLOCKING_THREADS).build();
         match built {
             Ok(runtime) => {
-                // Whoever started this thread waits for it.
+                // The caller that started this thread waits for the handle.
                 let _ = sender.send(Ok(runtime.handle().clone()));
                 runtime.block_on(std::future::pending::<()>());
             }

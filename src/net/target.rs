@@ -1,4 +1,4 @@
-//! The decision: may this URL be requested, and at which addresses.
+//! The decision: whether a URL may be requested, and at which addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::rules::{Host, NetPolicy, Origin, is_bad_port};
 
 /// A URL that may be requested, and the addresses to connect to.
 ///
-/// [`decide`] alone makes one, and nothing connects without one: the fields are private to this
-/// file, and so is the way to a value of this type.
+/// Only [`decide`] makes one, and every connection needs one: the fields, and the only constructor,
+/// are private to this file.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedTarget {
     url: Url,
@@ -24,7 +24,7 @@ pub(crate) struct CheckedTarget {
 }
 
 impl CheckedTarget {
-    /// The URL, with the canonical host.
+    /// Returns the URL, with the canonical host.
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
@@ -45,7 +45,7 @@ impl CheckedTarget {
         self.url.scheme() == "https"
     }
 
-    /// The addresses, in the order of the answer, each once.
+    /// Returns the addresses, in the order of the answer, without duplicates.
     pub(crate) fn addresses(&self) -> &[IpAddr] {
         &self.addresses
     }
@@ -54,13 +54,13 @@ impl CheckedTarget {
         self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
 
-    /// Host and port as messages show them.
+    /// Returns host and port in the form for messages.
     pub(crate) fn server(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 }
 
-/// Why a URL may not be requested, or that its name could not be resolved.
+/// Why a URL may not be requested, or why its name could not be resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Denial {
     pub(crate) scheme: String,
@@ -80,13 +80,12 @@ enum Cause {
 }
 
 impl Denial {
-    /// The denial of a URL for a reason outside of it. Nothing is looked up.
+    /// Makes the denial of a URL for a reason unrelated to it. Nothing is looked up.
     pub(super) fn of(url: &str, reason: &str) -> Self {
         Parsed::new(url).map_or_else(|denial| denial, |parsed| parsed.deny(reason))
     }
 
-    /// What the guest is told. It does not tell why: that would be an oracle about the host's
-    /// network.
+    /// Returns the error for the guest. It omits the reason, which would reveal the host's network.
     pub(crate) fn to_error(&self) -> NetError {
         let host = &self.host;
         match self.cause {
@@ -111,10 +110,10 @@ impl Denial {
     }
 }
 
-/// Decides about a URL: reads it, compares the canonical host with the rules, and judges every
+/// Decides about a URL: parses it, compares the canonical host with the rules, and checks every
 /// address.
 ///
-/// A name is looked up at most once, and not at all if the policy does not allow it as a name.
+/// A name is looked up at most once, and only if the policy allows it as a name.
 pub(crate) async fn decide(
     policy: &NetPolicy,
     resolver: &dyn Resolve,
@@ -157,7 +156,8 @@ pub(crate) async fn decide(
         let cause = Cause::ManyAddresses(addresses.len());
         return Err(parsed.fail("it has too many addresses", cause));
     }
-    // One bad address spoils the answer: to leave it out would let a name be half of the network's.
+    // One denied address denies the name. Otherwise a name could mix public addresses with those of
+    // the host's network.
     let check = |address: &IpAddr| policy.check_address(&parsed.host, parsed.port, *address).err();
     if let Some((address, reason)) = addresses.iter().find_map(|a| Some((*a, check(a)?))) {
         let reason = format!("{reason}: {address}");
@@ -167,13 +167,14 @@ pub(crate) async fn decide(
     Ok(CheckedTarget { url, origin, host, port, addresses })
 }
 
-/// Decides, as far as that can be said without looking the name up, whether any request to a server
-/// may be allowed. A connection that no request has been written to yet is refused by this.
+/// Decides, as far as that is possible without a DNS lookup, whether any request to a server may be
+/// allowed. Used to refuse a connection before a request is written to it.
 pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), Denial> {
     let bare = host.contains(':') && !host.starts_with('[');
     let host = if bare { format!("[{host}]") } else { host.to_owned() };
     let parsed = Parsed::new(&format!("http://{host}:{port}/"))?;
-    // What looks like a host to a guest may be more than that in a URL, which hides the port.
+    // A text that the guest takes for a host may contain other parts of a URL, which would hide the
+    // port.
     let (path, more) = (parsed.url.path(), &parsed.url[Position::AfterPath..]);
     let checked = match &parsed.host {
         _ if path != "/" || !more.is_empty() => Err("it is no host name"),
@@ -188,7 +189,7 @@ pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), 
     }
 }
 
-/// A URL that could be requested, if the policy allows it.
+/// A URL that can be requested if the policy allows it.
 struct Parsed {
     url: Url,
     origin: Origin,
@@ -249,7 +250,7 @@ impl Parsed {
     }
 }
 
-/// Finds what another reader of the same URL could take for another host.
+/// Detects text that another URL parser could read as a different host.
 fn ambiguity(text: &str, scheme: &str) -> Option<&'static str> {
     if text.contains(char::is_control) {
         return Some("the URL has control characters");
@@ -269,7 +270,8 @@ fn ambiguity(text: &str, scheme: &str) -> Option<&'static str> {
     }
 }
 
-/// What is shown of a URL that has no canonical host: its authority, without user information.
+/// Returns what messages show of a URL without a canonical host: its authority, without user
+/// information.
 fn shown(text: &str) -> String {
     const SHOWN: usize = 100;
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);

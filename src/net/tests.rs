@@ -1,5 +1,5 @@
-//! Tests of egress, with real sockets on loopback. Names get their addresses from the policy, so
-//! that nothing asks DNS.
+//! Tests of egress, with real sockets on loopback. The policy supplies the addresses of names, so
+//! that no DNS query is made.
 
 mod bodies;
 mod decision;

@@ -1,6 +1,6 @@
-//! TLS, with the certificate authorities that are compiled in: those of Mozilla's programme.
+//! TLS, with the certificate authorities of Mozilla's programme, which are compiled in.
 //!
-//! The system's own list is not read: it would make what a guest may trust depend on the machine.
+//! The system's list is not read, because a guest's trust must not depend on the machine.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,7 +17,7 @@ use super::target::CheckedTarget;
 static ROOTS: LazyLock<Arc<RootCertStore>> =
     LazyLock::new(|| Arc::new(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }));
 
-/// The TLS of one session: sessions share no tickets.
+/// The TLS configuration of one session. Sessions share no tickets.
 #[derive(Clone)]
 pub(super) struct Tls(Option<Arc<ClientConfig>>);
 
@@ -37,7 +37,7 @@ impl Tls {
         Self(config.ok())
     }
 
-    /// Speaks TLS with a server, whose certificate has to be for the canonical host.
+    /// Opens a TLS connection to a server, whose certificate must be for the canonical host.
     pub(super) async fn connect(
         &self,
         target: &CheckedTarget,

@@ -1,4 +1,4 @@
-//! A ZIP archive from somebody else: what is in it is decided once, within bounds.
+//! Reads untrusted ZIP archives. Their contents are validated once, within limits.
 
 use std::collections::HashSet;
 use std::io::{self, Cursor, Read};
@@ -7,18 +7,19 @@ use std::sync::Arc;
 use zip::read::{ArchiveOffset, Config};
 use zip::{CompressionMethod, ZipArchive};
 
-/// The most files and directories.
+/// The maximum number of files and directories.
 pub(crate) const MAX_ENTRIES: usize = 20_000;
-/// The most bytes of all files together, inflated.
+/// The maximum size of all files together, inflated, in bytes.
 pub(crate) const MAX_UNPACKED_BYTES: u64 = 1 << 30;
-/// How many times the size of its compressed bytes a file above [`RATIO_FREE_BYTES`] may have.
+/// The maximum ratio of a file's inflated to its compressed size, for files above
+/// [`RATIO_FREE_BYTES`].
 const MAX_RATIO: u64 = 200;
 const RATIO_FREE_BYTES: u64 = 1 << 20;
-/// The longest path, in bytes, and the most names in one.
+/// The maximum length of a path, in bytes, and the maximum number of names in a path.
 const MAX_PATH_BYTES: usize = 1024;
 const MAX_PATH_NAMES: usize = 32;
 
-/// An archive in memory, of regular files at plain relative paths.
+/// An archive in memory. All its files are regular and have plain relative paths.
 #[derive(Clone)]
 pub(crate) struct Archive {
     zip: ZipArchive<Cursor<Arc<[u8]>>>,
@@ -28,19 +29,19 @@ pub(crate) struct Archive {
 /// A file of an archive.
 #[derive(Clone, Debug)]
 pub(crate) struct ArchiveFile {
-    /// Where it is: names with `/` between them.
+    /// Its path: names separated by `/`.
     pub(crate) path: String,
-    /// Its size, in bytes, inflated.
+    /// Its inflated size, in bytes.
     pub(crate) size: u64,
     index: usize,
 }
 
 impl Archive {
-    /// Reads the directory of an archive; inflates nothing.
+    /// Reads the directory of an archive. Inflates nothing.
     ///
     /// # Errors
     ///
-    /// Says which rule the archive breaks.
+    /// Names the rule that the archive violates.
     pub(crate) fn open(bytes: Arc<[u8]>) -> Result<Self, String> {
         let directory_start = check_end(&bytes)?;
         let config = Config { archive_offset: ArchiveOffset::Known(0) };
@@ -53,7 +54,7 @@ impl Archive {
         Ok(Self { zip, files })
     }
 
-    /// Returns its files, in their order in the archive.
+    /// Returns the files, in the order of the archive.
     pub(crate) fn files(&self) -> &[ArchiveFile] {
         &self.files
     }
@@ -62,9 +63,9 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Its bytes are not what the directory says of them: broken, or of another size.
+    /// Fails if the bytes do not match the directory: they are damaged or have another size.
     pub(crate) fn read(&self, file: &ArchiveFile) -> io::Result<Arc<[u8]>> {
-        // Shares the directory and the bytes, has a position of its own.
+        // The clone shares the directory and the bytes, but has its own position.
         let mut zip = self.zip.clone();
         let mut bytes = Vec::new();
         let entry = zip.by_index(file.index).map_err(io::Error::other)?;
@@ -79,15 +80,15 @@ impl Archive {
     }
 }
 
-/// Checks the record at the archive's end and returns where the directory starts. It bounds what
-/// reading the directory costs, and leaves no choice of which directory is read.
+/// Checks the record at the archive's end and returns where the directory starts. This bounds the
+/// cost of reading the directory, and makes it unambiguous which directory is read.
 fn check_end(bytes: &[u8]) -> Result<u64, String> {
     const END_BYTES: usize = 22;
     let Some((before, end)) = bytes.split_last_chunk::<END_BYTES>() else {
         return Err("it is not a ZIP archive: it is too short".to_owned());
     };
-    // Number of this disk and of the first, entries on it and in all, size and place of the
-    // directory, size of the comment.
+    // The fields: the numbers of this disk and of the first, the entries on this disk and in total,
+    // the size and position of the directory, and the size of the comment.
     let [b'P', b'K', 5, 6, 0, 0, 0, 0, e0, e1, e2, e3, s0, s1, s2, s3, p0, p1, p2, p3, 0, 0] = *end
     else {
         return Err("it does not end as a plain ZIP archive without a comment does".to_owned());
@@ -145,7 +146,7 @@ fn files(zip: &ZipArchive<Cursor<Arc<[u8]>>>) -> Result<Vec<ArchiveFile>, String
 ///
 /// # Errors
 ///
-/// Says which rule it breaks.
+/// Names the rule that the path violates.
 pub(crate) fn check_path(path: &str) -> Result<(), String> {
     let names: Vec<&str> = path.split('/').collect();
     let is_odd = |name: &&str| matches!(*name, "" | "." | "..");
@@ -178,7 +179,7 @@ fn check_kind(path: &str, is_dir: bool, unix_mode: Option<u32>) -> Result<(), St
 ///
 /// # Errors
 ///
-/// Says which rule the paths of the files break.
+/// Names the rule that the paths violate.
 pub(crate) fn check_parents<'a>(
     files: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), String> {

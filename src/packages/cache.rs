@@ -1,7 +1,8 @@
-//! Wheels and resolutions kept on disk: `wheels/<sha256>/<file name>`, `resolutions/<key>.json`.
+//! The cache of wheels and resolutions on disk: `wheels/<sha256>/<file name>`,
+//! `resolutions/<key>.json`.
 //!
-//! Every file is written beside, synced and renamed, so that any number of processes may use one
-//! cache. What is read from it is checked like anything else.
+//! Every file is written under another name, synced and renamed, so that any number of processes
+//! can share a cache. Files read from it are checked like any other input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,9 +17,10 @@ use super::files::{self, WorkDirectory};
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
 
-/// The version of the form of the records; part of their keys.
+/// The version of the record format, which is part of the records' keys.
 pub(crate) const FORM: u32 = 1;
-/// The largest record, in bytes, and the most of them that are read for their imports.
+/// The maximum size of a record, in bytes, and the maximum number of records that are read for
+/// their imports.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 const MAX_RECORDS: usize = 1000;
 
@@ -28,7 +30,7 @@ pub(crate) struct Cache {
     root: PathBuf,
 }
 
-/// A resolution as it is kept.
+/// A resolution in stored form.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     form: u32,
@@ -53,7 +55,7 @@ impl RecordedWheel {
         }
     }
 
-    /// Returns its digest and the normalised name of its distribution, if both are sound.
+    /// Returns the digest and the normalised name of the distribution, if both are valid.
     pub(crate) fn checked(&self) -> Option<(Digest, String)> {
         let name: WheelName = self.file_name.parse().ok()?;
         Some((self.sha256.parse().ok()?, name.name))
@@ -61,25 +63,25 @@ impl RecordedWheel {
 }
 
 impl Cache {
-    /// Uses this directory, which need not be there yet.
+    /// Uses this directory, which need not exist yet.
     pub(crate) fn new(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Makes a directory to work in, on the same file system.
+    /// Creates a working directory on the same file system.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// Fails if the directory cannot be created.
     pub(crate) fn work_directory(&self) -> Result<WorkDirectory, PackageError> {
         WorkDirectory::new(&self.root.join("work"))
     }
 
-    /// Returns the bytes of a wheel, if it is here.
+    /// Returns the bytes of a wheel, if the cache has it.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or it has another digest; then it is removed.
+    /// Fails if the wheel cannot be read or has another digest. In the latter case it is removed.
     pub(crate) fn wheel(
         &self,
         file_name: &str,
@@ -100,11 +102,11 @@ impl Cache {
         Err(PackageError::Digest { file, expected: digest, found })
     }
 
-    /// Keeps the bytes of a wheel with this digest.
+    /// Stores the bytes of a wheel with this digest.
     ///
     /// # Errors
     ///
-    /// They have another digest, or cannot be written.
+    /// Fails if the bytes have another digest or cannot be written.
     pub(crate) fn put_wheel(
         &self,
         file_name: &str,
@@ -119,23 +121,23 @@ impl Cache {
         self.put(&self.wheel_path(file_name, digest)?, bytes)
     }
 
-    /// Returns the name of a wheel with this digest, if one is here.
+    /// Returns the file name of a wheel with this digest, if the cache has one.
     pub(crate) fn file_name(&self, digest: Digest) -> Option<String> {
         let entries = self.root.join("wheels").join(digest.to_string()).read_dir().ok()?;
         let mut names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         names.find(|name| name.parse::<WheelName>().is_ok())
     }
 
-    /// Returns the resolution that was kept under this key, if its form is known.
+    /// Returns the resolution stored under this key, if its format is known.
     pub(crate) fn record(&self, key: Digest) -> Option<Record> {
         read_record(&self.record_path(key))
     }
 
-    /// Keeps a resolution.
+    /// Stores a resolution.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// Fails if it cannot be written.
     pub(crate) fn put_record(
         &self,
         key: Digest,
@@ -148,7 +150,7 @@ impl Cache {
         self.put(&path, &bytes)
     }
 
-    /// Returns the names of modules and, for each, of the recorded distributions that have it.
+    /// Returns the names of modules, each with the recorded distributions that contain it.
     pub(crate) fn imports(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let Ok(entries) = self.root.join("resolutions").read_dir() else {
@@ -167,17 +169,17 @@ impl Cache {
         imports
     }
 
-    /// Returns where a wheel is or would be.
+    /// Returns the path of a wheel, whether it exists or not.
     ///
     /// # Errors
     ///
-    /// The name is not that of a wheel.
+    /// Fails if the name is not that of a wheel.
     pub(crate) fn wheel_path(
         &self,
         file_name: &str,
         digest: Digest,
     ) -> Result<PathBuf, PackageError> {
-        // Refuses a name that would lead elsewhere.
+        // Rejects a name that would lead to another directory.
         let _: WheelName = file_name.parse()?;
         Ok(self.root.join("wheels").join(digest.to_string()).join(file_name))
     }

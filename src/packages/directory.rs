@@ -1,4 +1,4 @@
-//! The directories of wheels that the owner gave.
+//! The owner's directories of wheels.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use super::metadata::Metadata;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
 
-/// The most wheels in all directories together.
+/// The maximum number of wheels in all directories together.
 const MAX_WHEELS: usize = 10_000;
 
-/// A wheel that could be used. Its bytes are read again, and compared, when it is.
+/// A usable wheel. Its bytes are read again, and compared, when it is used.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) path: PathBuf,
@@ -26,13 +26,13 @@ pub(crate) struct Candidate {
     pub(crate) digest: Digest,
     pub(crate) imports: BTreeSet<String>,
     pub(crate) metadata: Metadata,
-    /// What it needs beside what its metadata says: normalised names.
+    /// Dependencies in addition to those in its metadata, as normalised names.
     pub(crate) depends: BTreeSet<String>,
     rank: u32,
 }
 
 impl Candidate {
-    /// Describes a wheel that is at this path.
+    /// Describes the wheel at this path.
     pub(crate) fn of(wheel: &Wheel, path: PathBuf, rank: u32) -> Self {
         Self {
             path,
@@ -47,11 +47,11 @@ impl Candidate {
         }
     }
 
-    /// Reads its bytes.
+    /// Reads the wheel's bytes.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or has changed.
+    /// Fails if the wheel cannot be read or has changed.
     pub(crate) fn bytes(&self) -> Result<Arc<[u8]>, PackageError> {
         let bytes = read(&self.path)?;
         let found = Digest::of(&bytes);
@@ -63,12 +63,12 @@ impl Candidate {
     }
 }
 
-/// Opens every wheel of the directories that is for the guest's interpreter. The best comes first:
-/// of the highest version, closest to the interpreter, in the first directory.
+/// Opens every wheel in the directories that the guest's interpreter can load. The best comes
+/// first: the highest version, then the closest match to the interpreter, then the first directory.
 ///
 /// # Errors
 ///
-/// A directory cannot be read, has too many wheels, or has one that breaks a rule.
+/// Fails if a directory cannot be read, contains too many wheels, or contains an invalid one.
 pub(crate) fn scan(directories: &[PathBuf]) -> Result<Vec<Candidate>, PackageError> {
     let mut candidates = Vec::new();
     for directory in directories {
@@ -86,12 +86,12 @@ pub(crate) fn scan(directories: &[PathBuf]) -> Result<Vec<Candidate>, PackageErr
             candidates.push(Candidate::of(&wheel, path, rank));
         }
     }
-    // Stable: an earlier directory stays before a later one.
+    // The sort is stable: wheels of an earlier directory stay before those of a later one.
     candidates.sort_by(|a, b| (&b.version, b.rank).cmp(&(&a.version, a.rank)));
     Ok(candidates)
 }
 
-/// The paths of the wheels, absolute and in the order of their names.
+/// Returns the paths of the wheels, absolute and sorted by name.
 fn wheel_paths(directory: &Path) -> Result<Vec<PathBuf>, PackageError> {
     let directory = directory.canonicalize().map_err(PackageError::io(directory))?;
     let mut paths = Vec::new();

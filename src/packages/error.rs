@@ -1,4 +1,4 @@
-//! What can go wrong between a requirement and a loaded package.
+//! Errors between a requirement and a loaded package.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,34 +10,34 @@ use crate::data::error::{Error, ErrorKind};
 /// A package could not be resolved, fetched or loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
-    /// A requirement is refused.
+    /// A requirement is invalid.
     #[error("`{text}` is not a requirement: {reason}")]
     Requirement { text: String, reason: String },
-    /// A script's block of metadata is refused.
+    /// The metadata block of a script is invalid.
     #[error("the script's `# /// script` block cannot be used: {0}")]
     Script(String),
-    /// Pyodide's lock is not one that this version can use.
+    /// This version cannot use Pyodide's lock.
     #[error("Pyodide's lock cannot be used: {0}")]
     Lock(String),
-    /// A file is not a wheel that can be loaded.
+    /// A file is not a loadable wheel.
     #[error("`{file}` cannot be used as a wheel: {reason}")]
     Wheel { file: String, reason: String },
-    /// A file is not the one that was wanted.
+    /// A file has an unexpected digest.
     #[error("`{file}` has sha256 {found}, expected {expected}")]
     Digest { file: String, expected: Digest, found: Digest },
     /// No source has the package.
     #[error("{name} is not available: {reason}")]
     Unavailable { name: String, reason: String, hint: &'static str },
-    /// pip did not find packages that fit.
+    /// pip found no packages that meet the requirements.
     #[error("pip cannot resolve {wanted}: {reason}")]
     Unresolved { wanted: String, reason: String },
-    /// pip could not be used.
+    /// pip cannot be used.
     #[error("pip cannot be used: {0}")]
     Pip(String),
     /// Another version of the package is loaded.
     #[error("{name} {wanted} cannot be loaded: {loaded} is loaded")]
     Loaded { name: String, wanted: String, loaded: String },
-    /// Two packages have one file.
+    /// Two packages contain the same file.
     #[error("{wanted} cannot be loaded: its `{path}` differs from that of {loaded}")]
     Clash { wanted: String, path: String, loaded: String },
     /// A file could not be read or written.
@@ -46,18 +46,18 @@ pub(crate) enum PackageError {
 }
 
 impl PackageError {
-    /// Makes the function that says which file an I/O error is about.
+    /// Returns a function that adds the path to an I/O error.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
 
-    /// Says that a file is not a wheel that can be loaded.
+    /// Makes the error for a file that is not a loadable wheel.
     pub(crate) fn wheel(file: &str, reason: impl Into<String>) -> Self {
         Self::Wheel { file: shown(file), reason: reason.into() }
     }
 
-    /// Returns what a person could do about it, if there is something.
+    /// Returns a suggestion of what a person could do about the error, if there is one.
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unavailable { hint, .. } => Some(hint),
@@ -78,7 +78,7 @@ impl From<PackageError> for Error {
     }
 }
 
-/// The beginning of somebody else's text, on one line.
+/// Returns the beginning of a foreign text, on one line.
 pub(crate) fn shown(text: &str) -> String {
     const SHOWN: usize = 200;
     text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()

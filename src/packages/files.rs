@@ -1,4 +1,4 @@
-//! Reading and writing whole files, within bounds and never half.
+//! Reads and writes whole files, with size limits and never partially.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -8,16 +8,16 @@ use std::time::{Duration, SystemTime};
 
 use super::error::PackageError;
 
-/// After how long a working directory that is still there was left by a process that died.
+/// The age after which a working directory is considered to belong to a dead process.
 const ABANDONED: Duration = Duration::from_hours(24);
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `max` bytes.
 ///
 /// # Errors
 ///
-/// The file cannot be read, is no regular file or has more bytes.
+/// Fails if the file cannot be read, is not a regular file or is larger.
 pub(crate) fn read(path: &Path, max: u64) -> io::Result<Arc<[u8]>> {
-    // Before it is opened: opening a FIFO would wait.
+    // Checked before opening, because opening a FIFO would wait.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
@@ -32,11 +32,11 @@ pub(crate) fn read(path: &Path, max: u64) -> io::Result<Arc<[u8]>> {
     Ok(bytes.into())
 }
 
-/// Makes a directory and its parents; only their owner may enter those that it makes.
+/// Creates a directory and its parents. Only their owner may enter the directories that it creates.
 ///
 /// # Errors
 ///
-/// It cannot be made.
+/// Fails if it cannot be created.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -45,11 +45,11 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file that only its owner may read, with these bytes, and has the disk keep them.
+/// Creates a file with these bytes, readable only by its owner, and syncs it to disk.
 ///
 /// # Errors
 ///
-/// It is there already, or cannot be written.
+/// Fails if the file exists or cannot be written.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -60,16 +60,16 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A directory of this process alone. It goes when this is dropped.
+/// A directory for this process alone, removed on drop.
 #[derive(Debug)]
 pub(crate) struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
-    /// Makes one in the directory, and removes those that were abandoned.
+    /// Creates a working directory in `parent`, and removes abandoned ones.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// Fails if it cannot be created.
     pub(crate) fn new(parent: &Path) -> Result<Self, PackageError> {
         let mut bytes = [0; 8];
         let no_entropy = |error: getrandom::Error| io::Error::other(error.to_string());
@@ -80,7 +80,7 @@ impl WorkDirectory {
         Ok(Self(path))
     }
 
-    /// Returns where it is.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -88,7 +88,7 @@ impl WorkDirectory {
 
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
-        // What stays is removed as abandoned later.
+        // Anything left is removed later, as abandoned.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -101,7 +101,7 @@ fn remove_abandoned(parent: &Path) {
         let changed = entry.metadata().and_then(|metadata| metadata.modified());
         let age = changed.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_some_and(|age| age > ABANDONED) {
-            // Another process may be doing the same.
+            // Another process may be removing it too.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

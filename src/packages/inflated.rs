@@ -1,27 +1,28 @@
-//! The files of a wheel that were inflated last.
+//! A cache of a wheel's most recently inflated files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most files, and the most bytes unless one file alone has more.
+/// The maximum number of files, and the maximum total size in bytes, unless a single file is
+/// larger.
 const MAX_FILES: usize = 64;
 const MAX_BYTES: usize = 8 << 20;
 
-/// A few inflated files, by their index. Reading one file piece by piece inflates it once.
+/// A few inflated files, by index. Reading one file in pieces then inflates it only once.
 #[derive(Default)]
 pub(crate) struct Inflated {
-    /// The newest is the last.
+    /// The newest file is last.
     files: VecDeque<(usize, Arc<[u8]>)>,
     bytes: usize,
 }
 
 impl Inflated {
-    /// Returns a file, if it is here.
+    /// Returns a file, if it is cached.
     pub(crate) fn get(&self, index: usize) -> Option<Arc<[u8]>> {
         self.files.iter().rev().find(|(at, _)| *at == index).map(|(_, bytes)| Arc::clone(bytes))
     }
 
-    /// Keeps a file, and forgets old ones to have room for it.
+    /// Adds a file, and removes old ones to make room.
     pub(crate) fn put(&mut self, index: usize, bytes: &Arc<[u8]>) {
         if self.get(index).is_some() {
             return;

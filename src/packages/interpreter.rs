@@ -1,4 +1,4 @@
-//! The guest's interpreter, as wheel tags and environment markers describe it.
+//! The guest's interpreter, in terms of wheel tags and environment markers.
 
 /// The full version of CPython.
 pub(crate) const PYTHON: &str = "3.14.2";
@@ -26,8 +26,8 @@ pub(crate) const MARKERS: [(&str, &str); 11] = [
     ("sys_platform", "emscripten"),
 ];
 
-/// How well a wheel with these three tags fits, more being better. `None` if it cannot be loaded. A
-/// tag may be several, with dots between them.
+/// Returns how well a wheel with these tags matches; higher is better. `None` if it cannot be
+/// loaded. Each tag may consist of several, separated by dots.
 pub(crate) fn rank(pythons: &str, abis: &str, platforms: &str) -> Option<u32> {
     pythons
         .split('.')

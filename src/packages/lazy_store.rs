@@ -1,4 +1,4 @@
-//! The package store of one sandbox, made when it is first needed.
+//! The package store of one sandbox, created on first use.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use crate::data::error::Error;
 use crate::net::download;
 use crate::support::cache_dir::cache_dir;
 
-/// What stands for the name of a file in the address of a source.
+/// The placeholder for a file name in the URL of a source.
 const FILE: &str = "{file}";
 
-/// The store of a sandbox's packages, made when it is first needed.
+/// The package store of one sandbox, created on first use.
 pub(crate) struct LazyStore {
     policy: PackagePolicy,
     lock_json: Arc<[u8]>,
@@ -27,12 +27,12 @@ impl LazyStore {
         Self { policy, lock_json, store: OnceLock::new() }
     }
 
-    /// The packages that may be imported.
+    /// Returns the packages that may be imported.
     pub(crate) fn allowed(&self) -> &[Requirement] {
         &self.policy.allowed
     }
 
-    /// Where packages come from.
+    /// Returns the store, and creates it on the first call.
     pub(crate) fn store(&self) -> Result<&PackageStore, Error> {
         if let Some(store) = self.store.get() {
             return Ok(store);
@@ -55,7 +55,7 @@ impl LazyStore {
     }
 }
 
-/// Where Pyodide publishes its packages, which is where it publishes itself.
+/// Returns the URL at which Pyodide publishes its packages, the same as for Pyodide itself.
 fn pyodides_own() -> Option<String> {
     isolet_pyodide_assets::lock().ok()?.sources().last().cloned()
 }

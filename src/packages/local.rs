@@ -1,4 +1,4 @@
-//! Resolving from wheels that are at hand, without pip.
+//! Resolves requirements from available wheels, without pip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::directory::Candidate;
 use super::error::PackageError;
 use super::requirement::{Dependency, Requirement};
 
-/// How often a choice may turn out to be wrong.
+/// How many wrong choices are allowed before giving up.
 const MAX_RESTARTS: usize = 100;
 
-/// Where candidates come from.
+/// A source of candidates.
 pub(crate) trait Source {
-    /// Returns the best candidate of this name whose version is allowed.
+    /// Returns the best candidate of this name with an allowed version.
     ///
     /// # Errors
     ///
-    /// A file that it would have to read is broken.
+    /// Fails if a file that must be read is damaged.
     fn best(
         &self,
         name: &str,
@@ -26,22 +26,22 @@ pub(crate) trait Source {
     ) -> Result<Option<Arc<Candidate>>, PackageError>;
 }
 
-/// What became of it.
+/// The result of a local resolution.
 #[derive(Debug)]
 pub(crate) enum Local {
-    /// These are all that is needed, by name.
+    /// All wheels that are needed, by name.
     Complete(Vec<Arc<Candidate>>),
-    /// There is no wheel for this requirement of this distribution, or of the caller.
+    /// No wheel meets this requirement of this distribution, or of the caller.
     Missing { wanted: Requirement, by: Option<String> },
 }
 
-/// Finds the best wheel for each requirement and, in turn, for what those need. What is learnt
-/// about the versions of a name after it was chosen is used from then on, and everything chosen
-/// anew; no choice is tried that is not the best.
+/// Finds the best wheel for each requirement and, recursively, for its dependencies. If a later
+/// requirement restricts a name that was already chosen, resolution restarts with the restriction.
+/// Only the best choices are tried.
 ///
 /// # Errors
 ///
-/// The metadata of a wheel cannot be read.
+/// Fails if the metadata of a wheel cannot be read.
 pub(crate) fn resolve(
     requirements: &[Requirement],
     source: &dyn Source,
@@ -63,13 +63,13 @@ pub(crate) fn resolve(
     Err(PackageError::Unresolved { wanted: wanted.join(" "), reason })
 }
 
-/// What is known of the versions of each name.
+/// The known version constraints of each name.
 type Bounds = BTreeMap<String, Vec<VersionSpecifiers>>;
 
 struct Attempt<'a> {
     source: &'a dyn Source,
     bounds: &'a mut Bounds,
-    /// With the extras that are wanted of it.
+    /// The chosen wheels, each with its requested extras.
     chosen: BTreeMap<String, (Arc<Candidate>, BTreeSet<String>)>,
 }
 
@@ -83,7 +83,7 @@ impl Attempt<'_> {
     fn run(&mut self, requirements: &[Requirement]) -> Result<Step, PackageError> {
         let mut open: Vec<(Requirement, Option<String>)> =
             requirements.iter().map(|requirement| (requirement.clone(), None)).collect();
-        // All that the caller wants is known before the first choice.
+        // All of the caller's requirements must be known before the first choice.
         for (requirement, _) in &open {
             self.bind(requirement);
         }
@@ -115,7 +115,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Pre-releases count only if a bound names one or there is nothing else.
+    /// Pre-releases are considered only if a constraint names one or there is nothing else.
     fn choose(&self, name: &str) -> Result<Option<Arc<Candidate>>, PackageError> {
         let bounds = self.bounds.get(name).map(Vec::as_slice).unwrap_or_default();
         let fits = |version: &Version| bounds.iter().all(|bound| bound.contains(version));

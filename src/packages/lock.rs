@@ -1,4 +1,4 @@
-//! Pyodide's own packages, as its lock lists them.
+//! Reads Pyodide's lock, which lists its own packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::interpreter::{ABI_VERSION, PYTHON};
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
 
-/// The packages of a Pyodide distribution, by normalised name. Only wheels are in it: tests and
-/// shared libraries are left out, and so is what needs a shared library.
+/// The packages of a Pyodide distribution, by normalised name. Contains only wheels: tests, shared
+/// libraries and packages that need a shared library are left out.
 #[derive(Debug)]
 pub(crate) struct Lock {
     packages: BTreeMap<String, LockedPackage>,
@@ -24,7 +24,7 @@ pub(crate) struct LockedPackage {
     pub(crate) file: WheelName,
     pub(crate) file_name: String,
     pub(crate) digest: Digest,
-    /// The normalised names of the packages that it needs.
+    /// The normalised names of its dependencies.
     pub(crate) depends: BTreeSet<String>,
     /// The names of its modules.
     pub(crate) imports: Vec<String>,
@@ -53,11 +53,11 @@ struct RawPackage {
 }
 
 impl Lock {
-    /// Reads the bytes of `pyodide-lock.json`.
+    /// Parses the bytes of `pyodide-lock.json`.
     ///
     /// # Errors
     ///
-    /// They are not of that form, or for another interpreter than the guest's.
+    /// Fails if the bytes have another format, or are for another interpreter than the guest's.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, PackageError> {
         let raw: RawLock =
             serde_json::from_slice(bytes).map_err(|error| PackageError::Lock(error.to_string()))?;

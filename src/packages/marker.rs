@@ -1,4 +1,4 @@
-//! Environment markers, evaluated for the guest.
+//! Evaluates environment markers for the guest.
 
 use std::str::FromStr;
 
@@ -7,14 +7,14 @@ use pep440_rs::{Version, VersionSpecifier};
 use super::interpreter::MARKERS;
 use super::requirement::normalised;
 
-/// How deeply parentheses may be nested.
+/// The maximum nesting depth of parentheses.
 const MAX_DEPTH: usize = 32;
 
-/// Returns whether the marker holds for the guest, with this extra or, if it is empty, with none.
+/// Returns `true` if the marker holds for the guest with this extra. An empty `extra` means none.
 ///
 /// # Errors
 ///
-/// Says why the marker cannot be read.
+/// Fails with a reason if the marker cannot be parsed.
 pub(crate) fn holds(marker: &str, extra: &str) -> Result<bool, String> {
     let tokens = tokens(marker)?;
     let mut parser = Parser { tokens: &tokens, extra, depth: 0 };
@@ -75,7 +75,7 @@ struct Parser<'a> {
 
 /// One side of a comparison.
 struct Operand {
-    /// The name of the variable, unless it is a string.
+    /// The name of the variable; `None` for a string.
     variable: Option<String>,
     value: String,
 }
@@ -133,7 +133,7 @@ impl Parser<'_> {
                 Ok(Operand { variable: Some(name), value: self.extra.to_owned() })
             }
             Some(Token::Word(name)) => {
-                // Names of the time before PEP 508 have dots.
+                // Names from before PEP 508 contain dots.
                 let spelt = name.replace('.', "_");
                 match MARKERS.iter().find(|(known, _)| *known == spelt) {
                     Some((_, value)) => {
@@ -195,7 +195,8 @@ fn compare(left: &Operand, operator: &str, right: &Operand) -> Result<bool, Stri
     }
 }
 
-/// `None` if they are not versions or the operator is not one for versions.
+/// Compares versions. Returns `None` if the operands are not versions or the operator does not
+/// apply to versions.
 fn compare_versions(left: &Operand, operator: &str, right: &Operand) -> Option<bool> {
     let (version, operator, bound) = if left.variable.is_some() {
         (&left.value, operator, &right.value)

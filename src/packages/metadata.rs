@@ -1,4 +1,4 @@
-//! The `METADATA` file of a wheel.
+//! Reads the `METADATA` file of a wheel.
 
 use std::str::FromStr;
 
@@ -6,26 +6,26 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use super::interpreter::PYTHON;
 
-/// The most bytes of the headers that are read, and the most dependencies.
+/// The maximum size of the headers that are read, in bytes, and the maximum number of dependencies.
 const MAX_HEADER_BYTES: usize = 1 << 20;
 const MAX_DEPENDENCIES: usize = 5000;
 
-/// What a distribution says of itself.
+/// The metadata of a distribution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metadata {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Its requirements as they are written: they are read only if they are needed.
+    /// Its requirements as text. They are parsed only when needed.
     pub(crate) requires: Vec<String>,
     pub(crate) requires_python: Option<String>,
 }
 
 impl Metadata {
-    /// Reads the headers, which end at the first empty line.
+    /// Parses the headers, which end at the first empty line.
     ///
     /// # Errors
     ///
-    /// They are too long or too many, or not UTF-8.
+    /// Fails if the headers are too long, too many or not UTF-8.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut metadata = Self::default();
         let mut read = 0;
@@ -57,7 +57,7 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Returns whether it is for the guest's Python, as far as it says.
+    /// Returns `true` unless the metadata excludes the guest's Python.
     pub(crate) fn fits_python(&self) -> bool {
         let Some(wanted) = &self.requires_python else {
             return true;

@@ -1,9 +1,9 @@
-//! Python packages: resolved, fetched and verified by the host, shown to the guest as read-only
-//! files.
+//! Python packages: the host resolves, fetches and verifies them, and shows them to the guest as
+//! read-only files.
 //!
 //! A [`PackageStore`](store::PackageStore) turns [`Requirement`]s into a [`Resolution`] of verified
-//! [`Wheel`]s; a [`PackageTree`] has the files of those that a session has loaded. The guest has no
-//! part in it but to name a module, and a name that the owner has not allowed reaches nothing.
+//! [`Wheel`]s; a [`PackageTree`] contains the files of those that a session has loaded. The guest
+//! can only name a module. A name that the owner has not allowed has no effect.
 
 mod archive;
 mod cache;
@@ -45,7 +45,7 @@ pub use script::script_packages;
 pub(crate) use tree::PackageTree;
 pub(crate) use wheel::Wheel;
 
-/// Where the guest's Python looks for packages.
+/// The directory in which the guest's Python searches for packages.
 pub(crate) const SITE_PACKAGES: &str = "/lib/python3.14/site-packages";
 
 /// Returns the version of CPython that guests run.
@@ -54,14 +54,14 @@ pub fn python_version() -> &'static str {
     interpreter::PYTHON
 }
 
-/// The wheels that meet requirements, with all that they need.
+/// The wheels that meet a set of requirements, with all dependencies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolution {
     wheels: Vec<Arc<Wheel>>,
 }
 
 impl Resolution {
-    /// Returns the wheels, in the order of their names.
+    /// Returns the wheels, sorted by name.
     pub(crate) fn wheels(&self) -> &[Arc<Wheel>] {
         &self.wheels
     }
@@ -77,7 +77,7 @@ pub struct LoadedPackage {
     pub version: String,
     /// The file name of its wheel.
     pub file_name: String,
-    /// The SHA-256 digest of its wheel, as lower-case hexadecimal digits.
+    /// The SHA-256 digest of its wheel, in lower-case hexadecimal.
     pub sha256: String,
 }
 

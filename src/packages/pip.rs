@@ -1,4 +1,5 @@
-//! pip as the client of the package index: it resolves and downloads wheels, and runs nothing.
+//! Runs pip as the client of the package index. It resolves and downloads wheels, and never runs
+//! their code.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,15 +20,15 @@ use super::report::{self, Failure, Pin};
 use super::requirement::Requirement;
 use super::wheel::MAX_WHEEL_BYTES;
 
-/// The longest that one run of pip may take.
+/// The time limit of one run of pip.
 const MAX_TIME: Duration = Duration::from_mins(2);
-/// The largest report, in bytes.
+/// The maximum size of a report, in bytes.
 const MAX_REPORT_BYTES: u64 = 64 << 20;
-/// Sets up pip for the guest's markers.
+/// The Python program that prepares pip for the guest's markers.
 const DRIVER: &str = include_str!("pip.py");
 
-/// The variables that pip gets: its own, and what tells where its files, its network and its
-/// certificates are.
+/// The environment variables that pip gets: its own, and those that locate files, network and
+/// certificates.
 const PASSED: [&str; 19] = [
     "ALL_PROXY",
     "APPDATA",
@@ -50,35 +51,35 @@ const PASSED: [&str; 19] = [
     "XDG_CONFIG_HOME",
 ];
 
-/// Names and bytes of files, by digest.
+/// File names and contents, by digest.
 pub(crate) type Downloads = BTreeMap<Digest, (String, Arc<[u8]>)>;
 
-/// pip of one Python.
+/// The pip of one Python installation.
 #[derive(Debug)]
 pub(crate) struct Pip {
     python: PathBuf,
 }
 
-/// What beside the package index pip may choose from.
+/// What pip may choose from in addition to the package index.
 pub(crate) struct Extra<'a> {
-    /// The only wheel that may be used of each of these names.
+    /// For each of these names, the only wheel that may be used.
     pub(crate) only: Vec<&'a Candidate>,
-    /// A directory of wheels to look at.
+    /// A directory of additional wheels.
     pub(crate) links: &'a Path,
 }
 
 impl Pip {
-    /// Uses the pip of this program, or of `python3`.
+    /// Uses the pip of the given Python program. Default: `python3`.
     pub(crate) fn new(python: Option<PathBuf>) -> Self {
         Self { python: python.unwrap_or_else(|| PathBuf::from("python3")) }
     }
 
-    /// Resolves requirements and all that they need, for the guest's interpreter. Works in the
-    /// directory.
+    /// Resolves requirements and their dependencies for the guest's interpreter. `work` is a
+    /// directory for temporary files.
     ///
     /// # Errors
     ///
-    /// Nothing fits, or pip cannot be used or takes too long.
+    /// Fails if no packages meet the requirements, or pip cannot be used or takes too long.
     pub(crate) fn resolve(
         &self,
         work: &Path,
@@ -103,12 +104,12 @@ impl Pip {
         report::parse(&bytes)
     }
 
-    /// Downloads these wheels and returns their names and bytes, by digest. What is returned has
-    /// the digest.
+    /// Downloads these wheels and returns their names and bytes, by digest. The digests of the
+    /// result are verified.
     ///
     /// # Errors
     ///
-    /// A wheel is not to be had, or pip cannot be used or takes too long.
+    /// Fails if a wheel is unavailable, or pip cannot be used or takes too long.
     pub(crate) fn download(&self, work: &Path, pins: &[&Pin]) -> Result<Downloads, PackageError> {
         let (list, into) = (work.join("pinned.txt"), work.join("download"));
         let mut lines = String::new();
@@ -151,7 +152,7 @@ impl Pip {
             .args(target_arguments())
             .args(rest);
         command.current_dir(work).env_clear().envs(passed_environment());
-        // Wishes for where to install would contradict `--target`.
+        // Settings about where to install would conflict with `--target`.
         command.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0");
         let unusable = |reason: String| PackageError::Pip(reason);
         let ended = process::run(&mut command, MAX_TIME).map_err(|error| {
@@ -172,7 +173,7 @@ impl Pip {
     }
 }
 
-/// The options that choose wheels of the guest's interpreter, and only wheels.
+/// Returns the options that select wheels, and only wheels, for the guest's interpreter.
 fn target_arguments() -> Vec<&'static str> {
     let mut arguments = vec!["--quiet", "--no-input", "--disable-pip-version-check"];
     arguments.extend(["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON]);
@@ -206,7 +207,7 @@ fn constraint_lines(only: &[&Candidate]) -> Result<String, PackageError> {
     Ok(lines)
 }
 
-/// The URL of an absolute path.
+/// Returns the URL of an absolute path.
 fn file_url(path: &str) -> String {
     let mut url = String::from("file://");
     if !path.starts_with('/') {

@@ -1,4 +1,4 @@
-//! Which packages may be imported, and where they may come from.
+//! The package policy: which packages may be imported, and from which sources.
 
 use std::path::PathBuf;
 

@@ -1,12 +1,12 @@
-//! Packages that all sessions of an engine have from the start, imported: what the image is made
-//! with.
+//! Packages that all sessions of an engine start with, already imported: they are part of the
+//! image.
 
 use super::error::PackageError;
 use super::requirement::Requirement;
 use super::store::PackageStore;
 use super::tree::PackageTree;
 
-/// Wheels with all that they need, and what is imported of them.
+/// Wheels with all dependencies, and the modules to import from them.
 #[derive(Debug, Default)]
 pub(crate) struct Preload {
     tree: PackageTree,
@@ -16,7 +16,7 @@ pub(crate) struct Preload {
 }
 
 impl Preload {
-    /// Finds what meets these requirements. Blocks, for minutes if they were never resolved before.
+    /// Resolves these requirements. Blocks, for minutes if they were never resolved before.
     pub(crate) fn resolve(
         store: &PackageStore,
         requirements: &[Requirement],
@@ -40,22 +40,22 @@ impl Preload {
         self.pinned.is_empty()
     }
 
-    /// A tree of the wheels, for one session.
+    /// Returns a tree of the wheels, for one session.
     pub(crate) fn tree(&self) -> PackageTree {
         self.tree.copy()
     }
 
-    /// The wheels as requirements that nothing else meets.
+    /// Returns the wheels as requirements that only they meet.
     pub(crate) fn pinned(&self) -> &[Requirement] {
         &self.pinned
     }
 
-    /// What is imported, by its name.
+    /// Returns the names of the modules to import.
     pub(crate) fn modules(&self) -> &[String] {
         &self.modules
     }
 
-    /// What tells this from others.
+    /// Returns the key that identifies this set of packages.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }

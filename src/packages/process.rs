@@ -1,4 +1,4 @@
-//! Running a program for a bounded time, keeping a bounded part of what it says.
+//! Runs a program for a limited time and keeps a limited part of its standard error.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,25 +6,26 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The most bytes that are kept of the standard error.
+/// The maximum number of bytes of the standard error that are kept.
 const MAX_KEPT_BYTES: u64 = 256 << 10;
-/// How long the standard error may stay open when the program has ended.
+/// How long the standard error may stay open after the program has ended.
 const MAX_TAIL: Duration = Duration::from_secs(1);
 
 /// How a program ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// `None` if it was killed for its time.
+    /// `None` if it was killed at its time limit.
     pub(crate) status: Option<ExitStatus>,
-    /// The beginning of what it wrote to its standard error.
+    /// The beginning of its standard error.
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end, or kills it after so long. Its standard input and output are empty.
+/// Runs a program to its end, or kills it after `max_time`. Its standard input and output are
+/// empty.
 ///
 /// # Errors
 ///
-/// It cannot be started or waited for.
+/// Fails if the program cannot be started or waited for.
 pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended> {
     let deadline = Instant::now() + max_time;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -34,15 +35,16 @@ pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let _ = (&mut stderr).take(MAX_KEPT_BYTES).read_to_end(&mut bytes);
-            // Nobody waits any more if the program was slow to close it.
+            // Sending fails if the program was slow to close its standard error and nobody waits
+            // any more.
             let _ = sender.send(bytes);
-            // A program that cannot write would wait.
+            // The rest must be read too: a program that cannot write would wait.
             let _ = io::copy(&mut stderr, &mut io::sink());
         });
     }
     let status = wait(&mut child, deadline);
     if !matches!(status, Ok(Some(_))) {
-        // It may have ended by itself at this moment.
+        // The program may have ended by itself at this moment.
         let _ = child.kill();
         child.wait()?;
     }
@@ -50,7 +52,7 @@ pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended
     Ok(Ended { status: status?, stderr: String::from_utf8_lossy(&stderr).into_owned() })
 }
 
-/// Returns `None` at the deadline.
+/// Waits for the program to end. Returns `None` at the deadline.
 fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     const LOOK_EVERY: Duration = Duration::from_millis(10);
     loop {

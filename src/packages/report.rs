@@ -1,4 +1,4 @@
-//! What pip says: its report of a resolution, and why there is none.
+//! Parses pip's output: the report of a resolution, or the reason of a failure.
 
 use std::str::FromStr;
 
@@ -48,12 +48,12 @@ struct ArchiveInfo {
     hashes: std::collections::BTreeMap<String, String>,
 }
 
-/// Reads a report of `pip install --report`.
+/// Parses a report of `pip install --report`.
 ///
 /// # Errors
 ///
-/// It is not of that form, was not made for the guest's environment, or has a package without a
-/// sha256.
+/// Fails if the report has another format, was not made for the guest's environment, or contains a
+/// package without a sha256.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Pin>, PackageError> {
     let unusable = |reason: String| PackageError::Pip(reason);
     let report: Report = serde_json::from_slice(bytes)
@@ -84,16 +84,16 @@ fn pin(item: Item) -> Result<Pin, PackageError> {
 /// Why pip failed.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Failure {
-    /// Nothing fits.
+    /// No packages meet the requirements.
     Unresolved(String),
-    /// It did not work at all.
+    /// pip did not work at all.
     Broken(String),
-    /// It wrote nothing.
+    /// pip wrote nothing.
     Silent,
 }
 
-/// Finds why pip failed in what it wrote to its standard error: its last error line but for the
-/// general one, without the names of servers.
+/// Finds the reason of a failure in pip's standard error: the last error line except the general
+/// one, without the names of servers.
 pub(crate) fn failure(stderr: &str) -> Failure {
     const GENERAL: &str = "ResolutionImpossible";
     const CRASH: &str = "Exception:";
@@ -111,7 +111,7 @@ pub(crate) fn failure(stderr: &str) -> Failure {
     Failure::Unresolved(reason)
 }
 
-/// A line without URLs and host names; of a long one, its beginning and its end.
+/// Removes URLs and host names from a line. Of a long line, keeps its beginning and its end.
 fn without_servers(line: &str) -> String {
     const HALF_CHARS: usize = 200;
     let is_server = |word: &str| ["://", "host=", "@"].iter().any(|sign| word.contains(sign));

@@ -1,4 +1,4 @@
-//! What a package must be: its name, extras and versions.
+//! Requirements: a package's name, extras and versions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,12 +9,12 @@ use pep440_rs::{Version, VersionSpecifiers};
 use super::error::{PackageError, shown};
 use super::marker;
 
-/// The longest text of a requirement, in bytes.
+/// The maximum length of a requirement, in bytes.
 const MAX_BYTES: usize = 4096;
 
-/// A distribution and the versions of it that will do: `name[extra]>=1,<2`.
+/// A distribution and its acceptable versions: `name[extra]>=1,<2`.
 ///
-/// Its text is what pip gets. It begins with a letter or a digit and names no path and no URL.
+/// pip gets its text. It begins with a letter or a digit and contains no path and no URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
     name: String,
@@ -22,7 +22,7 @@ pub(crate) struct Requirement {
     specifiers: VersionSpecifiers,
 }
 
-/// A requirement that may hold only in some environments.
+/// A requirement that may apply only in some environments.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
     pub(crate) requirement: Requirement,
@@ -40,7 +40,7 @@ impl Requirement {
         &self.extras
     }
 
-    /// Returns the versions that will do.
+    /// Returns the acceptable versions.
     pub(crate) fn specifiers(&self) -> &VersionSpecifiers {
         &self.specifiers
     }
@@ -96,12 +96,12 @@ impl FromStr for Dependency {
 }
 
 impl Dependency {
-    /// Returns whether it holds for the guest when the package that has it is wanted with these
-    /// extras.
+    /// Returns `true` if the dependency applies to the guest when its package is requested with
+    /// these extras.
     ///
     /// # Errors
     ///
-    /// The marker cannot be read.
+    /// Fails if the marker cannot be parsed.
     pub(crate) fn applies(&self, extras: &BTreeSet<String>) -> Result<bool, PackageError> {
         let Some(marker) = &self.marker else {
             return Ok(true);
@@ -117,7 +117,7 @@ impl Dependency {
     }
 }
 
-/// Returns the form of a distribution's name that all its spellings share.
+/// Returns the normal form of a distribution's name, which all spellings share.
 pub(crate) fn normalised(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for c in name.chars() {
@@ -130,7 +130,7 @@ pub(crate) fn normalised(name: &str) -> String {
     normal
 }
 
-/// Returns whether this is a name that a distribution or an extra can have.
+/// Returns `true` if the text is a valid name of a distribution or an extra.
 pub(crate) fn is_name(text: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     edge(text.chars().next()) && edge(text.chars().next_back()) && text.chars().all(is_name_char)

@@ -1,4 +1,4 @@
-//! Resolving what was not resolved before.
+//! Resolves requirements for which no resolution is stored.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,7 +25,7 @@ const GIVE_WHEELS: &str =
     "resolve it once while online, or give a directory with its wheels (`Permissions::wheels`)";
 
 impl Inner {
-    /// Tries the directories alone, then everything.
+    /// Tries the owner's directories alone, then all sources.
     pub(super) fn resolve_afresh(
         &self,
         requirements: &[Requirement],
@@ -53,7 +53,8 @@ impl Inner {
         directories: &[Arc<Candidate>],
     ) -> Result<Vec<Arc<Wheel>>, PackageError> {
         let work = self.cache.work_directory()?;
-        // What the owner gave of a name shall not be replaced by somebody else's of that name.
+        // A package in the owner's directories must not be replaced by someone else's package of
+        // the same name.
         let only = preferred(requirements, directories);
         let names: BTreeSet<&str> = only.iter().map(|one| one.name.as_str()).collect();
         let stubs = Stubs::write(&self.lock, &names, work.path().join("links"))?;
@@ -62,7 +63,7 @@ impl Inner {
         self.obtain(work.path(), &pins, &stubs)
     }
 
-    /// Opens the wheels that pip chose, from where they are; the rest is downloaded.
+    /// Opens the wheels that pip chose from wherever they are, and downloads the rest.
     fn obtain(
         &self,
         work: &Path,
@@ -112,7 +113,7 @@ impl Inner {
         }
     }
 
-    /// Opens a wheel of Pyodide's distribution: of the cache, the directory, or fetched.
+    /// Opens a wheel of Pyodide's distribution, from the cache or the directory, or by fetching it.
     fn locked_wheel(&self, package: &LockedPackage) -> Result<Arc<Wheel>, PackageError> {
         let file_name = package.file_name.as_str();
         if let Some(wheel) = self.open_cached(file_name, package.digest)? {
@@ -141,7 +142,8 @@ impl Inner {
     }
 }
 
-/// The directories, and offline Pyodide's packages too, as nothing newer is to be had.
+/// The owner's directories and, if offline, Pyodide's packages, because nothing newer is available
+/// then.
 struct AtHand<'a> {
     inner: &'a Inner,
     directories: &'a [Arc<Candidate>],
@@ -171,8 +173,8 @@ impl Source for AtHand<'_> {
     }
 }
 
-/// The best wheel of the directories for each name, of those that the caller's own requirements
-/// allow.
+/// Returns the best wheel in the directories for each name, among those that the caller's own
+/// requirements allow.
 fn preferred<'a>(
     requirements: &[Requirement],
     directories: &'a [Arc<Candidate>],

@@ -1,4 +1,4 @@
-//! The packages that a script asks for in its own first lines, as PEP 723 has it.
+//! Reads the packages that a script declares in its own metadata block (PEP 723).
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::interpreter::PYTHON;
 use super::requirement::{Dependency, Requirement};
 use crate::data::error::Error;
 
-/// The most packages that a script can ask for.
+/// The maximum number of packages that a script can declare.
 const MAX_DEPENDENCIES: usize = 1000;
 
 #[derive(Deserialize, Default)]
@@ -22,26 +22,26 @@ struct Metadata {
     requires_python: Option<String>,
 }
 
-/// Returns the packages that a script asks for in a `# /// script` block, as [PEP
-/// 723](https://peps.python.org/pep-0723/) has it: what
-/// [`Session::load_packages`](crate::Session::load_packages) takes. A script that is not trusted
-/// asks for what it likes; whether it gets it is for the caller to decide.
+/// Returns the packages that a script declares in a `# /// script` block, as specified by [PEP
+/// 723](https://peps.python.org/pep-0723/).
+/// [`Session::load_packages`](crate::Session::load_packages) accepts them. An untrusted script can
+/// declare anything; the caller decides whether to load it.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if the block is wrong, or needs another
+/// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if the block is invalid or requires another
 /// Python.
 pub fn script_packages(source: &str) -> Result<Vec<String>, Error> {
     Ok(script_requirements(source)?.iter().map(ToString::to_string).collect())
 }
 
-/// Reads the `dependencies` of a script's `# /// script` block. There are none without one, and a
-/// dependency whose marker does not hold for the guest is left out.
+/// Reads the `dependencies` of a script's `# /// script` block; empty if there is no block. Omits
+/// dependencies whose marker does not hold for the guest.
 ///
 /// # Errors
 ///
-/// There are two blocks, the block is not TOML of the right form, a dependency is refused, or
-/// `requires-python` excludes the guest's Python.
+/// Fails if there are two blocks, the block is not TOML of the right form, a dependency is refused,
+/// or `requires-python` excludes the guest's Python.
 pub(crate) fn script_requirements(source: &str) -> Result<Vec<Requirement>, PackageError> {
     let Some(block) = block(source)? else {
         return Ok(Vec::new());
@@ -77,8 +77,8 @@ fn check_python(wanted: &str) -> Result<(), PackageError> {
     Err(PackageError::Script(format!("it requires Python {}, this is {PYTHON}", shown(wanted))))
 }
 
-/// Finds the content of the script block as the PEP's regular expression does: it goes from its
-/// first line to the last `# ///` of the same run of comment lines.
+/// Finds the content of the script block as the PEP's regular expression does: from its first line
+/// to the last `# ///` in the same run of comment lines.
 fn block(source: &str) -> Result<Option<String>, PackageError> {
     let lines: Vec<&str> = source.lines().collect();
     let mut found = None;

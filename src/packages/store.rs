@@ -1,4 +1,5 @@
-//! Where packages come from: the owner's directories, the cache, the package index, Pyodide.
+//! The package store: resolves from the owner's directories, the cache, the package index and
+//! Pyodide.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -17,30 +18,30 @@ use super::pip::Pip;
 use super::requirement::{Requirement, is_name, normalised};
 use super::wheel::Wheel;
 
-/// The most requirements that are resolved together.
+/// The maximum number of requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;
 
-/// Gets the bytes of a file of Pyodide's distribution by its name, or says why not. What it returns
-/// is compared with the lock.
+/// Fetches a file of Pyodide's distribution by name; the error is the reason of a failure. The
+/// result is compared with the lock.
 pub(crate) type Fetch = Arc<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// Where a store looks.
+/// The sources of a store.
 #[derive(Clone, Default)]
 pub(crate) struct StoreOptions {
-    /// Directories of wheels. What they have of a name is used before anything else; they are read
-    /// once. Default: none.
+    /// Directories of wheels. Packages in them take precedence over all other sources. They are
+    /// read once. Default: none.
     pub(crate) wheels: Vec<PathBuf>,
     /// A directory with the files of Pyodide's distribution. Default: none.
     pub(crate) pyodide_packages: Option<PathBuf>,
-    /// What gets those files if the directory does not have them. Default: nothing.
+    /// Fetches files that this directory lacks. Default: nothing is fetched.
     pub(crate) fetch: Option<Fetch>,
-    /// The Python whose pip asks the package index. Default: `python3`.
+    /// The Python whose pip queries the package index. Default: `python3`.
     pub(crate) python: Option<PathBuf>,
-    /// Neither run pip nor fetch. Default: false.
+    /// Set to neither run pip nor fetch anything. Default: `false`.
     pub(crate) offline: bool,
 }
 
-/// Resolves requirements to verified wheels. Clones share everything.
+/// Resolves requirements to verified wheels. Clones share all state.
 #[derive(Clone)]
 pub(crate) struct PackageStore(Arc<Inner>);
 
@@ -51,8 +52,7 @@ pub(super) struct Inner {
     pub(super) options: StoreOptions,
     pub(super) pip: Pip,
     directories: OnceLock<Vec<Arc<Candidate>>>,
-    /// For each module, the distributions that were seen to have it. `None` until the cache is
-    /// read.
+    /// For each module, the distributions known to contain it. `None` until the cache is read.
     imports: Mutex<Option<BTreeMap<String, BTreeSet<String>>>>,
     open: Mutex<HashMap<Digest, Weak<Wheel>>>,
 }
@@ -62,7 +62,7 @@ impl PackageStore {
     ///
     /// # Errors
     ///
-    /// The lock cannot be used.
+    /// Fails if the lock cannot be used.
     pub(crate) fn new(
         cache: PathBuf,
         lock_json: &[u8],
@@ -80,13 +80,13 @@ impl PackageStore {
         })))
     }
 
-    /// Finds wheels for the requirements and all that they need, fetches them and opens them. What
-    /// was resolved once is resolved alike from then on, until the cache is cleared. Blocks, for
-    /// minutes if the package index is slow.
+    /// Resolves the requirements with all dependencies, then fetches and opens the wheels. The same
+    /// requirements resolve to the same wheels until the cache is cleared. Blocks, for minutes if
+    /// the package index is slow.
     ///
     /// # Errors
     ///
-    /// Nothing fits, a source cannot be used, or a wheel is not what it should be.
+    /// Fails if no packages meet the requirements, a source cannot be used, or a wheel is invalid.
     pub(crate) fn resolve(&self, requirements: &[Requirement]) -> Result<Resolution, PackageError> {
         let mut texts = BTreeMap::new();
         for requirement in requirements {
@@ -111,8 +111,8 @@ impl PackageStore {
         Ok(Resolution { wheels })
     }
 
-    /// Returns the normalised names of the distributions that may have a module: those that are
-    /// known to, and the one of the same name. Asks nobody.
+    /// Returns the normalised names of the distributions that may contain a module: the known ones,
+    /// and the one of the same name. Does not use the network.
     pub(crate) fn names_for_import(&self, module: &str) -> Vec<String> {
         let top = module.split('.').next().unwrap_or_default();
         let mut names = BTreeSet::new();
@@ -121,7 +121,7 @@ impl PackageStore {
                 names.insert(name.to_owned());
             }
         }
-        // A directory that cannot be read is an error of `resolve`.
+        // `resolve` reports a directory that cannot be read.
         for candidate in self.0.directories().unwrap_or_default() {
             if candidate.imports.contains(top) {
                 names.insert(candidate.name.clone());
@@ -136,8 +136,8 @@ impl PackageStore {
         names.into_iter().collect()
     }
 
-    /// Returns the first of the allowed requirements that may have a module. Asks nobody: an import
-    /// of anything else is answered here.
+    /// Returns the first allowed requirement that may contain a module. Does not use the network:
+    /// imports of any other module end here.
     pub(crate) fn allowed_for_import(
         &self,
         module: &str,
@@ -155,7 +155,7 @@ impl fmt::Debug for PackageStore {
 }
 
 impl Inner {
-    /// Returns the wheels of the owner's directories, the best first.
+    /// Returns the wheels of the owner's directories, best first.
     pub(super) fn directories(&self) -> Result<&[Arc<Candidate>], PackageError> {
         if let Some(candidates) = self.directories.get() {
             return Ok(candidates);
@@ -165,7 +165,7 @@ impl Inner {
         Ok(self.directories.get_or_init(|| candidates))
     }
 
-    /// Opens a wheel, or returns it if it is open.
+    /// Opens a wheel, or returns it if it is already open.
     pub(super) fn open(
         &self,
         file_name: &str,
@@ -182,7 +182,7 @@ impl Inner {
         Ok(wheel)
     }
 
-    /// Opens a wheel of the cache, if it is there.
+    /// Opens a wheel from the cache, if it is there.
     pub(super) fn open_cached(
         &self,
         file_name: &str,
@@ -197,7 +197,7 @@ impl Inner {
         }
     }
 
-    /// Opens a wheel and, if it can be opened, keeps it in the cache.
+    /// Opens a wheel and, if that succeeds, stores it in the cache.
     pub(super) fn keep(
         &self,
         file_name: &str,
@@ -218,7 +218,7 @@ impl Inner {
         lock(&self.open).get(&digest)?.upgrade()
     }
 
-    /// The key of a resolution: of all that could make it another.
+    /// Returns the key of a resolution. It covers everything that could change the result.
     fn key<'a>(&self, texts: impl Iterator<Item = &'a String>) -> Result<Digest, PackageError> {
         let mut text = format!("{FORM} {PYTHON} {ABI} {PLATFORM} {}\n", self.lock_digest);
         for requirement in texts {
@@ -230,7 +230,8 @@ impl Inner {
         Ok(Digest::of(text.as_bytes()))
     }
 
-    /// Opens the wheels of a recorded resolution. `None` if it is not recorded or one is gone.
+    /// Opens the wheels of a stored resolution. Returns `None` if it is not stored or one of its
+    /// wheels is missing.
     fn recorded(&self, key: Digest) -> Result<Option<Vec<Arc<Wheel>>>, PackageError> {
         let Some(record) = self.cache.record(key) else {
             return Ok(None);
@@ -249,7 +250,7 @@ impl Inner {
     }
 
     fn learn(&self, wheels: &[Arc<Wheel>]) {
-        // Without them, what is in the cache by now is read when it is asked for.
+        // If the imports were not read yet, they are read from the cache when they are needed.
         let mut imports = lock(&self.imports);
         let Some(imports) = imports.as_mut() else {
             return;

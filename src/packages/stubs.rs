@@ -1,7 +1,7 @@
-//! Wheels without content that tell pip what Pyodide's lock has.
+//! Empty wheels that describe the packages of Pyodide's lock to pip.
 //!
-//! pip resolves with them even if the real files are not at hand: it is then known what is missing,
-//! where pip alone would go back to old versions that need less.
+//! pip can resolve with them even if the real files are not available. The resolution then shows
+//! which file is missing; pip alone would fall back to old versions with fewer dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Write};
@@ -17,8 +17,8 @@ use super::files;
 use super::interpreter::PLATFORM;
 use super::lock::{Lock, LockedPackage};
 
-/// The tag that fits the guest's interpreter worse than any other: pip takes a stub only if it
-/// finds no real wheel of that version.
+/// The tag that matches the guest's interpreter worst: pip takes a stub only if it finds no real
+/// wheel of the same version.
 const TAG: &str = "py30-none-any";
 
 /// A directory of stubs.
@@ -29,12 +29,12 @@ pub(crate) struct Stubs {
 }
 
 impl Stubs {
-    /// Writes a stub for each native package of the lock but those of these names. The others,
-    /// which are only Python, the package index has.
+    /// Writes a stub for each native package of the lock except those in `but`. The package index
+    /// has the pure Python ones.
     ///
     /// # Errors
     ///
-    /// They cannot be written.
+    /// Fails if they cannot be written.
     pub(crate) fn write(
         lock: &Lock,
         but: &BTreeSet<&str>,

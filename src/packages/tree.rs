@@ -1,4 +1,4 @@
-//! `site-packages` as the guest sees it: the union of the loaded wheels.
+//! The guest's `site-packages`: the union of the loaded wheels.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -10,11 +10,11 @@ use super::error::PackageError;
 use super::wheel::Wheel;
 use crate::fs::{Tree, TreeEntry};
 
-/// When every file was changed: 1980-01-01, where the time of ZIP starts. One time for all keeps
-/// runs alike.
+/// The modification time of every file: 1980-01-01, the earliest time in ZIP files. A fixed time
+/// keeps runs reproducible.
 const MODIFIED_MS: f64 = 315_532_800_000.0;
 
-/// The files of all loaded wheels, read-only. Its root is `site-packages` and has the path `""`.
+/// The files of all loaded wheels, read-only. Its root is `site-packages`, with the path `""`.
 #[derive(Debug, Default)]
 pub(crate) struct PackageTree {
     state: RwLock<State>,
@@ -24,27 +24,27 @@ pub(crate) struct PackageTree {
 struct State {
     loaded: BTreeMap<String, Arc<Wheel>>,
     files: HashMap<String, (Arc<Wheel>, usize)>,
-    /// The names in each directory but the root, which is in `top`.
+    /// The names in each directory, except the root, whose names are in `top`.
     directories: HashMap<String, BTreeSet<String>>,
     top: BTreeSet<String>,
     modules: HashSet<[u8; 32]>,
 }
 
 impl PackageTree {
-    /// A tree of the same wheels, to which others can be added.
+    /// Makes a tree of the same wheels, to which others can be added.
     pub(crate) fn copy(&self) -> Self {
         Self { state: RwLock::new(self.state().clone()) }
     }
 
-    /// Loads a wheel, or does nothing if it is loaded. On an error nothing has changed.
+    /// Loads a wheel, unless it is already loaded. On an error nothing changes.
     ///
     /// # Errors
     ///
-    /// Another version or file of the distribution is loaded, one of its files is there with
-    /// different bytes, or the bytes of one are broken.
+    /// Fails if another version or file of the distribution is loaded, a file exists with different
+    /// bytes, or the bytes of one are damaged.
     pub(crate) fn add(&self, wheel: &Arc<Wheel>) -> Result<(), PackageError> {
         let broken = |error: io::Error| PackageError::wheel(wheel.file_name(), error.to_string());
-        // Takes a while, so it is not done under the lock.
+        // Computed without holding the lock, because it takes time.
         let modules = wheel.modules().map_err(broken)?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = state.loaded.get(wheel.name()) {
@@ -62,12 +62,12 @@ impl PackageTree {
         Ok(())
     }
 
-    /// Returns whether these are the bytes of a native module of a loaded wheel, by their sha256.
+    /// Returns `true` if this is the sha256 of a native module of a loaded wheel.
     pub(crate) fn contains_module(&self, sha256: &[u8; 32]) -> bool {
         self.state().modules.contains(sha256)
     }
 
-    /// Returns what is loaded, by name.
+    /// Returns the loaded packages, sorted by name.
     pub(crate) fn loaded(&self) -> Vec<LoadedPackage> {
         let state = self.state();
         state.loaded.values().map(|wheel| LoadedPackage::of(wheel)).collect()
@@ -93,7 +93,7 @@ fn already_loaded(loaded: &Wheel, wheel: &Wheel) -> Result<(), PackageError> {
 }
 
 impl State {
-    /// Checks that every file of the wheel can be there.
+    /// Checks that no file of the wheel conflicts with an existing one.
     fn check(&self, wheel: &Wheel) -> Result<(), PackageError> {
         let clash = |path: &str, loaded: &Wheel| PackageError::Clash {
             wanted: wheel.file_name().to_owned(),

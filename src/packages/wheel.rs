@@ -1,4 +1,4 @@
-//! One wheel, verified and open.
+//! A verified, open wheel.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -16,11 +16,11 @@ use super::metadata::Metadata;
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
 
-/// The largest wheel, in bytes. Wheels are held in memory while they are in use.
+/// The maximum size of a wheel, in bytes. Wheels in use are held in memory.
 pub(crate) const MAX_WHEEL_BYTES: u64 = 256 << 20;
 
-/// A wheel that the guest's interpreter can load. Its bytes are in memory: what was hashed is what
-/// is read.
+/// A wheel that the guest's interpreter can load. Its bytes are in memory, so that the bytes that
+/// were hashed are those that are read.
 pub(crate) struct Wheel {
     name: String,
     version: Version,
@@ -34,10 +34,10 @@ pub(crate) struct Wheel {
     modules: OnceLock<Vec<Digest>>,
 }
 
-/// A file as `site-packages` has it.
+/// A file of a wheel, as it appears in `site-packages`.
 #[derive(Debug)]
 pub(crate) struct WheelFile {
-    /// Where it is in `site-packages`.
+    /// Its path in `site-packages`.
     pub(crate) path: String,
     file: ArchiveFile,
 }
@@ -50,11 +50,12 @@ impl WheelFile {
 }
 
 impl Wheel {
-    /// Opens a wheel of which this is the file's name.
+    /// Opens a wheel with this file name.
     ///
     /// # Errors
     ///
-    /// It is for another interpreter, its archive breaks a rule, or it is not what its name says.
+    /// Fails if the wheel is for another interpreter, its archive is invalid, or its contents do
+    /// not match its name.
     pub(crate) fn open(file_name: &str, bytes: Arc<[u8]>) -> Result<Self, PackageError> {
         let refused = |reason: String| PackageError::wheel(file_name, reason);
         let WheelName { name, version, rank } = file_name.parse()?;
@@ -110,21 +111,21 @@ impl Wheel {
         &self.imports
     }
 
-    /// Returns what it says of itself.
+    /// Returns the wheel's metadata.
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Returns its files.
+    /// Returns the wheel's files.
     pub(crate) fn files(&self) -> &[WheelFile] {
         &self.files
     }
 
-    /// Returns the bytes of the file of this index in [`Self::files`].
+    /// Returns the bytes of the file with this index in [`Self::files`].
     ///
     /// # Errors
     ///
-    /// There is none, or its bytes are broken.
+    /// Fails if there is no such file, or its bytes are damaged.
     pub(crate) fn read(&self, index: usize) -> io::Result<Arc<[u8]>> {
         let lock = || self.inflated.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = lock().get(index) {
@@ -136,11 +137,11 @@ impl Wheel {
         Ok(bytes)
     }
 
-    /// Returns the digests of its native modules.
+    /// Returns the digests of the wheel's native modules.
     ///
     /// # Errors
     ///
-    /// The bytes of one are broken.
+    /// Fails if the bytes of one are damaged.
     pub(crate) fn modules(&self) -> io::Result<&[Digest]> {
         if let Some(modules) = self.modules.get() {
             return Ok(modules);
@@ -161,7 +162,7 @@ impl fmt::Debug for Wheel {
     }
 }
 
-/// Reads `METADATA` in the one `.dist-info` directory that the distribution's name fits.
+/// Reads `METADATA` in the only `.dist-info` directory that matches the distribution's name.
 fn metadata(archive: &Archive, name: &str) -> Result<Metadata, String> {
     let mut found = archive.files().iter().filter(|file| {
         file.path.strip_suffix("/METADATA").is_some_and(|dir| belongs(dir, ".dist-info", name))
@@ -173,14 +174,14 @@ fn metadata(archive: &Archive, name: &str) -> Result<Metadata, String> {
     Metadata::parse(&bytes)
 }
 
-/// Whether this is the directory `name-version` with the ending, spelt in any way.
+/// Returns `true` if the directory is `name-version` with this ending, in any spelling.
 fn belongs(directory: &str, ending: &str, name: &str) -> bool {
     let stem = directory.strip_suffix(ending).and_then(|stem| stem.rsplit_once('-'));
     stem.is_some_and(|(stem, _)| normalised(stem) == name)
 }
 
-/// Says where the files of the wheel go: to the same place, but those in `.data` to where an
-/// installer puts them, if that is in `site-packages`.
+/// Returns where the files of the wheel go: to the same path, except that files in `.data` go where
+/// an installer puts them, if that is in `site-packages`.
 fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
     let mut files = Vec::with_capacity(archive.files().len());
     let mut seen = HashSet::new();
@@ -188,7 +189,7 @@ fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
         let path = match file.path.split_once('/') {
             Some((top, rest)) if belongs(top, ".data", name) => match rest.split_once('/') {
                 Some(("purelib" | "platlib", path)) => {
-                    // What is plain behind these directories need not be so without them.
+                    // A path that is plain behind these directories need not be plain without them.
                     check_path(path)?;
                     path
                 }
@@ -226,7 +227,7 @@ fn is_identifier(name: &str) -> bool {
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Whether the file is a native module or library by its name: `.so`, or `.so` and a version.
+/// Returns `true` if the name is that of a native module or library: `.so`, or `.so` and a version.
 fn is_native(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split('.').skip(1).any(|part| part == "so")

@@ -1,4 +1,4 @@
-//! The file name of a wheel.
+//! Parses the file name of a wheel.
 
 use std::str::FromStr;
 
@@ -8,13 +8,13 @@ use super::error::PackageError;
 use super::interpreter;
 use super::requirement::{is_name, normalised};
 
-/// What a wheel's file name says.
+/// The parts of a wheel's file name.
 #[derive(Clone, Debug)]
 pub(crate) struct WheelName {
     /// The normalised name of the distribution.
     pub(crate) name: String,
     pub(crate) version: Version,
-    /// How well it fits the guest, more being better; `None` if not at all.
+    /// How well the wheel matches the guest; higher is better. `None` if it cannot be loaded.
     pub(crate) rank: Option<u32>,
 }
 

@@ -1,14 +1,14 @@
-//! Values as the text that Python's `json.dumps` makes of them.
+//! Converts values to the text that Python's `json.dumps` produces.
 
 use std::fmt::Write;
 
 use crate::data::value::Value;
 
-/// Returns the text that `json.dumps(value)` gives in Python, spacing and escapes included.
+/// Returns the text of `json.dumps(value)` in Python, including spacing and escapes.
 ///
-/// As there, NaN and the infinities are written as `NaN`, `Infinity` and `-Infinity`, which Python
-/// reads back and JSON proper does not know, and keys that are no strings become ones. Bytes, which
-/// `json.dumps` refuses, are written as a string of their `repr`.
+/// As in Python, NaN and the infinities become `NaN`, `Infinity` and `-Infinity`, which Python can
+/// read but JSON does not define. Keys that are not strings become strings. Bytes, which
+/// `json.dumps` rejects, become a string of their `repr`.
 ///
 /// ```
 /// use isolet::Value;
@@ -62,7 +62,7 @@ fn write_value(value: &Value, out: &mut String) {
         }
         Value::BigInt(_) => {
             let digits = value.to_string();
-            // Too long for decimal, and so no number of JSON.
+            // Too long for decimal, so it cannot be a JSON number.
             if digits.contains('x') { write_string(&digits, out) } else { out.push_str(&digits) }
         }
         Value::Int(_) | Value::Float(_) => out.push_str(&value.to_string()),

@@ -1,6 +1,6 @@
-//! The contracts of other executors, as thin layers over this crate's own types.
+//! Interfaces of other executors, as thin layers over this crate's public API.
 //!
-//! Nothing here can do what the crate's users could not.
+//! They use only what the crate's users can use themselves.
 
 mod json;
 pub mod python_executor;

@@ -25,24 +25,25 @@ use crate::data::tool::Param;
 use crate::data::value::Value;
 use crate::host::tools::Tool;
 
-/// What an interpreter may do and call. Everything is denied by default.
+/// Options of an interpreter: what it may access and call. Everything is denied by default.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InterpreterOptions {
-    /// Files of the host that the code gets copies of, at `/sandbox/NAME`.
+    /// Host files that are copied to `/sandbox/NAME`.
     pub enable_read_paths: Vec<PathBuf>,
-    /// The same, and changes are written back. One that is not there is made.
+    /// Host files that are copied to `/sandbox/NAME` and written back if they change. A missing
+    /// file is created.
     pub enable_write_paths: Vec<PathBuf>,
-    /// Variables of the host's environment that the code may see.
+    /// Environment variables of the host that the code may see.
     pub enable_env_vars: Vec<String>,
-    /// Hosts to connect to: rules as [`Permissions::allow_net`] takes them.
+    /// Hosts that the code may connect to, as rules of [`Permissions::allow_net`].
     pub enable_network_access: Vec<String>,
-    /// Whether files to write are written back after each execution that ends with the session
-    /// alive. By default they are.
+    /// Whether `write` files are written back after each execution that the session survives.
+    /// Default: `true`.
     pub sync_files: bool,
-    /// Functions of the host that the code may call.
+    /// Tools that the code may call.
     pub tools: Vec<Tool>,
-    /// The fields of `SUBMIT`. By default it takes one, `output`.
+    /// The fields of `SUBMIT`. Default: one field, `output`.
     pub output_fields: Vec<Param>,
     /// Limits of each execution.
     pub limits: Limits,
@@ -76,26 +77,26 @@ impl InterpreterOptions {
     }
 }
 
-/// What an execution gives.
+/// The result of an execution.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Output {
-    /// The value of the last expression. What was printed is gone.
+    /// The value of the last expression. Printed output is discarded.
     Value(Value),
-    /// What was printed: there is no last expression, or its value is `None`.
+    /// The printed output: there is no last expression, or its value is `None`.
     Stdout(String),
-    /// The fields that `SUBMIT` was called with: DSPy's `FinalOutput`.
+    /// The fields that the code submitted: DSPy's `FinalOutput`.
     Final(Value),
 }
 
-/// Why an execution gave nothing.
+/// Why an execution has no result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InterpreterError {
-    /// The code raised: DSPy's `CodeExecutionError`, or `SyntaxError` if that is what was raised.
-    /// The session lives on.
+    /// The code raised: DSPy's `CodeExecutionError`, or its `SyntaxError` if the code raised
+    /// `SyntaxError`. The session stays usable.
     Execution(PyException),
-    /// The session cannot go on, or never started: DSPy's `CodeInterpreterError`.
+    /// The session ended or never started: DSPy's `CodeInterpreterError`.
     Interpreter(String),
 }
 
@@ -129,8 +130,8 @@ impl From<Error> for InterpreterError {
 /// A Python session as DSPy's modules use it: state persists between executions, until
 /// [`shutdown`](Self::shutdown) or an error of the session.
 ///
-/// Unlike DSPy's, an execution ends at [`Limits::max_run_time`], which is terminal, and no value,
-/// exception or print of the code can end the session.
+/// Unlike in DSPy, an execution ends at [`Limits::max_run_time`], which ends the session, and no
+/// value, exception or output of the code can end the session.
 #[derive(Debug)]
 pub struct PythonInterpreter {
     engine: Engine,
@@ -141,29 +142,30 @@ pub struct PythonInterpreter {
 }
 
 impl PythonInterpreter {
-    /// Makes an interpreter; nothing runs yet.
+    /// Makes an interpreter. Starts nothing yet.
     #[must_use]
     pub fn new(engine: &Engine, options: InterpreterOptions) -> Self {
         let files = CopiedFiles::default();
         Self { engine: engine.clone(), options, session: None, files, ended: false }
     }
 
-    /// Starts the session, if it has not been started. The first [`execute`](Self::execute) does.
+    /// Starts the session, unless it has been started. The first [`execute`](Self::execute) does
+    /// the same.
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Interpreter`] if it cannot start or has ended before.
+    /// [`InterpreterError::Interpreter`] if the session cannot start or has already ended.
     pub async fn start(&mut self) -> Result<(), InterpreterError> {
         self.started().await.map(drop)
     }
 
-    /// Runs `code` with `variables` bound before.
+    /// Binds `variables`, then runs `code`.
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Execution`] if it raises; the session goes on.
-    /// [`InterpreterError::Interpreter`] if a variable cannot be bound, and the session goes on
-    /// too, or if the session has ended.
+    /// [`InterpreterError::Execution`] if the code raises; the session stays usable.
+    /// [`InterpreterError::Interpreter`] if a variable cannot be bound, after which the session
+    /// also stays usable, or if the session has ended.
     pub async fn execute<N: Into<String>>(
         &mut self,
         code: &str,
@@ -185,11 +187,11 @@ impl PythonInterpreter {
         output(&execution, is_quiet(code))
     }
 
-    /// Writes a file of the code's, as [`Files::put`](crate::Files::put) does.
+    /// Writes a file in the guest, as [`Files::put`](crate::Files::put) does.
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Interpreter`] if it cannot be written; the session goes on.
+    /// [`InterpreterError::Interpreter`] if the file cannot be written; the session stays usable.
     pub async fn put_file(
         &mut self,
         path: &str,
@@ -198,22 +200,22 @@ impl PythonInterpreter {
         Ok(self.started().await?.files().put(path, contents).await?)
     }
 
-    /// Reads a file of the code's, as [`Files::get`](crate::Files::get) does.
+    /// Reads a file in the guest, as [`Files::get`](crate::Files::get) does.
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Interpreter`] if it cannot be read; the session goes on.
+    /// [`InterpreterError::Interpreter`] if the file cannot be read; the session stays usable.
     pub async fn get_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, InterpreterError> {
         Ok(self.started().await?.files().get(path).await?)
     }
 
-    /// Allows the code these tools and these fields of `SUBMIT`, in addition to what it may call or
-    /// in place of what has the same name. No fields leave `SUBMIT` as it is.
+    /// Registers these tools, in addition to the existing ones or in place of those with the same
+    /// name. Sets the fields of `SUBMIT`; an empty list leaves them unchanged.
     ///
     /// # Errors
     ///
-    /// [`InterpreterError::Interpreter`] if Python could not define one of them; the session goes
-    /// on.
+    /// [`InterpreterError::Interpreter`] if Python could not define one of them; the session stays
+    /// usable.
     pub async fn register(
         &mut self,
         tools: Vec<Tool>,
@@ -229,13 +231,13 @@ impl PythonInterpreter {
         Ok(())
     }
 
-    /// Ends the session for good.
+    /// Ends the session permanently.
     pub fn shutdown(&mut self) {
         self.session = None;
         self.ended = true;
     }
 
-    /// Returns whether the session has ended and nothing more can be executed.
+    /// Returns `true` if the session has ended, so that nothing more can be executed.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
@@ -277,7 +279,7 @@ fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError
         Outcome::Submitted(fields) => Ok(Output::Final(fields.clone())),
         Outcome::Completed(_) if quiet => Ok(Output::Stdout(execution.stdout().to_owned())),
         Outcome::Completed(Some(value)) if !value.is_none() => Ok(Output::Value(value.clone())),
-        // What has no plain form is shown as Python shows it.
+        // A value that cannot cross is shown as its `repr`.
         Outcome::Completed(_) if execution.value_error().is_some() => {
             Ok(Output::Value(execution.repr().unwrap_or_default().into()))
         }
@@ -304,7 +306,7 @@ fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError
     }
 }
 
-/// The code without the indentation that all its lines have, as Pyodide runs it for DSPy.
+/// Returns the code without the indentation that all its lines share, as Pyodide does for DSPy.
 fn dedented(code: &str) -> String {
     let indent =
         |line: &str| line[..line.len() - line.trim_start_matches([' ', '\t']).len()].to_owned();
@@ -324,7 +326,8 @@ fn dedented(code: &str) -> String {
     lines.map(|line| line.strip_prefix(common.as_str()).unwrap_or(line)).collect()
 }
 
-/// Whether the last statement ends in a semicolon, which has DSPy take no value, as in a notebook.
+/// Returns `true` if the last statement ends in a semicolon. DSPy then takes no value, as in a
+/// notebook.
 fn is_quiet(code: &str) -> bool {
     let last = code.trim_end().lines().next_back().unwrap_or_default();
     last.ends_with(';') && !last.contains('#')

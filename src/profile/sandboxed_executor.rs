@@ -1,5 +1,5 @@
-//! An MCP server's `SandboxedPythonExecutor` over DSPy: one call that runs code with a timeout and
-//! gives a normalised result.
+//! The `SandboxedPythonExecutor` of an MCP server over DSPy: runs code with a timeout and returns a
+//! normalised result.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -31,19 +31,19 @@ use crate::data::execution::{Execution, Outcome, Termination};
 use crate::data::limits::Limits;
 use crate::data::value::Value;
 
-/// The longest timeout that a run can have.
+/// The maximum timeout of a run.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// What code may reach: nothing, what the original calls everything, or what is listed.
+/// What code may access: nothing, everything in the original's sense, or a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// Nothing.
     #[default]
     Denied,
-    /// Of the network, this machine (`localhost` and `127.0.0.1`) and nothing else; of the
-    /// environment, every variable.
+    /// Of the network only this machine (`localhost` and `127.0.0.1`); of the environment every
+    /// variable.
     All,
-    /// These names.
+    /// Only these names.
     Only(Vec<String>),
 }
 
@@ -59,27 +59,28 @@ impl From<Vec<String>> for Access {
     }
 }
 
-/// What the code may do.
+/// Options of an executor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// Hosts that the code may connect to: rules as [`Permissions::allow_net`] takes them.
+    /// Hosts that the code may connect to, as rules of [`Permissions::allow_net`].
     pub enable_network_access: Access,
-    /// Variables of the host's environment that the code may see.
+    /// Environment variables of the host that the code may see.
     pub enable_env_vars: Access,
-    /// Files of the host that the code gets copies of, at `/sandbox/NAME`.
+    /// Host files that are copied to `/sandbox/NAME`.
     pub enable_read_paths: Vec<PathBuf>,
-    /// The same, and changes are written back after each run that the session survives. One that is
-    /// not there is made.
+    /// Host files that are copied to `/sandbox/NAME` and written back after each run that the
+    /// session survives, if they changed. A missing file is created.
     pub enable_write_paths: Vec<PathBuf>,
-    /// Longest standard output and standard error of a result, in characters (Unicode scalar
-    /// values); 0 for no such limit. A longer one is cut and ends in `... [truncated 5 chars]`.
+    /// The maximum length of a result's standard output and standard error, in characters (Unicode
+    /// scalar values) each; 0 for no limit. A longer text is truncated and ends in `... [truncated
+    /// 5 chars]`.
     ///
-    /// Before that each stream is held to 1 MiB, or to eight bytes for each of these characters if
-    /// that is more, as [`Limits::max_stdout_bytes`] does it. What is dropped there is not counted
-    /// here.
+    /// Before that, each stream is limited as by [`Limits::max_stdout_bytes`]: to 1 MiB, or to
+    /// eight bytes per character of this limit if that is more. The count of truncated characters
+    /// does not include what is dropped there.
     ///
-    /// By default this is 32,768.
+    /// Default: 32,768.
     pub max_output_chars: usize,
 }
 
@@ -118,26 +119,26 @@ impl SandboxOptions {
     }
 }
 
-/// What a run did.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExecutionResult {
-    /// Whether the code ran to its end.
+    /// `true` if the code completed.
     pub success: bool,
-    /// What was printed, then on a line of its own the value of the last expression if it is not
+    /// The printed output, then on a separate line the value of the last expression if it is not
     /// `None`: a `str` as it is, anything else as its `repr`. Kept also when the run fails.
     pub stdout: String,
-    /// What was written to standard error, then on a line of its own why the run failed. Each of
-    /// the two is cut by itself, so that the one does not push out the other.
+    /// The text written to standard error, then on a separate line the reason of a failure. Each is
+    /// truncated separately, so that neither displaces the other.
     pub stderr: String,
-    /// Wall-clock time from the call to the result, in whole milliseconds, with the start of the
-    /// session if there was one.
+    /// Wall-clock time from the call to the result, in whole milliseconds. Includes the start of
+    /// the session, if one was started.
     pub duration_ms: u64,
-    /// What is known of a failure.
+    /// Details of a failure.
     pub diagnostics: Option<Diagnostics>,
 }
 
-/// What is known of a failure.
+/// Details of a failure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnostics {
@@ -151,7 +152,7 @@ pub struct Diagnostics {
     pub traceback: Option<String>,
 }
 
-/// Runs code in a session that it keeps between runs, and replaces when it has ended.
+/// Runs code in a session that persists between runs and is replaced when it has ended.
 #[derive(Debug)]
 pub struct SandboxedExecutor {
     engine: Engine,
@@ -174,24 +175,23 @@ impl SandboxedExecutor {
         &self.options
     }
 
-    /// Runs code with variables bound before.
+    /// Binds variables, then runs code.
     ///
-    /// State persists from run to run. A timeout, `os._exit` or a dead interpreter loses it: the
-    /// next run starts a fresh session.
+    /// State persists between runs. A timeout, `os._exit` or the death of the interpreter loses it:
+    /// the next run starts a fresh session.
     ///
-    /// The timeout is for the code, and a longer one than a year is taken for a year. Starting a
-    /// session comes before it, and so does handing over the variables, which has as much time for
-    /// itself.
+    /// The timeout applies to the code; its maximum is a year. Starting a session does not count,
+    /// and binding the variables has the same timeout separately.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Config`] if the timeout is zero; [`ErrorKind::Value`] if a variable cannot be
-    /// bound, and the code does not run; otherwise as [`Sandbox::session`] and [`Session::run`].
-    /// What the code does is a result.
+    /// bound, in which case the code does not run; otherwise as [`Sandbox::session`] and
+    /// [`Session::run`]. Failures of the code itself are part of the result.
     ///
     /// # Cancellation
     ///
-    /// Dropping the future kills the run. The next one starts a fresh session.
+    /// Dropping the future kills the run. The next run starts a fresh session.
     pub async fn run<N: Into<String>, V: Into<Value>>(
         &mut self,
         code: &str,
@@ -210,7 +210,7 @@ impl SandboxedExecutor {
         let missing = || Error::new(ErrorKind::Closed, "the session is gone");
         let session = self.session.as_mut().ok_or_else(missing)?;
         if !variables.is_empty() {
-            // A guest that has rewritten its own side might never take them.
+            // A guest that has replaced its glue might never accept the variables.
             let (alarm, _armed) = alarm(timeout)?;
             tokio::select! {
                 biased;
@@ -231,13 +231,14 @@ impl SandboxedExecutor {
         Ok(result(&stdout, execution.stderr(), failure, started.elapsed(), limit))
     }
 
-    /// Starts a session unless there is a usable one.
+    /// Starts a session, unless there is a usable one.
     async fn start(&mut self) -> Result<(), Error> {
         if self.session.as_ref().is_some_and(|session| session.state() == SessionState::Ready) {
             return Ok(());
         }
         self.session = None;
-        // Twice what characters can take: the middle is what a session drops.
+        // Twice the size that these characters can have, because a session drops the middle of
+        // longer output.
         let bytes = self.options.max_output_chars.saturating_mul(8) as u64;
         let limits = Limits::default()
             .max_run_time(LONGEST)
@@ -272,7 +273,7 @@ fn result(
     }
 }
 
-/// Why the run failed, for people and for programs.
+/// Returns why the run failed, as text and as details.
 fn failure(execution: &Execution, timeout: Duration) -> Option<(String, Diagnostics)> {
     match execution.outcome() {
         Outcome::Completed(_) | Outcome::Submitted(_) | Outcome::Exited(0) => None,
@@ -308,13 +309,13 @@ fn diagnosed(error_type: &str) -> Diagnostics {
     Diagnostics { error_type: error_type.to_owned(), timeout_seconds: None, traceback: None }
 }
 
-/// The value of the last expression unless it is `None`: a `str` as it is, anything else as its
-/// `repr`.
+/// Returns the value of the last expression unless it is `None`: a `str` as it is, anything else as
+/// its `repr`.
 fn value_text(execution: &Execution) -> Option<&str> {
     let repr = execution.repr();
     match execution.value() {
         Some(Value::None) => None,
-        // Some types become a `str` only on their way to the host; their repr has no quotes.
+        // Some types become a `str` only when they cross to the host; their repr has no quotes.
         Some(Value::Str(text)) if repr.is_some_and(|repr| repr.starts_with(['\'', '"'])) => {
             Some(text)
         }
@@ -322,14 +323,14 @@ fn value_text(execution: &Execution) -> Option<&str> {
     }
 }
 
-/// Returns a receiver that hears something after `time`, unless what comes with it is dropped
-/// before. It needs nothing of the caller's runtime.
+/// Returns a receiver that gets a message after `time`, unless the sender returned with it is
+/// dropped before. Does not depend on the caller's runtime.
 fn alarm(time: Duration) -> Result<(oneshot::Receiver<()>, mpsc::Sender<()>), Error> {
     let (ring, alarm) = oneshot::channel();
     let (armed, disarmed) = mpsc::channel();
     let wait = move || {
         if disarmed.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
-            // Nobody listens to one that came too late.
+            // Sending fails if the receiver was dropped.
             let _ = ring.send(());
         }
     };
@@ -339,7 +340,7 @@ fn alarm(time: Duration) -> Result<(oneshot::Receiver<()>, mpsc::Sender<()>), Er
     Ok((alarm, armed))
 }
 
-/// The text, and one more line.
+/// Returns the text with one more line.
 fn with_line(text: &str, line: Option<&str>) -> String {
     match line {
         None => text.to_owned(),

@@ -1,10 +1,10 @@
-//! Everything that passes between an isolate and the rest of the world.
+//! The messages between an isolate, its session and its host.
 //!
-//! [`Message`] and [`Reply`] go between a session and its isolate, [`HostRequest`] and
-//! [`HostReply`] between the isolate and the [`Host`] that holds all policy. An isolate on another
-//! thread gets them through channels and a direct call; one in another process gets the same as
-//! frames (`crate::worker`). What is meant for the guest crosses as the bytes that the guest gets,
-//! so that no isolate has to look into them.
+//! [`Message`] and [`Reply`] pass between a session and its isolate, [`HostRequest`] and
+//! [`HostReply`] between the isolate and the [`Host`], which holds all policy. An isolate on
+//! another thread receives them through channels and direct calls; one in another process receives
+//! them as frames (`crate::worker`). Data for the guest crosses in the encoding that the guest
+//! reads, so that no isolate needs to decode it.
 
 pub(crate) mod codec;
 
@@ -26,93 +26,93 @@ use crate::data::value::Value;
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::support::block_on::PollSource;
 
-/// What a session sends to its isolate.
+/// A message from a session to its isolate.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Carry this [`Command`]'s frame out and reply, one at a time.
+    /// Runs the [`Command`] in this frame and replies. Commands run one at a time.
     Command(Vec<u8>),
-    /// Carry this command's frame out now, even if a run is waiting for something; it runs no cell.
-    /// The reply names the number.
+    /// A peek: runs the command in this frame now, even if a run is waiting for something. The
+    /// command runs no cell. The reply repeats the number.
     Peek(u64, Vec<u8>),
-    /// The call of this number has ended; this is the answer as the guest gets it.
+    /// The answer to the call of this number, in the guest's encoding.
     Answer(u32, Bytes),
 }
 
-/// What a session asks of its isolate.
+/// A command from a session to its isolate.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Do so often what a session begins with. Leaves nothing behind; for an interpreter that is
-    /// nobody's yet.
+    /// Runs the start-up sequence this many times, so that V8 optimises it. Only valid before
+    /// `Start`; leaves no guest state.
     Rehearse(u32),
-    /// Make the restored interpreter this session's own. The first command of a session.
+    /// Assigns the restored interpreter to a session. The first command of a session.
     Start {
         /// The guest's environment variables.
         env: Vec<(String, String)>,
-        /// The terminal that its output is for.
+        /// The terminal that the guest's output is for.
         terminal: Option<Terminal>,
-        /// Whether an import that fails is worth asking the host about.
+        /// Set if an import that fails should ask the host for packages.
         has_packages: bool,
     },
-    /// Look anew for what the host has put beside the loaded packages.
+    /// Discovers the packages that the host has loaded since the last look.
     PackagesLoaded,
-    /// Write a file.
+    /// Writes a file.
     PutFile {
-        /// Its path in the guest.
+        /// Its guest path.
         path: String,
-        /// What is to be in it.
+        /// Its new contents.
         contents: Vec<u8>,
     },
-    /// Report what is in a file.
+    /// Reports the contents of a file.
     GetFile {
-        /// Its path in the guest.
+        /// Its guest path.
         path: String,
-        /// The most that it may have.
+        /// The maximum size of the contents, in bytes.
         max_value_bytes: u64,
     },
-    /// Report what is in this directory.
+    /// Reports the entries of this directory.
     ListFiles(String),
-    /// Remove this file or empty directory.
+    /// Removes this file or empty directory.
     DeleteFile(String),
-    /// Run a cell.
+    /// Runs a cell.
     Run(RunCommand),
-    /// Say whether the code is whole, or the beginning of something longer.
+    /// Reports whether the code is incomplete.
     Check {
         /// The code.
         code: String,
     },
-    /// Report what this dotted name may become.
+    /// Reports the completions of this dotted name.
     Complete(String),
-    /// Bind these names in the guest's namespace.
+    /// Binds these names in the guest's namespace.
     Set(Vec<(String, Value)>),
-    /// Report the value of a name.
+    /// Reports the value of a name.
     Get {
         /// The name.
         name: String,
-        /// The most that the value may have.
+        /// The maximum size of the value, in bytes.
         max_value_bytes: u64,
     },
-    /// Report what names are bound to.
+    /// Reports all variables.
     Variables,
-    /// Unbind this name.
+    /// Unbinds this name.
     Delete(String),
-    /// Make these functions known to the guest.
+    /// Defines these functions in the guest.
     Define {
-        /// The host functions.
+        /// The tools.
         tools: Vec<Arc<ToolSpec>>,
-        /// `SUBMIT`, if it is to be made or changed, and the number of its form.
+        /// `SUBMIT` and the number of its form, if it is to be added or changed.
         submit: Option<(u32, Arc<ToolSpec>)>,
     },
 }
 
-/// A cell as the guest gets it.
+/// A cell in the form that is sent to the guest.
 #[derive(Debug)]
 pub(crate) struct RunCommand {
-    /// What `program` says.
+    /// The code, module name or path, depending on `program`.
     pub(crate) code: String,
     pub(crate) program: Program,
-    /// Where to start, if not where the last run left off.
+    /// The working directory; `None` to keep that of the last run.
     pub(crate) directory: Option<String>,
-    /// What to import from first.
+    /// The directory that imports search first.
     pub(crate) import_from: Option<String>,
     pub(crate) name: String,
     pub(crate) is_file: bool,
@@ -123,14 +123,14 @@ pub(crate) struct RunCommand {
     pub(crate) max_value_bytes: u64,
 }
 
-/// What an isolate answers to a command.
+/// A reply of an isolate to a command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// The interpreter is there.
+    /// The interpreter has booted.
     Booted,
-    /// The guest carried the command out.
+    /// The guest carried out the command.
     Done {
-        /// The most memory that the session has had, by the engine's count.
+        /// The session's peak memory, in bytes, as the engine counts it.
         memory_bytes: u64,
         /// The guest's [`Report`], encoded. A worker sends it as the body of the frame.
         #[serde(skip)]
@@ -138,30 +138,30 @@ pub(crate) enum Reply {
     },
     /// The guest carried out a peek.
     Peeked {
-        /// Its number.
+        /// The number of the peek.
         number: u64,
-        /// As above; empty if the guest gave none.
+        /// The guest's [`Report`], encoded; empty if the guest gave none.
         #[serde(skip)]
         report: Vec<u8>,
     },
-    /// The isolate was terminated; it takes no more commands.
+    /// The isolate was terminated and takes no more commands.
     Terminated,
-    /// The isolate was stopped because it outgrew its memory; it takes no more commands.
+    /// The isolate was stopped because it exceeded its memory limit; it takes no more commands.
     OutOfMemory {
         /// The limit, in bytes.
         limit: u64,
-        /// What there was when it was stopped, or more than the limit.
+        /// The memory in use when it was stopped, in bytes, or a number above the limit.
         observed: u64,
     },
-    /// The guest ended its interpreter with this status, as `os._exit` does; the isolate takes no
-    /// more commands.
+    /// The guest ended its interpreter with this status, for example with `os._exit`; the isolate
+    /// takes no more commands.
     Exited(i32),
-    /// The isolate broke, for this reason; it takes no more commands.
+    /// The isolate failed for this reason and takes no more commands.
     Failed(String),
 }
 
 impl Reply {
-    /// The guest's report, where there is one.
+    /// Returns the guest's report, if the reply has one.
     pub(crate) fn report(&mut self) -> Option<&mut Vec<u8>> {
         match self {
             Self::Done { report, .. } | Self::Peeked { report, .. } => Some(report),
@@ -170,7 +170,7 @@ impl Reply {
     }
 }
 
-/// What the guest claims became of a command.
+/// The guest's claims about the result of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) status: Status,
@@ -178,15 +178,15 @@ pub(crate) struct Report {
     pub(crate) value_error: Option<String>,
     pub(crate) repr: Option<String>,
     pub(crate) locals: Vec<Variable>,
-    /// To [`Command::Check`]: the code needs more lines. To [`Command::Get`] and
-    /// [`Command::Delete`]: there is such a name.
+    /// For [`Command::Check`]: the code needs more lines. For [`Command::Get`] and
+    /// [`Command::Delete`]: the name is bound.
     pub(crate) flag: bool,
 }
 
-/// How the guest says the cell ended.
+/// How the cell ended, as the guest reports it.
 #[derive(Debug, Default)]
 pub(crate) enum Status {
-    /// To its end.
+    /// It completed.
     #[default]
     Completed,
     /// With an exception.
@@ -195,90 +195,91 @@ pub(crate) enum Status {
     Exited(i32, Option<PyException>),
 }
 
-/// What an isolate asks of its host.
+/// A request from an isolate to its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostRequest<'a> {
-    /// Give at most so many bytes of standard input, waiting for them if need be.
+    /// Reads at most this many bytes of standard input, and waits for them if necessary.
     ReadStdin(u32),
-    /// Give the time of the monotonic clock, in milliseconds since the session started.
+    /// Returns the time of the monotonic clock, in milliseconds since the session started.
     Now,
-    /// Give the wall-clock time, in milliseconds since 1970.
+    /// Returns the wall-clock time, in milliseconds since 1970.
     WallClock,
-    /// Call a host function. The answer comes as a [`Message`], unless the call is refused at once.
+    /// Calls a tool. The answer comes as a [`Message`], unless the call is refused at once.
     CallTool {
         /// The number of the call.
         call: u32,
-        /// The function's name.
+        /// The tool's name.
         tool: &'a str,
         /// The arguments by name, in the value format.
         #[serde(with = "serde_bytes")]
         arguments: &'a [u8],
     },
-    /// Nobody waits for the answer to this call any more.
+    /// Cancels this call: nobody waits for its answer any more.
     CancelCall(u32),
-    /// Name the guest paths that something is mounted at, in the order of the mounts' numbers.
+    /// Returns the guest paths of all mounts, in the order of their numbers.
     MountPoints,
-    /// Do something beneath a mount point.
+    /// Performs a file operation beneath a mount point.
     #[serde(borrow)]
     File(FileRequest<'a>),
-    /// Say whether requests to a server may be allowed, as far as that is known without looking its
-    /// name up.
+    /// Returns whether requests to a server may be allowed, as far as that can be decided without a
+    /// DNS lookup.
     NetCheck {
         /// A name or an address.
         host: &'a str,
-        /// The port, if it is one.
+        /// The port, if the value is a valid one.
         port: u32,
     },
-    /// Start an HTTP exchange, whose number is that of the call. The head of the response is the
-    /// answer to it, as a [`Message`].
+    /// Starts an HTTP exchange, which has the number of the call. The answer, a [`Message`], is the
+    /// head of the response.
     NetStart {
         /// The number of the call and of the exchange.
         call: u32,
-        /// What to request.
+        /// The HTTP request.
         #[serde(borrow)]
         request: NetRequest<'a>,
     },
-    /// Send the next piece of a streamed body; an empty one ends it.
+    /// Sends the next chunk of a streamed request body. An empty chunk ends it.
     NetSend {
         /// The number of this call.
         call: u32,
         /// The number of the exchange.
         exchange: u32,
-        /// The piece.
+        /// The chunk.
         #[serde(with = "serde_bytes")]
         chunk: &'a [u8],
     },
-    /// Read the body of a response; the answer to the call has no bytes at the end.
+    /// Reads from the body of a response. The answer is empty at its end.
     NetRead {
         /// The number of this call.
         call: u32,
         /// The number of the exchange.
         exchange: u32,
-        /// The most bytes to answer with.
+        /// The maximum number of bytes in the answer.
         max: u32,
     },
-    /// End an exchange.
+    /// Ends an exchange.
     NetClose(u32),
-    /// Load the package that has this module, if one is allowed. The answer to the call says
-    /// whether one was loaded.
+    /// Loads the package with this module, if one is allowed. The answer to the call says whether
+    /// one was loaded.
     Import {
         /// The number of the call.
         call: u32,
         /// The name of the module.
         module: &'a str,
     },
-    /// Say whether this is WebAssembly that the guest may have compiled.
+    /// Accepts WebAssembly code only if the guest may compile it.
     VerifyModule(#[serde(with = "serde_bytes")] &'a [u8]),
-    /// Take this as the session's submission: the output fields by name, in the value format.
+    /// Accepts a submission of the session: the output fields by name, in the value format.
     Submit {
-        /// The number of the form that the fields are of.
+        /// The number of the form that the fields belong to.
         form: u32,
         /// The fields.
         #[serde(with = "serde_bytes")]
         fields: &'a [u8],
     },
-    // What is skipped comes last, since serde numbers the others differently in either direction.
-    /// Take output. A worker sends it as a frame of its own kind.
+    // Variants that serde skips come last, because serde numbers the variants after them
+    // differently when writing and reading.
+    /// Takes output. A worker sends it as a separate kind of frame.
     #[serde(skip)]
     Write(Stream, &'a [u8]),
 }
@@ -286,29 +287,29 @@ pub(crate) enum HostRequest<'a> {
 /// An HTTP request as the guest's glue describes it. The host decodes it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum NetRequest<'a> {
-    /// By Python, in the value format.
+    /// From Python, in the value format.
     Encoded(#[serde(with = "serde_bytes")] &'a [u8]),
-    /// By the `fetch` of JavaScript.
+    /// From JavaScript's `fetch`.
     Fetch {
         /// The method.
         method: &'a str,
         /// The URL.
         url: &'a str,
-        /// Pairs of text as JSON.
+        /// The headers: pairs of text as JSON.
         headers: &'a str,
-        /// Whether there is a body, which may be empty.
+        /// Set if there is a body, which may be empty.
         has_body: bool,
         /// The body.
         #[serde(with = "serde_bytes")]
         body: &'a [u8],
-        /// What to do about a redirect, as `fetch` names it.
+        /// The redirect mode, in the terms of `fetch`.
         redirect: &'a str,
     },
 }
 
 impl HostRequest<'_> {
-    /// Whether nothing is to be learnt from the reply: what there is to say comes as an answer to
-    /// the call, if at all.
+    /// Returns `true` if the reply carries no information. Results, if any, come as an answer to
+    /// the call.
     pub(crate) fn is_one_way(&self) -> bool {
         match self {
             Self::Write(..)
@@ -331,82 +332,82 @@ impl HostRequest<'_> {
     }
 }
 
-/// What a host answers.
+/// A reply of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostReply {
-    /// It is done.
+    /// The request succeeded and has no result.
     Done,
-    /// These bytes.
+    /// Bytes.
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// This time.
+    /// A time.
     Time(f64),
-    /// These guest paths.
+    /// Guest paths.
     MountPoints(Vec<String>),
-    /// This became of a file request.
+    /// The result of a file operation.
     File(Result<FileReply, FileError>),
-    /// The wait was ended from outside, by the interrupt of this number in the run. The isolate has
-    /// been told of it, or will be.
+    /// The wait was interrupted, by the interrupt of this number in the run. The isolate is
+    /// notified of the interrupt as well, before or after this reply.
     Interrupted(u64),
-    /// The host cannot do it, for this reason.
+    /// The request failed for this reason.
     Failed(String),
-    /// The host will not do it; the guest gets an exception of this class with this message.
+    /// The host refuses the request. The guest gets an exception of this class with this message.
     Refused(String, String),
 }
 
-/// The host's side of one session. Called on the isolate's thread, which waits.
+/// The host's side of one session. The isolate's thread calls it and waits.
 pub(crate) trait Host: Send + Sync {
     /// Answers a request.
     fn call(&self, request: HostRequest<'_>) -> HostReply;
-    /// Returns whether the answer to a request may have to be waited for.
+    /// Returns `true` if the reply to a request may take time.
     fn may_wait(&self, request: &HostRequest<'_>) -> bool {
         matches!(request, HostRequest::ReadStdin(_))
     }
-    /// Reads from an open file straight into the guest's memory; returns how many bytes.
+    /// Reads from an open file directly into the guest's memory. Returns the number of bytes read.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
-    /// Fills this with random bytes; the error says why it cannot be.
+    /// Fills the buffer with random bytes. The error is the reason for a failure.
     fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
         getrandom::fill(into).map_err(|error| format!("the system gave no entropy: {error}"))
     }
 }
 
-/// The means to stop an isolate from outside, at any time, from any thread.
+/// Stops an isolate from outside, at any time and from any thread.
 pub(crate) trait Control: Send + Sync {
-    /// Asks the running guest for a `KeyboardInterrupt`.
+    /// Requests a `KeyboardInterrupt` in the running guest.
     fn interrupt(&self);
-    /// Forgets the interrupts so far, served or not.
+    /// Discards all interrupts so far, delivered or not.
     fn clear_interrupt(&self);
-    /// Returns whether an interrupt was asked for since the last clearing.
+    /// Returns `true` if an interrupt was requested since the last clearing.
     fn interrupted(&self) -> bool;
     /// Kills the guest. May have to be repeated until the isolate's last reply.
     fn terminate(&self);
-    /// Returns whether what runs the guest is there, as far as that can be seen before its last
-    /// reply.
+    /// Returns `true` if the guest's thread or worker exists, as far as that is visible before its
+    /// last reply.
     fn is_alive(&self) -> bool {
         true
     }
 }
 
-/// Where an isolate's replies go. `false`: nobody is there any more to get them.
+/// Takes an isolate's replies. Returns `false` if nobody receives them any more.
 pub(crate) type ReplySink = Box<dyn Fn(Reply) -> bool + Send>;
 
-/// Where an isolate gets what its session sends, in that order. Only the isolate's thread takes
-/// from it.
+/// The source of an isolate's messages from its session, in the order sent. Only the isolate's
+/// thread takes from it.
 pub(crate) trait Inbox: Send {
-    /// Readies it for the event loop of the isolate's thread, on which this is called before
+    /// Prepares it for the event loop of the isolate's thread. Must be called on that thread before
     /// anything else.
     fn attach(&mut self) -> io::Result<()> {
         Ok(())
     }
     /// Takes the next message, if there is one.
     fn try_take(&self) -> Option<Message>;
-    /// Takes the next message, or has the task woken when there is one; `None` if no more will
+    /// Takes the next message, or registers the task to be woken for it. `None` if no more will
     /// come.
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>>;
-    /// Blocks this thread until there may be a message, but no longer than `limit`.
+    /// Blocks this thread until there may be a message, but for at most `limit`.
     fn wait(&self, limit: Duration);
 }
 
-/// Takes what a session sends to its isolate. When the last one is dropped an idle isolate ends.
+/// Takes a session's messages to its isolate. When the last clone is dropped, an idle isolate ends.
 pub(crate) type Outbox = Arc<dyn Fn(Message) + Send + Sync>;
 
 /// A session's connection to its isolate.
@@ -414,6 +415,7 @@ pub(crate) struct Link {
     pub(crate) messages: Outbox,
     pub(crate) replies: mpsc::UnboundedReceiver<Reply>,
     pub(crate) control: Arc<dyn Control>,
-    /// `None` if the isolate's own thread does what it asks for.
+    /// Lets a waiting caller serve the isolate's frames; `None` if the isolate's own thread carries
+    /// out its requests.
     pub(crate) source: Option<Arc<dyn PollSource>>,
 }

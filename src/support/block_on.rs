@@ -1,5 +1,5 @@
-//! Waiting for a future on the calling thread, which looks for a moment before it sleeps, and
-//! meanwhile reads what its isolate sends.
+//! Runs a future on the calling thread. It spins briefly before it sleeps, and meanwhile reads the
+//! isolate's frames itself.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -12,27 +12,29 @@ use std::time::Duration;
 
 use crate::support::spin::spin;
 
-/// Reading what an isolate sends, which a thread does unless a caller does that waits for it.
+/// A source of an isolate's frames. A thread reads them, except while a caller that waits for one
+/// does so itself.
 pub(crate) trait PollSource: Send + Sync {
-    /// Takes what has come, without waiting for it. Returns whether something has. From here on
-    /// nobody else does, as soon as that can be.
+    /// Reads what has arrived, without waiting. Returns `true` if something has. From here on the
+    /// caller is the only reader, as soon as the thread has stopped.
     fn poll_once(&self) -> bool;
-    /// Leaves it to the thread again.
+    /// Hands reading back to the thread.
     fn release(&self);
 }
 
 thread_local! {
-    /// The wait that polls its future on this thread just now.
+    /// The `block_on` that is polling its future on this thread at the moment.
     static POLLING: RefCell<Option<Polling>> = const { RefCell::new(None) };
 }
 
 struct Polling {
     waker: Waker,
-    /// What the future waits for can be read here.
+    /// The source that the future waits for.
     source: Option<Arc<dyn PollSource>>,
 }
 
-/// A token of our own: that of `park` may be used up by what is polled.
+/// A wake-up flag. The token of `park` alone is not enough, because the polled future may consume
+/// it.
 struct Unpark {
     thread: Thread,
     woken: AtomicBool,
@@ -51,13 +53,13 @@ impl Wake for Unpark {
     }
 }
 
-/// Drives a future on this thread. Ours wait on channels only, so no reactor is needed.
+/// Runs a future on this thread. Our futures wait only on channels, so no reactor is needed.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
     let waker = Waker::from(Arc::clone(&unpark));
     let mut future = pin!(future);
     loop {
-        // One that is polled by another one's future is within it.
+        // Replaced and restored, because a polled future may call `block_on` itself.
         let polling = Polling { waker: waker.clone(), source: None };
         let outer = POLLING.replace(Some(polling));
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
@@ -69,7 +71,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Waits until it is woken.
+/// Waits until the future is woken.
 fn sleep(unpark: &Unpark, source: Option<Arc<dyn PollSource>>) {
     let (mut woken, mut came) = (false, true);
     while came {
@@ -91,8 +93,8 @@ fn sleep(unpark: &Unpark, source: Option<Arc<dyn PollSource>>) {
     }
 }
 
-/// Waits for something that comes from an isolate. If it is [`block_on`] that polls this, it may
-/// read what the isolate sends.
+/// Waits for something from an isolate. If [`block_on`] polls this future, it may read the
+/// isolate's frames.
 pub(crate) async fn with_source<T>(
     source: Option<&Arc<dyn PollSource>>,
     future: impl Future<Output = T>,
@@ -110,7 +112,7 @@ pub(crate) async fn with_source<T>(
 
 fn offer(context: &Context<'_>, source: &Arc<dyn PollSource>) {
     let taken = POLLING.with_borrow_mut(|polling| match polling {
-        // Not if there is another executor between it and us, which may wait in its own way.
+        // Not if another executor is in between: it may wait in a different way.
         Some(polling) if polling.waker.will_wake(context.waker()) => {
             polling.source = Some(Arc::clone(source));
             true
@@ -128,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// Something that a future waits for, which comes when it was looked for so often.
+    /// A source whose result arrives after this many polls.
     #[derive(Default)]
     struct Source {
         coming: Mutex<u32>,

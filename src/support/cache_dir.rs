@@ -1,13 +1,13 @@
-//! Where isolet keeps files of its own for a user.
+//! The directories in which isolet keeps files for a user.
 
 use std::path::PathBuf;
 
 use crate::data::error::{Error, ErrorKind};
 
-/// The environment variable that names the directory of the assets.
+/// The environment variable with the directory of the assets.
 pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 
-/// A directory of isolet's own in the user's cache directory.
+/// Returns isolet's directory `name` in the user's cache directory.
 ///
 /// # Errors
 ///

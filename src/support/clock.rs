@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The finest step of them, which is that of JavaScript's `Date`. A finer one measures what the
-/// guest must not know, such as what lies in the processor's caches.
+/// The resolution of the guest's clocks, the same as that of JavaScript's `Date`. A finer clock
+/// would allow timing attacks, for example on the processor's caches.
 const STEP: Duration = Duration::from_millis(1);
 
-/// The time since `start`, in milliseconds.
+/// Returns the time since `start`, in milliseconds.
 pub(crate) fn since(start: Instant) -> f64 {
     coarse(start.elapsed())
 }
 
-/// The time since 1970, in milliseconds.
+/// Returns the time since 1970, in milliseconds.
 pub(crate) fn wall() -> f64 {
     coarse(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

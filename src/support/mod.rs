@@ -1,4 +1,4 @@
-//! What the rest is built on and no rule of isolet's is in.
+//! Helpers without policy, on which the other folders build.
 
 pub(crate) mod block_on;
 pub(crate) mod cache_dir;

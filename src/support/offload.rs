@@ -1,12 +1,12 @@
-//! Work that may take a while, off the path of whoever waits for something else too.
+//! Runs long work on a thread, so that a caller can wait for other things too.
 
 use tokio::sync::oneshot;
 
-/// Bytes from the guest that are decoded in place; more of them are a thread's work.
+/// Up to this many bytes from the guest are decoded in place, more on a thread.
 const SMALL_BYTES: usize = 256 << 10;
 
-/// Does what takes time by the number of these bytes: a little at once, more on a thread. Dropping
-/// the future leaves the work to the thread.
+/// Runs work whose duration depends on a number of bytes: in place if there are few, otherwise on a
+/// thread. If the future is dropped, the thread still completes the work.
 pub(crate) async fn by_size<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
@@ -16,7 +16,7 @@ pub(crate) async fn by_size<T: Send + 'static>(
     }
     let (sender, receiver) = oneshot::channel();
     let main = move || {
-        // What nobody waits for any more is dropped here.
+        // If the receiver was dropped, the result is dropped here.
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name("isolet-decode".to_owned()).spawn(main);

@@ -1,5 +1,5 @@
-//! Bytes that several processes share and none of them changes: a sealed file in memory, or one on
-//! disk that is only ever replaced as a whole. Unsafe, to map them.
+//! Immutable bytes that several processes share: a sealed file in memory, or a file on disk that is
+//! only ever replaced as a whole. Unsafe, to map them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -28,20 +28,20 @@ impl SharedFile {
         Ok(Self(file.into()))
     }
 
-    /// A file on disk, opened to be read, whose owner replaces it as a whole and never writes to
-    /// it.
+    /// Wraps a file on disk that was opened for reading. Its owner replaces it as a whole and never
+    /// writes to it.
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         Self::received(file.try_clone()?.into())
     }
 
-    /// What another process has made or opened.
+    /// Checks and wraps a file that another process has created or opened.
     pub(crate) fn received(file: OwnedFd) -> io::Result<Self> {
         match fcntl_get_seals(&file) {
             Ok(seals) if !seals.contains(SEALS) => {
                 let message = format!("its seals are {seals:?}, {SEALS:?} are needed");
                 Err(io::Error::other(message))
             }
-            // One that is on disk, which has no seals.
+            // A file on disk, which has no seals.
             Err(_) if fcntl_getfl(&file)?.intersects(OFlags::WRONLY | OFlags::RDWR) => {
                 Err(io::Error::other("it is open for writing"))
             }
@@ -53,13 +53,13 @@ impl SharedFile {
         self.0.as_fd()
     }
 
-    /// Its bytes.
+    /// Maps the file and returns its bytes.
     pub(crate) fn map(&self) -> io::Result<Bytes> {
-        // SAFETY: a file in memory is sealed against writing, growing and shrinking, as `new` and
-        // `received` see to, and seals are never taken off. One on disk is an image that
-        // `isolate::image::store::open_own` has opened: nobody but the user and root may write to
-        // it, and `Place::store` there, the only one who does, renames a new file over it, which
-        // leaves this one as it is.
+        // SAFETY: a file in memory is sealed against writing, growing and shrinking, which `new`
+        // and `received` ensure, and seals cannot be removed. A file on disk is an image that
+        // `isolate::image::store::open_own` has opened: nobody except the user and root may write
+        // to it. The only writer, `Place::store` there, renames a new file over it, which leaves
+        // the mapped one unchanged.
         #[expect(unsafe_code, reason = "mapping a file is")]
         let mapping = unsafe { Mmap::map(&self.0) }?;
         Ok(Bytes::from_owner(mapping))

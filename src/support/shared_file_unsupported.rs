@@ -1,8 +1,8 @@
-//! Files that processes share, on systems without workers: there are none.
+//! Replaces `shared_file` on systems without workers: no such file can exist.
 
 use std::io;
 
-/// Bytes that workers would share.
+/// Bytes that workers would share. Has no values.
 pub(crate) enum SharedFile {}
 
 impl SharedFile {

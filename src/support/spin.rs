@@ -1,19 +1,20 @@
-//! Looking for something for a moment before sleeping until it comes.
+//! Spins briefly before blocking.
 //!
-//! To wake a thread on another processor takes some 20 to 50 µs, more than what one thread of ours
-//! mostly waits for another one to do.
+//! Waking a thread on another processor takes 20 to 50 µs. Usually the awaited thread needs less
+//! than that.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How long a thread looks.
+/// How long a thread spins.
 const MOMENT: Duration = Duration::from_micros(100);
 
-/// Pauses between two looks: what is waited for may be done on the other half of the same core.
+/// Pause instructions between two checks, because the awaited thread may run on the other half of
+/// the same core.
 const PAUSES: u32 = 16;
 
-/// Looks whether it is there, over and over, but no longer than a moment or `limit`. Returns
-/// whether it is.
+/// Checks `is_there` repeatedly, for at most `MOMENT` or `limit`. Returns `true` as soon as it
+/// does.
 pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
     let limit = budget().min(limit);
     let start = Instant::now();
@@ -24,7 +25,7 @@ pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool 
         if start.elapsed() >= limit {
             return false;
         }
-        // Whoever is to bring it may be waiting for this processor.
+        // The awaited thread may need this processor.
         std::thread::yield_now();
         for _ in 0..PAUSES {
             std::hint::spin_loop();
@@ -32,8 +33,8 @@ pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// How long a thread looks: not at all where there is one processor, since nobody else could do
-/// anything meanwhile. The first call asks the system.
+/// Returns how long a thread spins: not at all on a single processor, where no other thread could
+/// make progress meanwhile. The first call asks the system.
 pub(crate) fn budget() -> Duration {
     static WHERE: OnceLock<Duration> = OnceLock::new();
     *WHERE.get_or_init(|| match std::thread::available_parallelism() {

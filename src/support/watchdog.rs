@@ -1,13 +1,13 @@
-//! Calls actions at their deadlines, from one thread of its own for the whole process.
+//! Calls actions at their deadlines, from one thread for the whole process.
 //!
-//! An action may ask to be called again; that is how a kill is repeated until the guest has
+//! An action may ask to be called again, which is how a kill is repeated until the guest has
 //! stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Returns when it wants to be called again, if it does.
+/// An action. Returns the time at which it wants to be called again, if it does.
 pub(crate) type Action = Box<dyn FnMut() -> Option<Instant> + Send>;
 
 type Key = (Instant, u64);
@@ -21,20 +21,20 @@ struct Queue {
 #[derive(Default)]
 struct Entries {
     last: u64,
-    /// When the thread wakes up by itself; `None` if somebody has to wake it.
+    /// When the thread wakes up by itself; `None` if it must be woken.
     wakes: Option<Instant>,
-    /// The action is in a cell of its own, so that it runs without the queue being locked.
+    /// Each action has its own cell, so that it runs without locking the queue.
     waiting: BTreeMap<Key, Arc<Mutex<Option<Action>>>>,
 }
 
-/// Disarms its action when dropped; afterwards the action neither runs nor will.
+/// Disarms its action on drop. After that the action is not running and never will.
 pub(crate) struct Armed {
     queue: &'static Queue,
     action: Arc<Mutex<Option<Action>>>,
     id: u64,
 }
 
-/// Starts the thread, which else the first action does.
+/// Starts the thread, which otherwise the first action would do.
 pub(crate) fn prepare() -> Result<(), std::io::Error> {
     start().map(drop)
 }
@@ -52,7 +52,7 @@ fn start() -> Result<&'static Queue, std::io::Error> {
     Ok(queue)
 }
 
-/// Has `action` called at `deadline`, unless the returned guard is dropped before.
+/// Calls `action` at `deadline`, unless the returned guard is dropped before.
 pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
     let queue = start()?;
     let action = Arc::new(Mutex::new(Some(action)));
@@ -60,7 +60,7 @@ pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::E
     Ok(Armed { queue, action, id })
 }
 
-/// Has `action` called at `deadline`, and then as often as it asks for. Nothing disarms it.
+/// Calls `action` at `deadline`, and then as often as it asks for. It cannot be disarmed.
 pub(crate) fn repeat(deadline: Instant, action: Action) -> Result<(), std::io::Error> {
     start()?.enter(deadline, Arc::new(Mutex::new(Some(action))));
     Ok(())
@@ -68,7 +68,7 @@ pub(crate) fn repeat(deadline: Instant, action: Action) -> Result<(), std::io::E
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        // Waits for a call that is under way.
+        // Waits for a call in progress.
         self.action.lock().unwrap_or_else(PoisonError::into_inner).take();
         let id = self.id;
         self.queue.lock().waiting.retain(|(_, waiting), _| *waiting != id);
@@ -86,8 +86,8 @@ impl Queue {
         entries.last += 1;
         let id = entries.last;
         entries.waiting.insert((deadline, id), action);
-        // The thread finds later deadlines than the one it waits for when it wakes up. To wake it
-        // for each run would cost more than many a run does.
+        // When the thread wakes up, it finds deadlines later than the one it waited for. Waking it
+        // for every run would cost more than many short runs take.
         let is_first = entries.wakes.is_none_or(|wakes| deadline < wakes);
         drop(entries);
         if is_first {
@@ -124,7 +124,8 @@ impl Queue {
             };
             entries = self.lock();
             if let Some(deadline) = again {
-                // A drop in between finds the action under the same lock order and empties it.
+                // A concurrent drop of the guard takes the locks in the same order and empties this
+                // cell.
                 entries.waiting.insert((deadline, key.1), cell);
             }
         }

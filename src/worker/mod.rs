@@ -1,9 +1,8 @@
-//! Process isolation: an interpreter in a child process that holds nothing else and can do nothing
-//! else.
+//! Process isolation: an interpreter in a child process that has no resources of the host.
 //!
 //! The [`parent`] keeps policy, files, sockets, tools and deadlines. The worker ([`child`]) has an
-//! isolate, the image as a file that others share ([`crate::support::shared_file`]), one socket
-//! over which the messages of [`crate::protocol`] go as frames ([`wire`]), and one for interrupts.
+//! isolate, the image as a shared file ([`crate::support::shared_file`]), a socket that carries the
+//! messages of [`crate::protocol`] as frames ([`wire`]), and a socket for interrupts.
 
 #[cfg(feature = "engine")]
 mod child;

@@ -1,5 +1,5 @@
-//! A parent whose worker is hostile: whatever it sends, it is killed or ignored, and the reason is
-//! told.
+//! Tests of a parent with a hostile worker: whatever the worker sends, it is killed or ignored, and
+//! the reason is reported.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,13 +20,13 @@ use crate::fs::{FileError, FileRequest};
 use crate::protocol::codec::encode_answer;
 use crate::protocol::{Host, HostReply, HostRequest, Message, Reply};
 
-/// So long that only a hang reaches it.
+/// Long enough that only a hang reaches it.
 const HANG: Duration = Duration::from_mins(1);
 
 const LIMIT: u64 = 1 << 20;
 const BOUNDS: Bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 1 << 30 };
 
-/// A host that has one answer to everything.
+/// A host that gives the same answer to every request.
 struct TestHost;
 
 impl Host for TestHost {
@@ -40,14 +40,14 @@ impl Host for TestHost {
     }
 }
 
-/// A parent, and the worker's end of its socket, which the test holds. The process is another one,
-/// that does nothing: it can only be killed.
+/// Makes a parent, and the worker's end of its socket, which the test uses. The process is an
+/// unrelated one that does nothing and can only be killed.
 fn parent() -> (Started, UnixStream) {
     let (started, theirs, _) = parent_with_interrupts();
     (started, theirs)
 }
 
-/// The same, and the worker's end of the socket for interrupts.
+/// As [`parent`], with the worker's end of the socket for interrupts.
 fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (interrupts, numbers) = UnixStream::pair().unwrap();
@@ -59,7 +59,7 @@ fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     (started, theirs, numbers)
 }
 
-/// The reason that the parent gives after these bytes.
+/// Returns the reason that the parent gives after these bytes.
 fn reason(send: impl FnOnce(&mut UnixStream)) -> String {
     let (mut parent, mut worker) = parent();
     send(&mut worker);
@@ -146,11 +146,11 @@ fn a_worker_that_replies_unasked_is_killed() {
 #[test]
 fn a_worker_that_reads_no_answers_is_killed() {
     let (mut parent, mut worker) = parent();
-    // More than a socket takes, and than may wait.
+    // More than a socket accepts, and more than may wait.
     for _ in 0..50_000 {
         (parent.link.messages)(Message::Answer(1, vec![0; 1000].into()));
     }
-    // It is looked at when it asks for something.
+    // The limit is checked when the worker sends a request.
     worker.write_all(&frame(&FromWorker::Request(HostRequest::NetClose(1)))).unwrap();
     let told = parent.link.replies.blocking_recv();
     assert!(
@@ -179,7 +179,7 @@ fn requests_are_answered_and_what_is_one_way_is_not() {
     worker.write_all(&frame(&FromWorker::Request(request))).unwrap();
     let ToWorker::Reply(HostReply::Bytes(answer)) = receive(&mut worker) else { panic!() };
     assert_eq!(answer, b"an answer");
-    // As much as is asked for, and no more than one piece.
+    // As much as requested, and at most one chunk.
     for (length, expected) in [(3, 3), (u32::MAX, wire::BULK_BYTES)] {
         let read = FromWorker::ReadFile { file: 0, offset: u64::MAX, length };
         worker.write_all(&frame(&read)).unwrap();
@@ -204,7 +204,7 @@ fn a_worker_that_does_not_read_holds_up_nobody() {
     let (parent, _worker) = parent();
     let (sender, sent) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // More than a socket takes.
+        // More than a socket accepts.
         for _ in 0..64 {
             (parent.link.messages)(Message::Command(vec![0; 1 << 20]));
         }
@@ -325,11 +325,11 @@ mod in_the_worker {
         assert!(!begin(1));
         interrupts.interrupt(1);
         assert!(control.interrupted());
-        // Late, it is of no use.
+        // If it is late, it has no effect.
         assert!(!begin(2));
         interrupts.interrupt(1);
         assert!(!control.interrupted());
-        // Early, it waits.
+        // If it is early, it waits.
         interrupts.interrupt(3);
         assert!(!control.interrupted());
         assert!(begin(3));
@@ -369,7 +369,7 @@ mod in_the_worker {
             frame(&ToWorker::Message(MessageHead::Answer(2))),
         ]
         .concat();
-        // In pieces, which end anywhere.
+        // In pieces that end anywhere.
         let sender = std::thread::spawn(move || {
             frames.chunks(777).for_each(|piece| parent.write_all(piece).unwrap());
         });
@@ -394,14 +394,14 @@ fn a_parent_that_is_gone_closes_the_socket() {
     let (parent, mut worker) = parent();
     parent.link.control.terminate();
     drop(parent);
-    // The reading thread still waits for the socket's end; a worker that is killed gives it.
+    // The reading thread still waits for the socket's end, which a killed worker causes.
     worker.shutdown(std::net::Shutdown::Write).unwrap();
     let mut rest = Vec::new();
     worker.read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty());
 }
 
-/// Memory that was made read-only after it was filled is in no limit of the kernel's.
+/// Memory that was made read-only after it was filled is not covered by any of the kernel's limits.
 #[test]
 fn a_worker_that_holds_more_memory_than_it_may_is_killed() {
     let code = "
@@ -417,7 +417,7 @@ for _ in range(40):
 time.sleep(100)";
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (interrupts, _numbers) = UnixStream::pair().unwrap();
-    // It alone has that end of the socket, which is closed when it ends, as a worker's is.
+    // Only this process has that end of the socket, which is closed when it ends, like a worker's.
     let socket = Stdio::from(std::os::fd::OwnedFd::from(theirs));
     let child = Command::new("python3").args(["-c", code]).stdin(socket).spawn().unwrap();
     let bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 100 << 20 };

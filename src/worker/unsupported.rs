@@ -1,4 +1,4 @@
-//! Process isolation where there is none: only Linux has what locks a worker down.
+//! Replaces process isolation on systems other than Linux: workers cannot be locked down there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::support::shared_file::SharedFile;
 
 const ELSEWHERE: &str = "isolation `process` exists on Linux only";
 
-/// What workers would be copied from.
+/// The processes that workers would be copied from.
 #[derive(Default)]
 pub(crate) struct Templates;
 
@@ -25,12 +25,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) templates: Option<&'a Templates>,
 }
 
-/// Says that there are no workers.
+/// Fails, because there are no workers.
 pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }
 
-/// As [`find_worker`], which is called first.
+/// Fails as [`find_worker`], which is called first.
 pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }

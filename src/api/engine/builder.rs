@@ -10,7 +10,7 @@ use crate::data::error::Error;
 use crate::data::isolation::{Confinement, Isolation, Layer, WorkerStart};
 use crate::packages::{LazyStore, PackagePolicy, Preload};
 
-/// Makes an [`Engine`].
+/// Builds an [`Engine`].
 ///
 /// ```no_run
 /// use isolet::{Engine, Layer, Sandbox};
@@ -49,8 +49,9 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Sets the directory of the Pyodide assets. Default: the one that
-    /// [`find_assets`](crate::find_assets) returns.
+    /// Sets the directory of the assets.
+    ///
+    /// Default: the directory that [`find_assets`](crate::find_assets) finds.
     pub fn assets(mut self, dir: impl Into<PathBuf>) -> Self {
         self.assets = Some(dir.into());
         self
@@ -141,7 +142,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Makes the engine.
+    /// Builds the engine.
     ///
     /// # Errors
     ///
@@ -160,7 +161,7 @@ impl EngineBuilder {
     }
 }
 
-/// Finds the packages that are to be preloaded.
+/// Resolves the packages to preload.
 pub(super) fn resolve(packages: &PackagePolicy, lock_json: &Arc<[u8]>) -> Result<Preload, Error> {
     if packages.allowed.is_empty() {
         return Ok(Preload::default());

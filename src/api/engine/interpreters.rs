@@ -1,5 +1,5 @@
-//! Boots interpreters: on a thread of this process or in a worker, no more at once than there are
-//! processors.
+//! Boots interpreters, on a thread of this process or in a worker, at most one per processor at a
+//! time.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::isolate::Threads;
 use crate::protocol::Reply;
 use crate::worker::{Launch, Templates, find_worker, launch};
 
-/// What all interpreters of an engine are booted from.
+/// Everything that an engine boots interpreters from.
 pub(super) struct Interpreters {
     pub(super) image: Arc<ImageFile>,
     threads: Threads,
-    /// How many may boot at once, which more would only delay.
+    /// Limits concurrent boots to the number of processors; more would only slow each other down.
     boots: Semaphore,
-    /// What workers are copied from.
+    /// The processes that workers are copied from.
     templates: Templates,
 }
 
@@ -33,7 +33,7 @@ impl Interpreters {
         Ok(Self { image, threads, boots, templates: Templates::default() })
     }
 
-    /// Boots one, when the processors have time for it.
+    /// Boots an interpreter of this kind, once fewer boots than processors are under way.
     pub(super) async fn boot(
         self: Arc<Self>,
         kind: InterpreterKind,
@@ -70,7 +70,7 @@ impl Interpreters {
                     required: &confinement.required,
                     templates: may_fork.then_some(&self.templates),
                 });
-                // It has booted, or it would not be locked down.
+                // A launched worker has already booted: it is locked down only after that.
                 let (link, report) = launched.await?;
                 Ok(BootedInterpreter::new(link, report, host))
             }

@@ -1,4 +1,4 @@
-//! The engine: what all sessions of a process share, and how many of them there may be.
+//! The engine: what all sessions of a process share, and the limit on open sessions.
 
 mod builder;
 mod image;
@@ -26,11 +26,11 @@ use crate::packages::Preload;
 use crate::protocol::codec;
 pub use builder::EngineBuilder;
 
-/// V8 and a verified Pyodide, shared by everything that runs in the process.
+/// V8 and a verified Pyodide, shared by all sessions of the process.
 ///
-/// Expensive to make, cheap to clone. Making one reads and verifies the image that sessions start
-/// from. If there is none for these assets, it reads and verifies them and builds it, which takes
-/// several seconds and happens once.
+/// Expensive to make, cheap to clone. Making an engine reads and verifies the image that sessions
+/// start from. If these assets have no image yet, it reads and verifies the assets and builds one.
+/// That takes several seconds and happens once.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -47,7 +47,7 @@ struct Inner {
     interpreters: Arc<Interpreters>,
 }
 
-/// One of the sessions that an engine may have open.
+/// A place in the engine's count of open sessions, given back on drop.
 pub(crate) struct Slot(Arc<Inner>);
 
 impl Drop for Slot {
@@ -108,7 +108,7 @@ impl Engine {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Returns how many threads of killed sessions have not ended, in this process.
+    /// Returns how many threads of killed sessions are still running in this process.
     ///
     /// V8 has steps that nothing interrupts, so that a thread in one of them may never end. The run
     /// that it was killed in has returned, and the host does nothing for it any more; but it takes
@@ -125,29 +125,30 @@ impl Engine {
         &self.inner.assets_dir
     }
 
-    /// Returns where the memory image is stored, if it could be.
+    /// Returns the path of the stored memory image; `None` if the image could not be stored.
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
         self.inner.interpreters.image.path()
     }
 
-    /// Keeps so many interpreters booted, for sessions of sandboxes whose isolation is the engine's
-    /// and whose limits of memory and values are the default ones; for others there is
+    /// Keeps `sessions` interpreters booted and ready. Sandboxes with the engine's isolation and
+    /// the default limits of memory and values use them; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session is there in well under a millisecond (docs/performance.md). The little that
-    /// it still has to do before its first command happens beside the caller; if that fails, the
-    /// first command does, with [`ErrorKind::Start`]. The interpreter that it takes is replaced in
-    /// the background; when there is none left, a session boots its own, no more of them at once
-    /// than there are processors. Each one that is ready takes as much memory as an idle session.
-    /// At first none is kept; with 0 those that are ready are dropped.
+    /// Such a session opens in well under a millisecond (docs/performance.md). The rest of its
+    /// start-up happens in the background; if that fails, the session's first command fails with
+    /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background. If none
+    /// is ready, a session boots its own, and at most one per processor boots at a time. Each ready
+    /// interpreter takes as much memory as an idle session. A count of 0 drops the ready
+    /// interpreters. Default: 0.
     ///
-    /// It does not wait: see [`prewarmed`](Self::prewarmed).
+    /// Returns at once; [`prewarmed`](Self::prewarmed) waits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Limit`] if these are more than the engine may have
-    /// [open](EngineBuilder::max_sessions); [`ErrorKind::Start`] if there can be no further thread.
+    /// [`ErrorKind::Limit`] if `sessions` exceeds the engine's
+    /// [maximum](EngineBuilder::max_sessions); [`ErrorKind::Start`] if the thread that boots them
+    /// cannot start.
     pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
         self.keep_ready(&self.kind(), sessions)
     }
@@ -162,11 +163,12 @@ impl Engine {
         self.inner.pool.keep(kind, sessions)
     }
 
-    /// Waits until as many interpreters are ready as [`prewarm`](Self::prewarm) was told.
+    /// Waits until the number of interpreters set with [`prewarm`](Self::prewarm) is ready.
     ///
     /// # Errors
     ///
-    /// Why one could not start, as [`Sandbox::session`](crate::Sandbox::session) says.
+    /// The reason why an interpreter could not start, as for
+    /// [`Sandbox::session`](crate::Sandbox::session).
     pub async fn prewarmed(&self) -> Result<(), Error> {
         self.inner.pool.full(&self.kind()).await
     }
@@ -180,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// Takes the place of one session.
+    /// Reserves a place for one session.
     pub(crate) fn take_slot(&self) -> Result<Slot, Error> {
         let slot = Slot(Arc::clone(&self.inner));
         let needed = self.inner.open_sessions.fetch_add(1, Ordering::Relaxed) + 1;
@@ -196,17 +198,17 @@ impl Engine {
         &self.inner.confinement
     }
 
-    /// What Pyodide's distribution says about packages.
+    /// Pyodide's lock file, which lists its packages.
     pub(crate) fn lock_json(&self) -> &Arc<[u8]> {
         &self.inner.lock_json
     }
 
-    /// The packages that every session has from the start.
+    /// The packages that every session starts with.
     pub(crate) fn preload(&self) -> &Preload {
         &self.inner.preload
     }
 
-    /// The interpreters that are kept ready.
+    /// The pool of ready interpreters.
     pub(crate) fn pool(&self) -> &Pool {
         &self.inner.pool
     }

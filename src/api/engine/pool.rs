@@ -1,4 +1,4 @@
-//! Interpreters that are ready before anybody asks for a session, and are replaced in the
+//! The pool: keeps interpreters ready before a session needs them, and replaces them in the
 //! background.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,25 +17,25 @@ pub(super) type Boot = Arc<
     dyn Fn(InterpreterKind) -> BoxFuture<'static, Result<BootedInterpreter, Error>> + Send + Sync,
 >;
 
-/// The interpreters that an engine keeps ready.
+/// The ready interpreters of an engine.
 pub(crate) struct Pool {
-    /// Itself, for the thread that fills it.
+    /// The pool itself, for the thread that fills it.
     this: Weak<Self>,
     boot: Boot,
     stocks: Mutex<HashMap<InterpreterKind, Stock>>,
-    /// Told whenever something was put in stock, or could not be.
+    /// Notified whenever an interpreter was added to a stock, or failed to boot.
     changed: Notify,
     filler: Mutex<Option<mpsc::UnboundedSender<InterpreterKind>>>,
 }
 
-/// Those of one kind.
+/// The ready interpreters of one kind.
 #[derive(Default)]
 struct Stock {
     wanted: usize,
-    /// How many are being booted.
+    /// How many are booting.
     coming: usize,
     ready: VecDeque<BootedInterpreter>,
-    /// Why the last one did not boot.
+    /// Why the most recent failed boot failed.
     failed: Option<Error>,
 }
 
@@ -56,12 +56,12 @@ impl Pool {
         })
     }
 
-    /// Boots one that is not kept ready.
+    /// Boots an interpreter for immediate use, outside the stocks.
     pub(crate) async fn boot(&self, kind: &InterpreterKind) -> Result<BootedInterpreter, Error> {
         (self.boot)(kind.clone()).await
     }
 
-    /// Keeps so many of a kind ready from now on.
+    /// Keeps `wanted` interpreters of a kind ready from now on.
     pub(crate) fn keep(&self, kind: &InterpreterKind, wanted: usize) -> Result<(), Error> {
         let mut stocks = lock(&self.stocks);
         let stock = stocks.entry(kind.clone()).or_default();
@@ -72,9 +72,9 @@ impl Pool {
         self.fill(kind).map_err(|error| no_thread(&error))
     }
 
-    /// Waits until as many of a kind are ready as are to be.
+    /// Waits until all wanted interpreters of a kind are ready.
     pub(crate) async fn full(&self, kind: &InterpreterKind) -> Result<(), Error> {
-        // After a failure nobody else tries again until a session is wanted.
+        // After a failed boot nothing else retries until a session is opened.
         if let Some(stock) = lock(&self.stocks).get_mut(kind)
             && stock.coming == 0
         {
@@ -82,7 +82,7 @@ impl Pool {
         }
         self.fill(kind).map_err(|error| no_thread(&error))?;
         loop {
-            // Made before the look, it hears of everything that happens after.
+            // Created before the check below, so that no notification after the check is missed.
             let changed = self.changed.notified();
             match lock(&self.stocks).get_mut(kind) {
                 Some(stock) => match stock.failed.take() {
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    /// Takes a ready one. `None` if there is none.
+    /// Takes a ready interpreter; `None` if there is none.
     pub(crate) fn take(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
         let ready = &mut stocks.get_mut(kind)?.ready;
@@ -104,7 +104,7 @@ impl Pool {
             .find_map(|mut fresh| fresh.is_well().then_some(fresh))
     }
 
-    /// Has those booted that are missing.
+    /// Requests a boot for each interpreter that is missing.
     fn fill(&self, kind: &InterpreterKind) -> io::Result<()> {
         if !lock(&self.stocks).get(kind).is_some_and(Stock::is_short) {
             return Ok(());
@@ -146,7 +146,7 @@ impl Pool {
     }
 }
 
-/// Replaces what was taken from the pool when it is dropped.
+/// Refills the pool's stock of a kind on drop.
 pub(crate) struct Refill<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) kind: &'a InterpreterKind,
@@ -154,7 +154,8 @@ pub(crate) struct Refill<'a> {
 
 impl Drop for Refill<'_> {
     fn drop(&mut self) {
-        // Without the thread for it there is none in its place, and the next session boots its own.
+        // If the filler thread cannot start, the interpreter is not replaced, and the next session
+        // boots its own.
         let _ = self.pool.fill(self.kind);
     }
 }
@@ -164,11 +165,11 @@ fn no_thread(error: &io::Error) -> Error {
     Error::new(ErrorKind::Start, message)
 }
 
-/// How long a boot waits, so that it is not beside the first run of the session that it makes up
-/// for.
+/// How long a boot is delayed, so that it does not compete with the first run of the session whose
+/// interpreter it replaces.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Starts the thread that boots what is asked for. It ends with the pool.
+/// Starts the thread that boots the requested interpreters. It ends with the pool.
 fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<InterpreterKind>> {
     let (requests, mut kinds) = mpsc::unbounded_channel::<InterpreterKind>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! An interpreter that has booted and is nobody's yet.
+//! An interpreter that has booted and belongs to no session yet.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,8 @@ use crate::fs::FileError;
 use crate::protocol::codec;
 use crate::protocol::{Command, Host, HostReply, HostRequest, Link, Message, Reply};
 
-/// Everything that an interpreter is started with. Those of one kind are as good as each other.
+/// Everything that distinguishes how an interpreter is started. Interpreters of one kind are
+/// interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct InterpreterKind {
     pub(crate) confinement: Confinement,
@@ -30,9 +31,11 @@ impl BootedInterpreter {
         Self { link, report, host }
     }
 
-    /// Has it do for nobody what a session begins with, so that the session need not wait for that.
+    /// Runs a session's start-up sequence once in advance, so that the session need not wait for
+    /// it.
     pub(crate) async fn rehearse(&mut self) -> Result<(), Error> {
-        // More often it would take a processor from others for longer; a copy is of one that has.
+        // Once only: more rounds would take processor time from others, and a copied worker comes
+        // from a process that has rehearsed already.
         (self.link.messages)(Message::Command(codec::encode(Command::Rehearse(1))));
         match self.link.replies.recv().await {
             Some(Reply::Done { .. }) => Ok(()),
@@ -47,21 +50,23 @@ impl BootedInterpreter {
         }
     }
 
-    /// Whether it is still there: nobody has asked it for anything, so it has nothing to say.
+    /// Returns `true` if the interpreter is alive and silent. It was sent no command, so any reply
+    /// means that it failed.
     pub(crate) fn is_well(&mut self) -> bool {
         let is_silent = matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty));
         is_silent && self.link.control.is_alive()
     }
 
-    /// Gives it the host that answers it from now on.
+    /// Sets the host that answers the interpreter's requests from now on.
     pub(crate) fn adopt(self, host: Arc<dyn Host>) -> (Link, IsolationReport) {
-        // There was none before, as it was nobody's.
+        // This cannot fail: the interpreter belonged to no session, so it had no host.
         let _ = self.host.0.set(host);
         (self.link, self.report)
     }
 }
 
-/// The host of an interpreter that may not have one yet. Until then it has nothing to give.
+/// The host of an interpreter that may not have one yet. Until it has one, requests fail or return
+/// empty answers.
 #[derive(Default)]
 pub(super) struct DeferredHost(OnceLock<Arc<dyn Host>>);
 

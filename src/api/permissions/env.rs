@@ -1,15 +1,15 @@
-//! The guest's environment: named variables, copied when they are allowed.
+//! The guest's environment: named variables, copied at the time that they are allowed.
 
 use crate::data::error::{Error, ErrorKind};
 
-/// What every guest has: a home directory of its own.
+/// The home directory that every guest has.
 const HOME: (&str, &str) = ("HOME", "/home/user");
 
-/// The environment that a guest starts with, of what it is allowed.
+/// Returns the environment that a guest starts with: `HOME` and the allowed variables.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Config`] if a name is empty or holds `=`, or a NUL is in it or in a value.
+/// [`ErrorKind::Config`] if a name is empty or contains `=`, or a name or value contains NUL.
 pub(crate) fn environment(allowed: &[(String, String)]) -> Result<Vec<(String, String)>, Error> {
     let mut environment = vec![(HOME.0.to_owned(), HOME.1.to_owned())];
     for (name, value) in allowed {
@@ -23,11 +23,11 @@ pub(crate) fn environment(allowed: &[(String, String)]) -> Result<Vec<(String, S
     Ok(environment)
 }
 
-/// The value of one of the host's variables.
+/// Returns the value of one of the host's variables.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Config`] if it is no name, or the value is no Unicode.
+/// [`ErrorKind::Config`] if the name is invalid or the value is not Unicode.
 pub(crate) fn inherited(name: &str) -> Result<Option<String>, Error> {
     check_name(name)?;
     #[expect(clippy::disallowed_methods, reason = "the owner named this one variable")]
@@ -41,7 +41,7 @@ pub(crate) fn inherited(name: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// The names of the host's variables, as far as a guest could have them.
+/// Returns the names of the host's variables that a guest could be given.
 pub(crate) fn names() -> Vec<String> {
     #[expect(clippy::disallowed_methods, reason = "the owner asked for all of them")]
     let variables = std::env::vars_os();

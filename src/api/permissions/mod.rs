@@ -1,4 +1,4 @@
-//! What guest code may reach of the host. Everything is denied until it is allowed.
+//! Permissions: what guest code may reach of the host. Everything is denied by default.
 
 pub(crate) mod env;
 
@@ -11,17 +11,17 @@ use crate::fs::{Mount, MountTable};
 use crate::net::rules::NetPolicy;
 use crate::packages::PackagePolicy;
 
-/// What guest code may reach of the host: files, network, environment, packages.
+/// The files, network destinations, environment variables and packages that guest code may reach.
 ///
-/// It starts empty, and everything that is not in it is denied:
+/// It starts empty, and everything not allowed is denied:
 ///
-/// * files: only the guest's own in-memory ones;
+/// * files: the guest sees only its own in-memory files;
 /// * network: none, and no name is looked up;
-/// * environment: `HOME` is `/home/user`, the guest's own; nothing of the host's;
+/// * environment: only `HOME`, which is the guest's own `/home/user`; no variable of the host;
 /// * packages: only Python's standard library.
 ///
-/// A refusal is an exception in the guest, mostly `PermissionError`, and an
-/// [`AuditEvent`](crate::AuditEvent) on the host.
+/// A denial raises an exception in the guest, usually `PermissionError`, and reports an
+/// [`AuditEvent`](crate::AuditEvent) to the host.
 ///
 /// ```no_run
 /// use isolet::{Mount, Permissions};
@@ -46,39 +46,43 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Permits nothing.
+    /// Creates permissions that allow nothing.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Shows the guest a directory of the host at `guest`, an absolute path.
+    /// Mounts a directory of the host at `guest`, an absolute guest path.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if the path is not absolute or normal, or is one of the guest's system
-    /// directories, or something is mounted at, above or beneath it; or if the directory overlaps
-    /// with that of another mount and one of the two can be written.
+    /// [`ErrorKind::Config`] if:
+    /// * the guest path is not absolute or not normalised;
+    /// * it is one of the guest's system directories;
+    /// * another mount is at, above or beneath it;
+    /// * the host directory overlaps with that of another mount and one of the two is writable.
     pub fn mount(mut self, guest: &str, mount: Mount) -> Result<Self, Error> {
         self.mounts.add(guest, mount)?;
         Ok(self)
     }
 
-    /// Allows requests to what the rule covers: `HOST`, `HOST:PORT`, `HOST:*`.
+    /// Allows requests to the destinations that the rule covers: `HOST`, `HOST:PORT`, `HOST:*`.
     ///
-    /// A host is a name (`api.example.com`), a wildcard (`*.example.com`, which covers names of one
-    /// or more labels more, not `example.com` itself), an address, a network (`10.1.0.0/16`), or
-    /// `localhost`. Without a port it covers all but those that browsers block. A name that
-    /// resolves to an address of a private network stays denied unless a rule covers that address.
+    /// A host is a name (`api.example.com`), a wildcard (`*.example.com`), an address, a network
+    /// (`10.1.0.0/16`), or `localhost`. A wildcard covers names with one or more additional labels,
+    /// but not `example.com` itself. Without a port, the rule covers all ports except those that
+    /// browsers block. A name that resolves to a private address stays denied unless a rule covers
+    /// that address.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if it is no rule; the error names it.
+    /// [`ErrorKind::Config`] if the rule is invalid; the error names it.
     pub fn allow_net(mut self, rule: &str) -> Result<Self, Error> {
         self.net.allow(rule).map_err(config)?;
         Ok(self)
     }
 
-    /// Denies what the rule covers, whatever else is allowed, in any order.
+    /// Denies the destinations that the rule covers. A denial overrides everything that is allowed,
+    /// in any order.
     ///
     /// # Errors
     ///
@@ -94,25 +98,25 @@ impl Permissions {
         self
     }
 
-    /// Allows requests to every address, those of this machine and of its networks too. Addresses
-    /// of cloud metadata services stay denied unless a rule names them.
+    /// Allows requests to every address, including those of this machine and its networks.
+    /// Addresses of cloud metadata services stay denied unless a rule names them.
     pub fn dangerous_allow_all_net(mut self) -> Self {
         self.net.dangerous_allow_all();
         self
     }
 
-    /// Makes rules without a port cover ports 80 and 443 only.
+    /// Makes rules without a port cover only ports 80 and 443.
     pub fn strict_ports(mut self) -> Self {
         self.net.strict_ports();
         self
     }
 
-    /// Has a name mean these addresses, without asking the name server. They are checked as if it
-    /// had answered with them.
+    /// Maps a name to these addresses, without a DNS query. They are checked like addresses from a
+    /// DNS answer.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if it is no name, or no address is given.
+    /// [`ErrorKind::Config`] if the name is invalid, or no address is given.
     pub fn resolve(
         mut self,
         name: &str,
@@ -122,31 +126,32 @@ impl Permissions {
         Ok(self)
     }
 
-    /// Adds a header to every request to an origin, such as `https://api.example.com`: a credential
-    /// that the guest uses and never sees.
+    /// Adds a header to every request to an origin such as `https://api.example.com`. The guest can
+    /// use a credential this way without seeing it.
     ///
-    /// It replaces what the guest sends under that name, and a redirect to another origin does not
-    /// carry it. It allows nothing by itself.
+    /// It replaces a header of the same name that the guest sends, and is not sent when a redirect
+    /// leads to another origin. It does not allow requests to the origin.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if it is no origin or no header.
+    /// [`ErrorKind::Config`] if the origin or the header is invalid.
     pub fn inject_header(mut self, origin: &str, name: &str, value: &str) -> Result<Self, Error> {
         self.net.inject_header(origin, name, value).map_err(config)?;
         Ok(self)
     }
 
-    /// Gives the guest an environment variable. The last one of a name counts.
+    /// Sets an environment variable of the guest. If a name is set twice, the last value counts.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Gives the guest the host's environment variable of that name, as it is now, if there is one.
+    /// Copies an environment variable of the host to the guest, with its present value, if it is
+    /// set.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if its value is no Unicode.
+    /// [`ErrorKind::Config`] if the name is invalid or the value is not Unicode.
     pub fn allow_env(mut self, name: &str) -> Result<Self, Error> {
         if let Some(value) = env::inherited(name)? {
             self.env.push((name.to_owned(), value));
@@ -156,47 +161,48 @@ impl Permissions {
 
     /// Allows the guest to import a package: `NAME`, or with a version as in `NAME>=2,<3`.
     ///
-    /// It is resolved and fetched by the host, with all that it requires, when it is imported. See
-    /// [`Session::load_packages`](crate::Session::load_packages).
+    /// The host resolves and fetches the package and its dependencies when the guest imports it.
+    /// See [`Session::load_packages`](crate::Session::load_packages).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`] if it is no requirement of a package by its name.
+    /// [`ErrorKind::Config`] if the requirement does not name a package.
     pub fn allow_package(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.allow(requirement)?;
         Ok(self)
     }
 
-    /// Takes packages from the wheels in a directory before it looks for them elsewhere.
+    /// Adds a directory of wheels, which is searched before all other sources.
     pub fn wheels(mut self, directory: impl Into<PathBuf>) -> Self {
         self.packages.wheels.push(directory.into());
         self
     }
 
-    /// Says where the packages that Pyodide itself has built are: a directory, or an address with
-    /// `{file}` in it. Each is compared with the digest in Pyodide's lock.
+    /// Sets the source of Pyodide's own builds of packages: a directory, or a URL that contains
+    /// `{file}`. Each file must match the digest in Pyodide's lock.
     ///
-    /// They are used where the index has no wheel, as for numpy. By default they are fetched from
-    /// where Pyodide publishes them.
+    /// These builds are used where the index has no wheel, as for numpy. Default: where Pyodide
+    /// publishes them.
     pub fn pyodide_packages(mut self, source: impl Into<String>) -> Self {
         self.packages.pyodide_packages = Some(source.into());
         self
     }
 
-    /// Keeps fetched packages in this directory. By default they are in the user's cache directory.
+    /// Sets the directory in which fetched packages are kept. Default: one in the user's cache
+    /// directory.
     pub fn package_cache(mut self, directory: impl Into<PathBuf>) -> Self {
         self.packages.cache = Some(directory.into());
         self
     }
 
-    /// Takes packages only from the cache and the directories of wheels, never from an index.
+    /// Takes packages only from the cache and the wheel directories, never from an index.
     pub fn offline_packages(mut self) -> Self {
         self.packages.offline = true;
         self
     }
 }
 
-/// Values of variables and of injected headers are left out.
+/// Omits the values of variables and of injected headers.
 impl fmt::Debug for Permissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let env: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();

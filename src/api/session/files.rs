@@ -1,4 +1,4 @@
-//! The guest's files, as the owner of the session puts and gets them.
+//! Reads and writes the guest's files on behalf of the session's owner.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,10 @@ use crate::data::value::Value;
 use crate::fs::{ExportDirectory, FileChange};
 use crate::protocol::{Command, Report};
 
-/// The files of a session by the paths that its guest uses: its own in-memory ones and those
-/// beneath mount points.
+/// The files of a session, by guest path: its in-memory files and those beneath mount points.
 ///
-/// It is the guest that carries this out, under the rules that it is under: a read-only mount stays
-/// read-only. Every call is bounded by [`Limits::max_run_time`](crate::Limits::max_run_time) and
+/// The guest carries out these calls, under its own policy: a read-only mount stays read-only.
+/// Every call is bounded by [`Limits::max_run_time`](crate::Limits::max_run_time) and
 /// [`Limits::max_value_bytes`](crate::Limits::max_value_bytes).
 ///
 /// ```no_run
@@ -30,13 +29,13 @@ pub struct Files<'a> {
     _session: std::marker::PhantomData<&'a mut Session>,
 }
 
-/// A file or a directory in a directory of the guest's.
+/// An entry in a directory of the guest: a file or a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileEntry {
     /// Its name.
     pub name: String,
-    /// Whether it is a directory.
+    /// `true` if it is a directory.
     pub is_directory: bool,
     /// Its size in bytes.
     pub size: u64,
@@ -47,13 +46,14 @@ impl<'a> Files<'a> {
         Self { shared: Arc::clone(&session.shared), _session: std::marker::PhantomData }
     }
 
-    /// Writes a file, and the directories it is in if they are missing. One that is there is
+    /// Writes a file, and creates the directories above it if they are missing. An existing file is
     /// replaced.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if the guest cannot write it, with Python's
-    /// reason, or it is too large; the session lives on. Otherwise as [`Session::run`].
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if the contents are too large or the guest
+    /// cannot write the file, with Python's reason; the session stays usable. Otherwise as
+    /// [`Session::run`].
     pub async fn put(&self, path: &str, contents: impl Into<Vec<u8>>) -> Result<(), Error> {
         let contents = contents.into();
         let limit = self.shared.limits.value_bytes();
@@ -70,7 +70,7 @@ impl<'a> Files<'a> {
         completed(&report, &format!("the guest could not write `{path}`"))
     }
 
-    /// Reads a file; `None` if there is none.
+    /// Reads a file. Returns `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Lists a directory, in the order of the names.
+    /// Lists a directory, sorted by name.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// Removes a file or an empty directory. Returns whether there was one.
+    /// Removes a file or an empty directory. Returns `true` if it existed.
     ///
     /// # Errors
     ///
@@ -116,10 +116,9 @@ impl<'a> Files<'a> {
     }
 }
 
-/// What the guest has done to a mount whose writes stay in memory.
+/// A change that the guest has made in an overlay, a mount whose writes stay in memory.
 impl Files<'_> {
-    /// Lists what the guest has changed in the overlay at this guest path, in the order of the
-    /// paths.
+    /// Lists the guest's changes in the overlay at the guest path `mount`, sorted by path.
     ///
     /// # Errors
     ///
@@ -129,14 +128,15 @@ impl Files<'_> {
         Ok(self.shared.host.files().changes(index))
     }
 
-    /// Writes the files that the guest has made or changed in the overlay at this guest path into a
-    /// directory of the host, which is made or has to be empty. Returns how many were written.
+    /// Writes the files that the guest has created or changed in the overlay at the guest path
+    /// `mount` to a directory of the host. The directory is created, or must be empty. Returns the
+    /// number of files written.
     ///
-    /// What the guest has removed is not there; [`changes`](Self::changes) tells of it. Files can
-    /// be read and written by their owner only.
+    /// Files that the guest has removed are not exported; [`changes`](Self::changes) lists them.
+    /// Only their owner can read and write the exported files.
     ///
-    /// The path is followed now. If it leads through a directory that a guest may write to,
-    /// [`open`](Self::open_export) it before the guest runs.
+    /// The host path is resolved now. If it leads through a directory that a guest may write to,
+    /// call [`open_export`](Self::open_export) before the guest runs.
     ///
     /// # Errors
     ///
@@ -146,11 +146,11 @@ impl Files<'_> {
         self.export_to(mount, &self.open_export(mount, directory)?)
     }
 
-    /// Opens a directory of the host, which is made or has to be empty, to export the overlay at
-    /// this guest path to.
+    /// Opens a directory of the host to which the overlay at the guest path `mount` can be
+    /// exported. The directory is created, or must be empty.
     ///
-    /// Done before guest code runs, nothing that the guest changes on the host, by a mount that it
-    /// may write to, leads the export elsewhere: the path is followed now and never again.
+    /// The host path is resolved now and never again. If this is called before guest code runs,
+    /// nothing that the guest changes on the host through a writable mount can redirect the export.
     ///
     /// # Errors
     ///
@@ -164,8 +164,8 @@ impl Files<'_> {
         self.shared.host.files().open_export(index, directory.as_ref())
     }
 
-    /// Exports to a directory that was opened before, as [`export`](Self::export) does. It still
-    /// has to be empty.
+    /// Exports to a directory that was opened before, as [`export`](Self::export) does. The
+    /// directory must still be empty.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How a command ended: the host's stop, the isolate's reply and the guest's report put together.
+//! Decides how a command ended, from the host's stop, the isolate's reply and the guest's report.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::protocol::{Reply, Report, Status};
 
 /// A command that has ended.
 pub(super) struct Ended {
-    /// What the guest claims, as far as it counts.
+    /// The guest's report, as far as the host accepts it.
     pub(super) report: Report,
-    /// What ended it instead.
+    /// Why the host ended the command, if it did.
     pub(super) termination: Option<Termination>,
     pub(super) memory_bytes: u64,
     pub(super) wall_time: Duration,
@@ -22,8 +22,8 @@ pub(super) struct Ended {
 }
 
 impl Shared {
-    /// Decides how a command ended, and what becomes of the session. `report` is the guest's,
-    /// decoded.
+    /// Decides how a command ended and which state the session is in afterwards. `report` is the
+    /// guest's decoded report.
     pub(super) fn finish(
         &self,
         reply: Option<Reply>,
@@ -38,7 +38,7 @@ impl Shared {
             Cause::Limit { kind, limit, observed } => Termination::Limit { kind, limit, observed },
         });
         let died = |reason: &str| Termination::Died { reason: codec::tail(reason) };
-        // What the host has decided counts, whatever the guest says.
+        // The host's decision overrides the guest's report.
         let (state, termination, report, memory_bytes) = match (stopped, reply, report) {
             (stopped, Some(Reply::Done { memory_bytes, .. }), Ok(report)) if !killed => {
                 (SessionState::Ready, stopped, report, memory_bytes)
@@ -52,7 +52,7 @@ impl Shared {
                 (SessionState::Terminated, Some(termination), Report::default(), 0)
             }
             (None, Some(Reply::Exited(status)), _) => {
-                // It has not come to the end of its run.
+                // The guest ended its interpreter before the run completed.
                 run.submission = None;
                 let report = Report { status: Status::Exited(status, None), ..Report::default() };
                 (SessionState::Exited, None, report, 0)
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-/// Why a report is none.
+/// Returns the message for a report that cannot be read.
 pub(super) fn unreadable(reason: &str) -> String {
     format!("its report cannot be read: {reason}")
 }

@@ -1,4 +1,4 @@
-//! Interrupting a session's runs from elsewhere.
+//! A handle that interrupts a session's runs from another thread.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::shared::Shared;
 pub struct InterruptHandle(pub(super) Arc<Shared>);
 
 impl InterruptHandle {
-    /// Raises `KeyboardInterrupt` in the run that is under way.
+    /// Raises `KeyboardInterrupt` in the current run.
     ///
-    /// The session lives on. A guest that catches it goes on too, until its deadline; long C calls
-    /// that never look for signals, such as `sum(range(10**9))`, see it when they return. Without a
-    /// run under way nothing happens.
+    /// The session stays usable. A guest that catches the exception goes on until its deadline. A
+    /// long C call that never checks for signals, such as `sum(range(10**9))`, sees the interrupt
+    /// only when it returns. If no run is under way, nothing happens.
     pub fn interrupt(&self) {
         self.0.interrupt();
     }

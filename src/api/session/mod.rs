@@ -37,9 +37,9 @@ use crate::protocol::Command;
 
 /// One Python interpreter with its state, on a thread or in a process of its own.
 ///
-/// Runs keep their state: what one defines the next one sees. A session is made by
-/// [`Sandbox::session`](crate::Sandbox::session) and is shared by nobody; dropping it ends the
-/// interpreter, killing a run that is under way.
+/// Runs keep their state: each run sees what earlier ones defined.
+/// [`Sandbox::session`](crate::Sandbox::session) makes a session, and sessions share no state.
+/// Dropping one ends the interpreter and kills a run that is under way.
 pub struct Session {
     shared: Arc<Shared>,
     engine: Engine,
@@ -53,7 +53,7 @@ impl Session {
     pub(crate) async fn start(engine: Engine, policy: Arc<Policy>) -> Result<Self, Error> {
         let slot = engine.take_slot()?;
         let (pool, kind) = (engine.pool(), policy.kind());
-        // What replaces a ready one boots when the session is there, not beside it.
+        // The replacement boots once the session is open, so that the two do not compete.
         let _refill = Refill { pool, kind: &kind };
         let made = match pool.take(&kind) {
             Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
@@ -62,7 +62,7 @@ impl Session {
         let mut session = if let Some(session) = made {
             session
         } else {
-            // A ready one may have died since it was looked at.
+            // A ready interpreter may have died since the pool checked it.
             let fresh = pool.boot(&kind).await?;
             Self::make(&engine, &policy, fresh, false).await?
         };
@@ -70,8 +70,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Makes a session of an interpreter that is nobody's. One that has rehearsed its start is not
-    /// waited for: the session's first command does.
+    /// Makes a session of an interpreter that belongs to none yet. A `rehearsed` interpreter
+    /// finishes its start-up in the background, and the session's first command waits for it.
     async fn make(
         engine: &Engine,
         policy: &Arc<Policy>,
@@ -105,33 +105,34 @@ impl Session {
         Ok(session)
     }
 
-    /// Runs a cell and returns what became of it.
+    /// Runs a cell and returns its result.
     ///
-    /// Top-level `await` is allowed, and the value of a last expression is the cell's value. State
-    /// stays in the session. Tasks that a cell leaves behind go on only while a later cell runs,
-    /// and the calls of host functions that they wait for are cancelled.
+    /// The cell may use top-level `await`, and the value of its last expression is the cell's
+    /// value. State stays in the session. Tasks that a cell leaves behind make progress only while
+    /// a later cell runs, and the tool calls that they wait for are cancelled.
     ///
-    /// The host functions that the cell calls are served by this future.
+    /// This future serves the tools that the cell calls.
     ///
     /// # Errors
     ///
-    /// A Python exception or a limit is no error but an [`Outcome`](crate::Outcome). An error means
-    /// that the host could not run the cell: [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
-    /// session had ended before, [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a [`SessionHandle`]
-    /// runs something in it, [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first
-    /// command of an interpreter that was [kept ready](crate::Engine::prewarm) and it has died
-    /// meanwhile.
+    /// A Python exception or a limit is not an error but an [`Outcome`](crate::Outcome). An error
+    /// means that the host could not run the cell:
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the session had already ended;
+    /// * [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a [`SessionHandle`] is running something in
+    ///   it;
+    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first command of an
+    ///   interpreter that was [kept ready](crate::Engine::prewarm) and it has died since.
     ///
     /// # Cancellation
     ///
-    /// Dropping the future kills the run, and the session with it.
+    /// Dropping the future kills the run and the session.
     pub async fn run(&mut self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         self.shared.run_cell(cell.into(), None).await
     }
 
-    /// Runs a cell and gives all of its output as it comes, then the result.
+    /// Runs a cell and streams its output, then returns the result.
     ///
-    /// See [`RunStream`] for how; everything else is as in [`run`](Self::run).
+    /// See [`RunStream`]; everything else is as in [`run`](Self::run).
     pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
         let (writer, reader) = pipe();
         let cell = cell.into();
@@ -142,10 +143,13 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if `name` is no Python name, or the value is
-    /// nested deeper than 100 levels or larger than
-    /// [`Limits::max_value_bytes`](crate::Limits::max_value_bytes), or the guest has no memory for
-    /// it; the session lives on. Otherwise as [`run`](Self::run).
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if:
+    /// * `name` is not a Python name;
+    /// * the value is nested deeper than 100 levels;
+    /// * the value is larger than [`Limits::max_value_bytes`](crate::Limits::max_value_bytes);
+    /// * the guest has no memory for it.
+    ///
+    /// The session stays usable. Otherwise as [`run`](Self::run).
     pub async fn set(
         &mut self,
         name: impl Into<String>,
@@ -154,11 +158,11 @@ impl Session {
         self.shared.set(vec![(name.into(), value.into())]).await
     }
 
-    /// Binds several variables at once; none of them if one cannot be.
+    /// Binds several variables at once. If one cannot be bound, none is.
     ///
     /// # Errors
     ///
-    /// As [`set`](Self::set); the limit on the size is for all of them together.
+    /// As [`set`](Self::set); the size limit applies to the sum of all values.
     pub async fn set_many<N: Into<String>, V: Into<Value>>(
         &mut self,
         variables: impl IntoIterator<Item = (N, V)>,
@@ -167,21 +171,21 @@ impl Session {
         self.shared.set(variables.collect()).await
     }
 
-    /// Returns the value of a variable; `None` if there is none of that name.
+    /// Returns the value of a variable; `None` if it is not bound.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if the value cannot cross; the session lives
-    /// on. Otherwise as [`run`](Self::run); the deadline counts here too, and past it the error is
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) if the value cannot cross; the session stays
+    /// usable. Otherwise as [`run`](Self::run). The deadline of a run applies here too; past it the
+    /// error is [`ErrorKind::Limit`](crate::ErrorKind::Limit).
     pub async fn get(&self, name: &str) -> Result<Option<Value>, Error> {
         self.shared.get_variable(name).await
     }
 
     /// Lists the variables of the guest's namespace, in the order in which they were first bound.
     ///
-    /// Names that begin with an underscore, modules and host functions are left out. The guest
-    /// itself describes them: a class of its own can lie about its `repr`.
+    /// Omits modules, tools and names that begin with an underscore. The guest itself describes the
+    /// variables: a class that it defines can lie in its `repr`.
     ///
     /// # Errors
     ///
@@ -190,10 +194,10 @@ impl Session {
         self.shared.list_variables().await
     }
 
-    /// Returns the names that the last one of a dotted path may become, such as `join` for
-    /// `os.path.jo`. At most 1,000, sorted.
+    /// Returns completions of the last name in a dotted path, such as `join` for `os.path.jo`. At
+    /// most 1,000, sorted.
     ///
-    /// Nothing of the guest is called for it: attributes that are computed are not followed.
+    /// Calls no guest code: computed attributes are not followed.
     ///
     /// # Errors
     ///
@@ -202,7 +206,7 @@ impl Session {
         self.shared.complete(text.into()).await
     }
 
-    /// Unbinds a variable. Returns whether there was one.
+    /// Unbinds a variable. Returns `true` if it was bound.
     ///
     /// # Errors
     ///
@@ -211,23 +215,24 @@ impl Session {
         self.shared.delete(name).await
     }
 
-    /// The guest's files, to put some there and to get what it wrote.
+    /// Returns access to the guest's files, to write and read them.
     pub fn files(&mut self) -> Files<'_> {
         Files::new(self)
     }
 
-    /// Loads packages, with all that they require, and returns those that were not there before.
+    /// Loads packages with their dependencies, and returns the names of those that were not loaded
+    /// before.
     ///
-    /// Each is `NAME`, or has a version as in `NAME==2.1`. The host resolves and fetches them, from
-    /// the directories of [`Permissions::wheels`](crate::Permissions::wheels), its cache, or the
-    /// index that `pip` is configured for; only wheels, each of which has to have the sha256 that
-    /// the index gave. The guest sees them as read-only files, and WebAssembly in them may be
-    /// compiled. This needs no permission: it is the owner who asks.
+    /// Each package is `NAME`, or has a version as in `NAME==2.1`. The host resolves and fetches
+    /// the packages from the directories of [`Permissions::wheels`](crate::Permissions::wheels),
+    /// its cache, or the index that `pip` is configured for. It accepts only wheels, and only with
+    /// the sha256 that the index gave. The guest sees them as read-only files and may compile
+    /// WebAssembly in them. No permission is needed, because the session's owner makes the request.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if one cannot be had, or does not go
-    /// with what is loaded; the session lives on. Otherwise as [`run`](Self::run).
+    /// [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a package is unavailable or conflicts
+    /// with one that is loaded; the session stays usable. Otherwise as [`run`](Self::run).
     pub async fn load_packages<S: AsRef<str>>(
         &mut self,
         requirements: impl IntoIterator<Item = S>,
@@ -236,15 +241,15 @@ impl Session {
         self.shared.load_packages(requirements.collect()).await
     }
 
-    /// Starts over with a fresh interpreter under the same policy.
+    /// Replaces the interpreter with a fresh one under the same policy.
     ///
-    /// Nothing of the guest is left, and no host function but the sandbox's. It works on a session
-    /// that a limit has closed too. Handles made before do not follow.
+    /// Nothing of the guest remains, and only the sandbox's tools are registered. Also works on a
+    /// session that a limit has closed. Existing handles still refer to the old interpreter.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the interpreter cannot start; the session
-    /// is closed then.
+    /// is then closed.
     pub async fn reset(&mut self) -> Result<(), Error> {
         self.shared.close();
         self.slot = None;
@@ -252,20 +257,18 @@ impl Session {
         Ok(())
     }
 
-    /// Allows the guest a host function, in addition to those of the sandbox. One of the same name
-    /// is replaced.
+    /// Registers a tool in addition to those of the sandbox. A tool of the same name is replaced.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if Python could not define such a function;
-    /// otherwise as [`run`](Self::run).
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if Python could not define a function for
+    /// the tool; otherwise as [`run`](Self::run).
     pub async fn register(&mut self, tool: Tool) -> Result<(), Error> {
         tool.validate()?;
         self.shared.define(vec![tool], None).await
     }
 
-    /// Makes or changes `SUBMIT`, as
-    /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
+    /// Adds or changes `SUBMIT`, as [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
     ///
     /// # Errors
     ///
@@ -278,35 +281,35 @@ impl Session {
         self.shared.define(Vec::new(), Some(Arc::new(spec))).await
     }
 
-    /// Returns a handle to the session for others, see [`SessionHandle`].
+    /// Returns a handle with which others can use the session. See [`SessionHandle`].
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
         SessionHandle::new(Arc::clone(&self.shared) as _)
     }
 
-    /// Returns a handle that interrupts the session's runs from elsewhere.
+    /// Returns a handle that interrupts the session's runs from any thread.
     #[must_use]
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle(Arc::clone(&self.shared))
     }
 
-    /// Returns how the session is kept apart from this process, and what of that is in force.
+    /// Returns how the session is isolated from this process, and which layers are in force.
     #[must_use]
     pub fn isolation(&self) -> &IsolationReport {
         &self.isolation
     }
 
-    /// Returns whether the session can run code.
+    /// Returns the state of the session: whether it can run code, or why not.
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.shared.state()
     }
 
-    /// Returns whether `code` is the beginning of something longer, as an open bracket or an
-    /// indented block is: what a prompt has to know before it runs what was typed.
+    /// Returns `true` if `code` is incomplete, such as an open bracket or an indented block. A
+    /// prompt uses this to decide when to run the lines typed so far.
     ///
-    /// As at python's own prompt, a block ends with an empty line, that is, with a newline after
-    /// its last one.
+    /// As in Python's own prompt, a block ends with an empty line, that is, with a newline after
+    /// its last line.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Loading packages into a session.
+//! Loads packages into a session.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Shared {
         let packages = self.host.packages().clone();
         let (sender, loaded) = tokio::sync::oneshot::channel();
         let load = move || {
-            // It fails only when nobody waits any more.
+            // Sending fails only if nobody waits for the result any more.
             let _ = sender.send(packages.load(&requirements));
         };
         std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(load).map_err(

@@ -1,4 +1,4 @@
-//! Runs a cell and makes an [`Execution`] of what became of it.
+//! Runs a cell and builds its [`Execution`].
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Shared {
         Ok(self.execution(ended))
     }
 
-    /// Refuses code that is too long to be compiled.
+    /// Rejects code that is too long to compile.
     pub(super) fn check_source(&self, code: &str) -> Result<(), Error> {
         let (limit, needed) = (self.limits.source_bytes(), code.len() as u64);
         if needed <= limit {
@@ -63,7 +63,7 @@ impl Shared {
         };
         let mut system_exit = None;
         let outcome = if let Some(termination) = termination {
-            // Of what was stopped there is no value; variables are there all the same.
+            // A stopped run has no value, but the variables that it bound remain.
             report.repr = None;
             report.value_error = None;
             Outcome::Terminated(termination)

@@ -1,5 +1,5 @@
-//! What a session's owner and its handles share: the link to the isolate, and how a command is
-//! carried out over it.
+//! State shared by a session's owner and its handles: the link to the isolate, and the commands
+//! that are run over it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ use crate::support::block_on::PollSource;
 use crate::support::block_on::with_source;
 use crate::support::offload;
 
-/// One interpreter, as its owner and its handles see it.
+/// One interpreter, as shared by its owner and its handles.
 pub(crate) struct Shared {
     pub(super) id: u64,
     pub(super) host: Arc<SessionHost>,
@@ -37,12 +37,12 @@ pub(crate) struct Shared {
     messages: Outbox,
     source: Option<Arc<dyn PollSource>>,
     state: Mutex<SessionState>,
-    /// Held by whoever has the guest do something.
+    /// Locked while a command runs.
     driver: tokio::sync::Mutex<Driver>,
     peeks: Mutex<Peeks>,
 }
 
-/// What only the one who has the guest do something may use.
+/// State that only the holder of the `driver` lock may use.
 struct Driver {
     replies: mpsc::UnboundedReceiver<Reply>,
     /// The reply to the first command has not been read.
@@ -51,7 +51,7 @@ struct Driver {
 
 #[derive(Default)]
 struct Peeks {
-    /// Whether a command is under way and its replies are read.
+    /// Set while a command is under way and its replies are read.
     open: bool,
     last: u64,
     waiting: HashMap<u64, oneshot::Sender<Vec<u8>>>,
@@ -81,7 +81,7 @@ impl Shared {
 
     pub(super) fn set_state(&self, state: SessionState) {
         let mut current = lock(&self.state);
-        // An owner that is gone does not come back.
+        // A closed session stays closed.
         if *current != SessionState::Closed {
             *current = state;
         }
@@ -95,22 +95,22 @@ impl Shared {
         self.stopper.control().interrupted()
     }
 
-    /// Ends the interpreter, for good.
+    /// Ends the interpreter permanently.
     pub(super) fn close(&self) {
         self.set_state(SessionState::Closed);
         self.stopper.kill();
         self.host.close();
     }
 
-    /// Has the restored interpreter become this session's own. That is waited for by
-    /// [`started`](Self::started), or by the next command.
+    /// Assigns the restored interpreter to this session. [`started`](Self::started) or the next
+    /// command waits for the reply.
     pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
         let has_packages = self.host.packages().any_allowed();
         self.driver.lock().await.is_starting = true;
         self.send_command(Command::Start { env, terminal, has_packages });
     }
 
-    /// Waits until the interpreter is this session's own.
+    /// Waits until the interpreter has become this session's.
     pub(super) async fn started(&self) -> Result<(), Error> {
         self.finish_start(&mut *self.driver.lock().await).await
     }
@@ -137,7 +137,7 @@ impl Shared {
         Err(Error::new(ErrorKind::Start, reason))
     }
 
-    /// Has the guest carry out a command, within the deadline.
+    /// Runs a command in the guest, within the deadline.
     pub(super) async fn command(
         self: &Arc<Self>,
         command: Command,
@@ -154,13 +154,14 @@ impl Shared {
         let stopping = self.stopper.begin(started + run_time).map_err(|error| {
             Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
         })?;
-        // Only now: an interrupt that ends a wait for input is one of this run.
+        // After the stopper has begun, so that an interrupt that ends a wait for input belongs to
+        // this run.
         self.host.begin(&self.limits, stdin, pipe);
         if !matches!(command, Command::Run(_)) {
             self.host.tools().pause();
         }
-        // Until the reply is here a drop of this future leaves the session abandoned, and the guest
-        // is killed by the guard.
+        // If this future is dropped before the reply arrives, the guard kills the guest and the
+        // session stays abandoned.
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
         self.send_command(command);
@@ -169,10 +170,10 @@ impl Shared {
         self.host.shut(Passage::Output);
         let wall_time = started.elapsed();
         let report = reply.as_mut().and_then(Reply::report).map(std::mem::take).unwrap_or_default();
-        // Nothing waits for this but the caller: the verdict is settled.
+        // Decoding the report delays only the caller: `stop` is already decided.
         let report = match &stop {
             Stop { killed: true, .. } => Err("the guest was killed".to_owned()),
-            // Of what was stopped there is no value.
+            // A stopped run has no value.
             Stop { cause: Some(_), .. } => self.read(report, 0).await,
             Stop { cause: None, .. } => self.read(report, self.limits.value_bytes()).await,
         };
@@ -180,7 +181,7 @@ impl Shared {
         Ok(self.finish(reply, report, stop, wall_time, run_time))
     }
 
-    /// Reads the guest's report, whose value may take so many bytes of memory.
+    /// Decodes the guest's report. Its value may take at most `max_value_bytes` bytes of memory.
     async fn read(&self, report: Vec<u8>, max_value_bytes: u64) -> Result<Report, String> {
         let (observed, limit) =
             (report.len() as u64, codec::max_report_bytes(self.limits.value_bytes()));
@@ -193,8 +194,8 @@ impl Shared {
         offload::by_size(report.len(), move || codec::decode(&report, max_value_bytes)).await?
     }
 
-    /// Serves the guest's tool calls until the command's reply is here, or the guest was killed and
-    /// none comes.
+    /// Serves the guest's tool calls until the command's reply arrives. Returns `None` if the guest
+    /// was killed without a reply.
     async fn serve(
         self: &Arc<Self>,
         driver: &mut Driver,
@@ -221,14 +222,15 @@ impl Shared {
         reply
     }
 
-    /// Has the guest carry out a command that runs no cell; during a run as soon as the run waits.
+    /// Runs a command that runs no cell. If a run is under way, the guest answers as soon as the
+    /// run waits.
     pub(super) async fn look(
         self: &Arc<Self>,
         command: impl Fn() -> Command,
     ) -> Result<Report, Error> {
         loop {
             if let Some(answer) = self.peek(&command) {
-                // If there is none, the run has ended meanwhile.
+                // The run ended before it answered; try again.
                 let Ok(report) = answer.await else { continue };
                 return self.read(report, self.limits.value_bytes()).await.map_err(|reason| {
                     let message = format!("the guest's answer cannot be read: {reason}");
@@ -236,14 +238,14 @@ impl Shared {
                 });
             }
             match self.quick(command()).await {
-                // A run is just beginning or ending.
+                // A run is just starting or ending.
                 Err(error) if error.kind() == ErrorKind::Busy => tokio::task::yield_now().await,
                 done => return done,
             }
         }
     }
 
-    /// Asks the guest of the command that is under way, if one is.
+    /// Sends the command to the guest as a peek. Returns `None` if no other command is under way.
     fn peek(&self, command: impl Fn() -> Command) -> Option<oneshot::Receiver<Vec<u8>>> {
         let mut peeks = lock(&self.peeks);
         if !peeks.open {
@@ -257,12 +259,12 @@ impl Shared {
         Some(answer)
     }
 
-    /// Has the guest carry out a command that runs no cell, within the deadline of a run.
+    /// Runs a command that runs no cell, within the deadline of a run.
     pub(super) async fn quick(self: &Arc<Self>, command: Command) -> Result<Report, Error> {
         self.quick_within(command, self.limits.run_time()).await
     }
 
-    /// The same within another deadline.
+    /// Runs a command that runs no cell, within the given time.
     pub(super) async fn quick_within(
         self: &Arc<Self>,
         command: Command,
@@ -341,7 +343,7 @@ impl SessionAccess for Shared {
     }
 }
 
-/// Kills the guest of a run whose future is dropped before its reply came.
+/// Kills the guest if a run's future is dropped before the reply arrives.
 struct KillOnDrop<'a>(&'a Shared);
 
 impl Drop for KillOnDrop<'_> {
@@ -351,7 +353,7 @@ impl Drop for KillOnDrop<'_> {
     }
 }
 
-/// While it lives, peeks are answered. Those that are not when it goes have to ask anew.
+/// Peeks are accepted while this exists. On drop, unanswered peeks fail and their callers retry.
 struct PeekWindow<'a>(&'a Mutex<Peeks>);
 
 impl<'a> PeekWindow<'a> {

@@ -1,22 +1,22 @@
-//! Whether a session can run code.
+//! The state of a session: whether it can run code, or why not.
 
 use std::fmt;
 
-/// Whether a session can run code.
+/// Whether a session can run code, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionState {
-    /// It can.
+    /// The session can run code.
     Ready,
-    /// A limit ended its last run, and the interpreter with it.
+    /// A limit ended the session's last run and its interpreter.
     Terminated,
-    /// A run was abandoned half-way: its future was dropped.
+    /// A run was abandoned before it ended: its future was dropped.
     Abandoned,
-    /// The guest ended its interpreter, as `os._exit` does.
+    /// The guest ended its interpreter, for example with `os._exit`.
     Exited,
-    /// Its interpreter died.
+    /// The interpreter died.
     Died,
-    /// Its [`Session`](crate::Session) was dropped or reset.
+    /// The [`Session`](crate::Session) was dropped or reset.
     Closed,
 }
 

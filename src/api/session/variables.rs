@@ -1,4 +1,4 @@
-//! Variables of the guest's namespace, and the functions that the host puts there.
+//! Binds and reads variables in the guest's namespace, and defines tools there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::data::value::{Value, check_bounds, encoded_len};
 use crate::host::tools::Tool;
 use crate::protocol::{Command, Report, Status};
 
-/// How long making functions known to the guest may take at least.
+/// The minimum time allowed for defining tools in the guest.
 const DEFINE_TIME: Duration = Duration::from_secs(10);
 
-/// How long completing a name may take.
+/// The time limit for completing a name.
 const COMPLETE_TIME: Duration = Duration::from_secs(1);
 
-/// The most names that a completion gives.
+/// The maximum number of names that a completion returns.
 const COMPLETED_NAMES: usize = 1000;
 
 impl Shared {
@@ -76,7 +76,7 @@ impl Shared {
         Ok(report.flag)
     }
 
-    /// Allows host functions and makes them known to the guest.
+    /// Registers tools and defines them in the guest.
     pub(super) async fn define(
         self: &Arc<Self>,
         tools: Vec<Tool>,
@@ -85,8 +85,8 @@ impl Shared {
         let specs = tools.iter().map(Tool::shared_spec).collect();
         let submit = submit.map(|spec| (self.host.tools().allow_submit(&spec), spec));
         let command = Command::Define { tools: specs, submit };
-        // The owner's doing, which a session needs to start at all: not what a short run time is
-        // about.
+        // The owner requests this, and a session with tools cannot start without it. A short
+        // run-time limit is not meant for it.
         let time = self.limits.run_time().max(DEFINE_TIME);
         let report = self.quick_within(command, time).await?;
         completed(&report, "the guest could not define the functions")?;
@@ -101,7 +101,7 @@ pub(super) fn unusable(message: String) -> Error {
     Error::new(ErrorKind::Value, message).with_session_alive()
 }
 
-/// An error unless the guest has done what it was told to.
+/// Returns an error unless the guest carried out the command.
 pub(super) fn completed(report: &Report, failure: &str) -> Result<(), Error> {
     match &report.status {
         Status::Raised(exception) => {

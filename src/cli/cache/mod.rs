@@ -1,4 +1,4 @@
-//! `isolet cache`: what isolet keeps in the user's cache directory, listed and removed.
+//! `isolet cache`: lists and removes isolet's files in the user's cache directory.
 
 mod remove;
 mod scan;
@@ -16,7 +16,8 @@ use serde_json::json;
 use super::{json as lines, units};
 use scan::{Entry, Kind};
 
-/// The most images with preloaded packages that are kept beside the assets of one version.
+/// The maximum number of images with preloaded packages that are kept next to the assets of one
+/// version.
 const MOST_PRELOADED: usize = 8;
 
 #[derive(clap::Subcommand)]
@@ -106,7 +107,7 @@ pub(super) fn cache(command: &CacheCommand) -> Result<ExitCode> {
     }
 }
 
-/// The directory that the library keeps its caches in.
+/// Returns the directory in which the library keeps its caches.
 fn root() -> Result<PathBuf> {
     let strategy =
         etcetera::choose_base_strategy().context("the user's cache directory is unknown")?;
@@ -151,7 +152,7 @@ fn object(root: &Path, entries: &[Entry]) -> serde_json::Value {
     })
 }
 
-/// Shows an age in its largest unit: `12s`, `5m`, `3h`, `40d`.
+/// Formats an age in its largest unit: `12s`, `5m`, `3h`, `40d`.
 fn shown_age(age: Duration) -> String {
     let seconds = age.as_secs();
     match seconds {

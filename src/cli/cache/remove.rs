@@ -1,4 +1,4 @@
-//! Removes what was selected, but nothing that another process is writing.
+//! Removes selected cache entries, except those that another process is writing.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -8,24 +8,24 @@ use anyhow::{Context, Result};
 
 use super::scan::{Entry, Kind};
 
-/// The file that whoever fetches into a directory of assets has locked.
+/// The file that a process locks while it fetches into a directory of assets.
 const FETCH_LOCK: &str = ".lock";
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Debug, Default)]
 pub(super) struct Removed {
     pub(super) files: usize,
     pub(super) bytes: u64,
-    /// Directories of assets that a fetch is going on in.
+    /// Directories of assets in which a fetch is in progress.
     pub(super) busy: Vec<PathBuf>,
 }
 
-/// Removes the files of these entries, and directories that are empty then. Programs that have a
-/// file open keep it until they end.
+/// Removes the files of these entries, and directories that are empty afterwards. Programs that
+/// have a file open keep it until they end.
 ///
 /// # Errors
 ///
-/// A file that is there cannot be removed.
+/// Fails if an existing file cannot be removed.
 pub(super) fn remove(root: &Path, entries: &[Entry]) -> Result<Removed> {
     let mut removed = Removed::default();
     for entry in entries {
@@ -52,15 +52,15 @@ pub(super) fn remove(root: &Path, entries: &[Entry]) -> Result<Removed> {
             && let Some(directory) = entry.path.parent()
             && directory.starts_with(root)
         {
-            // One that has other files stays.
+            // A directory with other files stays.
             let _ = fs::remove_dir(directory);
         }
     }
     Ok(removed)
 }
 
-/// Keeps others from fetching into a directory until the file is dropped; an error if one does now.
-/// `None` where nobody ever fetched into it.
+/// Prevents other processes from fetching into a directory until the returned file is dropped.
+/// Fails if one is fetching now. Returns `None` if nothing was ever fetched into it.
 fn fetch_turn(directory: &Path) -> Result<Option<File>, ()> {
     let Ok(file) = File::options().append(true).open(directory.join(FETCH_LOCK)) else {
         return Ok(None);

@@ -1,20 +1,20 @@
-//! Finds what is kept in the cache directory, by the names that the library gives it. Anything else
-//! that lies there is neither listed nor removed, and no link is followed.
+//! Finds isolet's files in the cache directory by the names that the library gives them. Other
+//! files are neither listed nor removed, and no link is followed.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A directory of assets is this and a version of isolet.
+/// The prefix of a directory of assets. The rest is a version of isolet.
 const ASSETS: &str = "assets-";
 const PACKAGES: &str = "packages";
-/// What the names of images begin with: without packages, and with some.
+/// The prefixes of the names of images: without packages, and with some.
 const IMAGES: [&str; 2] = ["image-", "preloaded-"];
-/// Locks stay: whoever waits for one has it open.
+/// Lock files stay, because a waiting process has them open.
 const LOCKS: [&str; 2] = [".lock", ".image.lock"];
 
-/// What something is kept for.
+/// What an entry is kept for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Assets,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Names it in output; part of the contract.
+    /// Returns the name in output, which is part of the contract.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Assets => "assets",
@@ -35,20 +35,20 @@ impl Kind {
     }
 }
 
-/// Something that is removed as a whole.
+/// A cache entry, which is removed as a whole.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
     pub(super) name: String,
-    /// A file, or the directory of the files.
+    /// The file, or the directory of the files.
     pub(super) path: PathBuf,
     pub(super) files: usize,
     pub(super) bytes: u64,
     /// When the newest of its files was written.
     pub(super) modified: SystemTime,
-    /// Whether only another version of isolet uses it.
+    /// Set if only another version of isolet uses it.
     pub(super) is_of_another_version: bool,
-    /// The files themselves.
+    /// The files.
     pub(super) members: Vec<PathBuf>,
 }
 
@@ -74,14 +74,14 @@ impl Entry {
         self.members.push(path);
     }
 
-    /// Returns how long ago it was written.
+    /// Returns how long ago the entry was written.
     pub(super) fn age(&self, now: SystemTime) -> Duration {
         now.duration_since(self.modified).unwrap_or_default()
     }
 }
 
-/// Lists what is kept in the directory, in the order of kinds and names; nothing if it is not
-/// there.
+/// Lists the entries in the directory, sorted by kind and name. Empty if the directory does not
+/// exist.
 pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for (name, path, metadata) in children(root)? {
@@ -110,7 +110,7 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The assets and the images of one version.
+/// Returns the assets and images of one version.
 fn assets(version: &str, directory: &Path) -> io::Result<Vec<Entry>> {
     let is_of_another_version = version != env!("CARGO_PKG_VERSION");
     let mut assets = Entry::new(Kind::Assets, version, directory);
@@ -134,7 +134,8 @@ fn assets(version: &str, directory: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The files and directories in a directory, without following links; none if it is not there.
+/// Lists the files and directories in a directory, without following links. Empty if it does not
+/// exist.
 fn children(directory: &Path) -> io::Result<Vec<(String, PathBuf, Metadata)>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -148,7 +149,7 @@ fn children(directory: &Path) -> io::Result<Vec<(String, PathBuf, Metadata)>> {
     let mut children = Vec::new();
     for entry in entries {
         let entry = entry?;
-        // What another process has just removed is not there.
+        // A file that another process has just removed is skipped.
         if let Ok(metadata) = entry.metadata() {
             children.push((
                 entry.file_name().to_string_lossy().into_owned(),

@@ -1,4 +1,4 @@
-//! The client's tools as tools of the session.
+//! Registers the client's tools as tools of the session.
 
 use isolet::{Tool, ToolError, ToolSpec, Value};
 
@@ -6,7 +6,7 @@ use super::channel::{self, Channel};
 use super::json;
 use super::messages::{self, Incoming, ToolEntry};
 
-/// Makes a tool whose calls are passed to the client.
+/// Makes a tool that forwards its calls to the client.
 pub(super) fn tool(entry: ToolEntry, channel: &Channel) -> Tool {
     let (name, parameters) = match entry {
         ToolEntry::Name(name) => (name, Vec::new()),
@@ -17,7 +17,7 @@ pub(super) fn tool(entry: ToolEntry, channel: &Channel) -> Tool {
     Tool::from_handler(spec, move |arguments, _| call(channel.clone(), name.clone(), arguments))
 }
 
-/// Has the client call a tool and waits for its answer.
+/// Asks the client to call a tool and waits for the answer.
 async fn call(channel: Channel, name: String, arguments: Value) -> Result<Value, ToolError> {
     let broken = |reason: &str| {
         ToolError::new("RuntimeError", format!("Tool bridge error for '{name}': {reason}"))
@@ -37,7 +37,7 @@ async fn call(channel: Channel, name: String, arguments: Value) -> Result<Value,
 enum Failure {
     /// The tool raised.
     Raised(String),
-    /// The answer is not what the protocol says.
+    /// The answer violates the protocol.
     Malformed(String),
 }
 

@@ -1,4 +1,4 @@
-//! The two pipes of the protocol: a thread that reads lines, and a lock to write them.
+//! The two pipes of the protocol: a thread that reads lines, and a lock for writing them.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
@@ -9,14 +9,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::messages::Incoming;
 
-/// Where the answers to tool calls arrive.
+/// Routes the answers to tool calls.
 #[derive(Clone, Default)]
 pub(super) struct Channel(Arc<Mutex<Calls>>);
 
-/// What came for a tool call: the client's answer, or why that cannot be one.
+/// The result of a tool call: the client's answer, or the reason why there is no valid one.
 pub(super) type Answer = Result<Box<Incoming>, String>;
 
-/// The tool calls that the client has not answered.
+/// The tool calls that the client has not answered yet.
 #[derive(Default)]
 struct Calls {
     last: u64,
@@ -24,12 +24,12 @@ struct Calls {
     closed: bool,
 }
 
-/// What the reader thread has read that is no answer to a tool call.
+/// A line from the client, except answers to tool calls.
 pub(super) enum Request {
     Message(Box<Incoming>),
-    /// A line that is no JSON, and why.
+    /// A line that is not JSON, and the reason.
     Garbage(String),
-    /// JSON that is no message of the protocol.
+    /// JSON that is not a message of the protocol.
     Stranger,
 }
 
@@ -47,8 +47,8 @@ impl Channel {
         Ok((channel, requests))
     }
 
-    /// Makes the number of a tool call and where its answer will arrive, which is nowhere when
-    /// standard input has ended.
+    /// Returns the number of a new tool call and the receiver of its answer. After standard input
+    /// has ended, the receiver gets no answer.
     pub(super) fn expect_answer(&self) -> (String, oneshot::Receiver<Answer>) {
         let (sender, receiver) = oneshot::channel();
         let mut calls = lock(&self.0);
@@ -78,7 +78,7 @@ impl Channel {
                 Err(_) if serde_json::from_slice::<IgnoredAny>(&line).is_ok() => Request::Stranger,
                 Err(error) => Request::Garbage(error.to_string()),
             };
-            // A 100 MiB variable was in it.
+            // The line may have contained a large variable, for example of 100 MiB.
             line.shrink_to(1 << 16);
             if requests.send(request).is_err() {
                 return;
@@ -86,11 +86,11 @@ impl Channel {
         }
     }
 
-    /// Gives an answer to the call that waits for it; back if none waits for anything.
+    /// Passes an answer to the call that waits for it. Returns the message if no call does.
     fn route(&self, message: Box<Incoming>) -> Option<Box<Incoming>> {
         let waiting = message.id.as_str().and_then(|id| lock(&self.0).waiting.remove(id));
         if let Some(sender) = waiting {
-            // The call may have been cancelled meanwhile.
+            // Sending fails if the call was cancelled meanwhile.
             let _ = sender.send(Ok(message));
             return None;
         }
@@ -98,8 +98,8 @@ impl Channel {
         if self.fail_all(&reason) { None } else { Some(message) }
     }
 
-    /// Ends the calls that wait, as the answer to one of them cannot be told; whether there were
-    /// any.
+    /// Ends all waiting calls, because an answer cannot be assigned to one of them. Returns `true`
+    /// if there were any.
     fn fail_all(&self, reason: &str) -> bool {
         let waiting = std::mem::take(&mut lock(&self.0).waiting);
         let any = !waiting.is_empty();
@@ -120,7 +120,7 @@ impl Channel {
 pub(super) fn write(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     for (at, piece) in line.split('\u{7f}').enumerate() {
-        // The one control character that Python's `json.dumps` does not escape.
+        // The only control character that Python's `json.dumps` does not escape.
         stdout.write_all(if at > 0 { b"\\u007f" } else { b"" })?;
         stdout.write_all(piece.as_bytes())?;
     }

@@ -1,18 +1,18 @@
-//! The files of the host that DSPy's options let the code have.
+//! The host files that DSPy's options allow the code to use.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use isolet::profile::host_path::HostPath;
 
-/// Files and directories, which were opened before any code ran.
+/// Files and directories that were opened before any code ran.
 pub(super) struct AllowedFiles {
     read: Vec<HostPath>,
     write: Vec<HostPath>,
 }
 
 impl AllowedFiles {
-    /// Opens these files and directories, as far as they are there or could be made.
+    /// Opens these files and directories, if they exist or can be created.
     pub(super) fn new(read: Vec<PathBuf>, write: Vec<PathBuf>) -> Self {
         let open = |paths: Vec<PathBuf>| {
             paths.into_iter().filter_map(|path| HostPath::open(path).ok()).collect()
@@ -20,14 +20,14 @@ impl AllowedFiles {
         Self { read: open(read), write: open(write) }
     }
 
-    /// Reads a file, if it may be read: what may be written may.
+    /// Reads a file, if it is allowed for reading or writing.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let (allowed, rest) = allowed(path, self.read.iter().chain(&self.write), "read")?;
         allowed.read_in(&rest).map_err(|error| format!("`{path}`: {error}"))
     }
 
-    /// Writes a file, if it may be written. DSPy asks for it after every run, so one that has these
-    /// contents is left alone: its reader would find it empty for a moment.
+    /// Writes a file, if it is allowed for writing. DSPy requests this after every run, so a file
+    /// that already has these contents is not touched: a reader would see it empty for a moment.
     pub(super) fn write(&self, path: &str, contents: &[u8]) -> Result<(), String> {
         let (allowed, rest) = allowed(path, self.write.iter(), "write")?;
         if allowed.read_in(&rest).is_ok_and(|there| there == contents) {
@@ -37,8 +37,8 @@ impl AllowedFiles {
     }
 }
 
-/// The allowed file or directory that a path is or is in, and how it goes on from there. A file
-/// that may be written need not be there, but its directory has to be.
+/// Finds the allowed file or directory that a path names or is inside of, and returns it with the
+/// rest of the path. A writable file need not exist, but its directory must.
 fn allowed<'a>(
     path: &str,
     mut allowed: impl Iterator<Item = &'a HostPath>,

@@ -1,4 +1,4 @@
-//! JSON text as a value, with ints of any size: serde's own numbers end at 64 bits.
+//! Parses JSON text to a value, with ints of any size: serde's own numbers end at 64 bits.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use isolet::{BigInt, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A value read from JSON text.
+/// A value parsed from JSON text.
 pub(super) struct Json(pub(super) Value);
 
-/// Arrays and objects in each other; a deeper value could not cross anyway.
+/// The maximum nesting of arrays and objects. A deeper value could not cross anyway.
 const MAX_DEPTH: usize = 128;
 
-/// Reads a JSON text.
+/// Parses a JSON text.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     if is_deeper(text, MAX_DEPTH) {
         let message = format!("the JSON is nested deeper than {MAX_DEPTH} levels");
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).map(|Json(value)| value)
 }
 
-/// Whether the text opens more than `limit` brackets in each other, strings aside.
+/// Returns `true` if the text nests more than `limit` brackets, not counting strings.
 fn is_deeper(text: &str, limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
     for byte in text.bytes() {
@@ -67,7 +67,7 @@ fn number(text: &str) -> serde_json::Result<Value> {
     }
 }
 
-/// Makes lists of arrays and dicts of objects.
+/// Converts arrays to lists and objects to dicts.
 struct Items;
 
 impl<'de> Visitor<'de> for Items {

@@ -1,4 +1,4 @@
-//! The JSON-RPC messages of DSPy's protocol, one to a line.
+//! The JSON-RPC messages of DSPy's protocol, one per line.
 
 use isolet::profile::json_dumps;
 use isolet::profile::python_interpreter::{InterpreterError, Output};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::json;
 
-/// Codes of JSON-RPC itself; the client ends the session at any of them.
+/// Codes of JSON-RPC itself. The client ends the session when it receives one.
 pub(super) const PARSE_ERROR: i32 = -32700;
 pub(super) const INVALID_REQUEST: i32 = -32600;
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
@@ -15,7 +15,7 @@ pub(super) const INTERNAL_ERROR: i32 = -32603;
 /// The application's code for `RuntimeError`.
 pub(super) const RUNTIME_ERROR: i32 = -32007;
 
-/// What the client sends: a request, a notification, or the answer to a tool call.
+/// A message from the client: a request, a notification, or the answer to a tool call.
 #[derive(Debug, Deserialize)]
 pub(super) struct Incoming {
     #[serde(default)]
@@ -32,7 +32,7 @@ pub(super) struct Incoming {
     pub(super) error: Option<ToolFailure>,
 }
 
-/// The parameters of every method, each of which uses a few.
+/// The parameters of all methods; each method uses some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Params {
@@ -45,7 +45,7 @@ pub(super) struct Params {
     pub(super) outputs: Vec<FieldEntry>,
 }
 
-/// A tool, in the old and in the new form.
+/// A tool, in the old or the new form.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ToolEntry {
@@ -67,7 +67,7 @@ pub(super) struct FieldEntry {
     default: Option<Value>,
 }
 
-/// What a tool returned: text, or JSON as text.
+/// The result of a tool: text, or JSON as text.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolResult {
     pub(super) value: Value,
@@ -75,7 +75,7 @@ pub(super) struct ToolResult {
     pub(super) kind: String,
 }
 
-/// What a tool raised.
+/// An exception that a tool raised.
 #[derive(Debug, Deserialize)]
 pub(super) struct ToolFailure {
     #[serde(default)]
@@ -91,13 +91,13 @@ pub(super) struct FailureData {
     pub(super) type_name: Option<String>,
 }
 
-/// Tells a default of `null` from none at all.
+/// Distinguishes a default of `null` from no default.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The parameters, as Python can define them: those without a default that come after one with are
-/// keyword-only, as they were in the client's function.
+/// Converts parameters to a form that Python can define. A parameter without a default that follows
+/// one with a default is keyword-only, as it was in the client's function.
 pub(super) fn params(entries: Vec<FieldEntry>) -> Vec<Param> {
     let mut optional = false;
     let param = |entry: FieldEntry| {
@@ -135,18 +135,18 @@ fn version() -> (&'static str, Value) {
     ("jsonrpc", "2.0".into())
 }
 
-/// A successful response.
+/// Returns a successful response.
 pub(super) fn result(id: Value, result: Value) -> String {
     json_dumps(&dict([version(), ("result", result), ("id", id)]))
 }
 
-/// An error response.
+/// Returns an error response.
 pub(super) fn error(id: Value, code: i32, message: String) -> String {
     let error = dict([("code", i64::from(code).into()), ("message", message.into())]);
     json_dumps(&dict([version(), ("error", error), ("id", id)]))
 }
 
-/// The response to `execute` that succeeded.
+/// Returns the response to a successful `execute`.
 pub(super) fn output(id: Value, output: Output) -> String {
     let (kind, value) = match output {
         Output::Final(fields) => ("final", fields),
@@ -157,11 +157,11 @@ pub(super) fn output(id: Value, output: Output) -> String {
     result(id, dict([(kind, value)]))
 }
 
-/// The response to `execute` that failed.
+/// Returns the response to a failed `execute`.
 pub(super) fn failure(id: Value, error: InterpreterError) -> String {
     let exception = match error {
         InterpreterError::Execution(exception) => exception,
-        // A code that the client takes as the end of the session, which it is.
+        // The client takes this code as the end of the session, which is what has happened.
         other => return self::error(id, INTERNAL_ERROR, other.to_string()),
     };
     let code = code_of(&exception.type_name);
@@ -172,12 +172,12 @@ pub(super) fn failure(id: Value, error: InterpreterError) -> String {
     json_dumps(&dict([version(), ("error", error), ("id", id)]))
 }
 
-/// The exception's text and its args. The client shows the args if there are any.
+/// Returns the exception's text and its args. The client shows the args if there are any.
 fn described(exception: &PyException) -> (String, Value) {
     let traceback = exception.traceback.trim();
     match exception.type_name.as_str() {
         "SyntaxError" => (traceback.to_owned(), Value::List(Vec::new())),
-        // Its only argument is the JavaScript error, which is no JSON.
+        // Its only argument is the JavaScript error, which JSON cannot represent.
         "JsException" => (format!("PythonError: {traceback}"), Value::List(Vec::new())),
         _ => {
             let args = exception.args_json.as_deref().and_then(|text| json::parse(text).ok());
@@ -202,7 +202,7 @@ fn code_of(type_name: &str) -> i32 {
     }
 }
 
-/// The request that has the client call a tool.
+/// Returns the request with which the client calls a tool.
 pub(super) fn tool_call(id: &str, name: &str, kwargs: Value) -> String {
     let params = dict([("name", name.into()), ("kwargs", kwargs)]);
     json_dumps(&dict([

@@ -22,8 +22,8 @@ use channel::Channel;
 use files::AllowedFiles;
 use runner::Runner;
 
-/// The largest variable, tool argument, result or output. DSPy itself has no limit; JSON text of it
-/// crosses several times, and the guest's memory ends at 4 GiB.
+/// The maximum size of a variable, tool argument, result or output, in bytes. DSPy itself has no
+/// limit. JSON text of it crosses several times, and the guest's memory ends at 4 GiB.
 const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 /// What DSPy's options say the code may do.
@@ -51,7 +51,7 @@ pub(super) struct DspyArgs {
     pub(super) isolation: IsolationArgs,
 }
 
-/// Serves one client until it says `shutdown` or closes the pipe.
+/// Serves one client until it sends `shutdown` or closes the pipe.
 pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let limits = Limits::default()
         .max_run_time(args.timeout)

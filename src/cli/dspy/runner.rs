@@ -1,4 +1,4 @@
-//! Carries out the client's requests, in their order.
+//! Carries out the client's requests, in order.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::cli::terminal;
 
 const INJECT: &str = include_str!("inject.py");
 
-/// One session and the client that it belongs to.
+/// A session and its client.
 pub(super) struct Runner {
     interpreter: PythonInterpreter,
     files: AllowedFiles,
@@ -30,7 +30,7 @@ impl Runner {
         Self { interpreter, files, channel }
     }
 
-    /// Serves until `shutdown`, or until the client is gone.
+    /// Serves requests until `shutdown`, or until the client is gone.
     pub(super) async fn serve(
         mut self,
         mut requests: mpsc::UnboundedReceiver<Request>,
@@ -51,7 +51,7 @@ impl Runner {
                 biased;
                 line = &mut answer => (None, line),
                 early = requests.recv() => match early {
-                    // A client that has gone away wants no answer any more.
+                    // A client that has gone away needs no answer.
                     None => break,
                     early => (early, answer.await),
                 },
@@ -68,7 +68,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Carries out a request; the line to answer with, unless it is a notification.
+    /// Carries out a request. Returns the response line, or `None` for a notification.
     async fn answer(&mut self, message: Incoming) -> Option<String> {
         let Incoming { id, method, params, .. } = message;
         Some(match method.as_deref().unwrap_or_default() {
@@ -95,7 +95,7 @@ impl Runner {
         }
     }
 
-    /// Copies a file of the host to the code.
+    /// Copies a host file into the guest.
     async fn mount(&mut self, id: Value, params: Params) -> String {
         let Params { host_path, virtual_path, .. } = params;
         let guest = if virtual_path.is_empty() { &host_path } else { &virtual_path };
@@ -117,19 +117,19 @@ impl Runner {
         }
     }
 
-    /// Writes a file of the code's back to the host. Nobody waits for an answer, so a failure is
-    /// told to whoever reads standard error.
+    /// Writes a guest file back to the host. The client waits for no answer, so failures are
+    /// printed to standard error.
     async fn sync(&mut self, params: Params) {
         let Params { host_path, virtual_path, .. } = params;
         let host = if host_path.is_empty() { &virtual_path } else { &host_path };
         let written = match self.interpreter.get_file(&virtual_path).await {
             Ok(Some(contents)) => self.files.write(host, &contents),
-            // The code has removed it; the host's stays.
+            // The code has removed the file; the host's file stays.
             Ok(None) => Ok(()),
             Err(error) => Err(error.to_string()),
         };
         if let Err(reason) = written {
-            // Without a standard error there is nobody to tell.
+            // If standard error is closed, nobody can be told.
             let reason = terminal::for_stderr(&reason);
             let _ = writeln!(io::stderr(), "isolet: a file was not written back: {reason}");
         }
@@ -167,7 +167,7 @@ impl Runner {
     }
 }
 
-/// What was read, if it is a message; otherwise the line that says it is none.
+/// Returns the message, or the error response if the line was not one.
 fn request_of(request: Request) -> Result<Box<Incoming>, String> {
     let (code, text) = match request {
         Request::Message(message) if message.jsonrpc == Value::from("2.0") => return Ok(message),

@@ -1,4 +1,4 @@
-//! The `.ipynb` file: its code cells, and which of their lines are not Python.
+//! Parses `.ipynb` files: their code cells, and which of their lines are not Python.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use anyhow::{Context, Result, bail};
 use isolet::PyException;
 use serde::Deserialize;
 
-/// The form of file that is read: cells at the top level.
+/// The supported format version, in which cells are at the top level.
 const FORMAT: u64 = 4;
-/// Characters of a line that are shown.
+/// The maximum number of characters of a line in a message.
 const SHOWN: usize = 60;
 
 /// A code cell.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotebookCell {
-    /// Its number among the code cells, from 1.
+    /// Its number among the code cells, starting at 1.
     pub(super) number: usize,
     pub(super) source: String,
 }
@@ -35,7 +35,7 @@ struct Metadata {
 
 #[derive(Deserialize)]
 struct Kernel {
-    /// Of a kernel the name of its program; of a language its name.
+    /// The name of a kernel's program or of a language.
     name: Option<String>,
     language: Option<String>,
 }
@@ -60,12 +60,12 @@ impl Default for Source {
     }
 }
 
-/// Returns whether a file is taken for a notebook.
+/// Returns `true` if a file is treated as a notebook.
 pub(in crate::cli) fn is_notebook(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Reads the code cells of a notebook.
+/// Parses the code cells of a notebook.
 pub(super) fn cells(text: &str) -> Result<Vec<NotebookCell>> {
     let file: File = serde_json::from_str(text).context("it is no notebook")?;
     match file.nbformat {
@@ -97,13 +97,13 @@ impl Metadata {
 }
 
 impl NotebookCell {
-    /// Returns whether the value of the last line is to be shown: a `;` at the end of the cell
-    /// hides it.
+    /// Returns `true` if the value of the last line is shown: a `;` at the end of the cell hides
+    /// it.
     pub(super) fn shows_value(&self) -> bool {
         !self.source.trim_end().ends_with(';')
     }
 
-    /// Says what is wrong if the cell failed since it has a line that only `IPython` understands.
+    /// Returns an explanation if the cell failed because of a line that only `IPython` understands.
     pub(super) fn magic(&self, exception: &PyException) -> Option<String> {
         if exception.type_name != "SyntaxError" {
             return None;
@@ -111,7 +111,7 @@ impl NotebookCell {
         let number = self.number;
         let is_magic = |line: &str| line.trim_start().starts_with(['%', '!']);
         let mut lines = self.source.lines().zip(1..).filter(|(line, _)| is_magic(line));
-        // A line of an expression may begin with `%`: the error has to be there.
+        // A line within an expression may begin with `%`, so the error must be at this line.
         let (line, at) = lines.find(|(_, at)| {
             let place = format!(", line {at}\n");
             exception.traceback.contains(&place)

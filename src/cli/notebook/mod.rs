@@ -1,4 +1,4 @@
-//! Jupyter notebooks: the code cells of a `.ipynb` file, run one after the other in one session.
+//! Runs Jupyter notebooks: the code cells of a `.ipynb` file, one after another in one session.
 
 mod file;
 
@@ -17,9 +17,9 @@ use super::{exit, json as lines, output, report};
 pub(super) use file::is_notebook;
 use file::{NotebookCell, cells};
 
-/// A notebook that was read.
+/// A parsed notebook.
 pub(super) struct Notebook {
-    /// How tracebacks name it.
+    /// The name in tracebacks.
     name: String,
     cells: Vec<NotebookCell>,
 }
@@ -28,35 +28,35 @@ pub(super) struct Notebook {
 pub(super) struct Runner<'a> {
     pub(super) session: &'a mut Session,
     pub(super) interrupts: &'a Interrupts,
-    /// There is a report at the end instead of output.
+    /// Set to print a report at the end instead of output.
     pub(super) json: bool,
     pub(super) raw: bool,
-    /// Of each cell.
+    /// For each cell.
     pub(super) max_output: Option<u64>,
 }
 
-/// What became of a notebook.
+/// The result of a notebook.
 #[derive(Default)]
 pub(super) struct Played {
-    /// Of each cell that was run, in order.
+    /// The results of the cells that were run, in order.
     executions: Vec<Execution>,
-    /// What is wrong with the last one, if a line of it is not Python.
+    /// The explanation if the last cell failed because of a line that is not Python.
     magic: Option<String>,
-    /// Nobody reads the output any more.
+    /// Set if nobody reads the output any more.
     is_reader_gone: bool,
-    /// Output was left out.
+    /// Set if output was left out.
     is_cut: bool,
 }
 
 impl Notebook {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     pub(super) fn read(name: &str, text: &str) -> Result<Self> {
         let cells = cells(text).with_context(|| format!("cannot run `{name}`"))?;
         Ok(Self { name: name.to_owned(), cells })
     }
 
-    /// Runs `first`, which sets the session up, and each cell until one fails; last the functions
-    /// registered with `atexit`.
+    /// Runs `first`, which sets the session up, then each cell until one fails, and finally the
+    /// functions registered with `atexit`.
     pub(super) fn play(&self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
         let mut is_alive = runner.run(first, &mut played)?.session_alive();
@@ -112,7 +112,7 @@ impl Runner<'_> {
 }
 
 impl Played {
-    /// Tells how the notebook ended and whether its files could be `written`, and returns the exit
+    /// Reports how the notebook ended and whether its files could be `written`. Returns the exit
     /// status.
     pub(super) fn end(
         &self,

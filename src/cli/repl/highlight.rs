@@ -1,4 +1,4 @@
-//! Colours of what is typed at the prompt, and of an exception.
+//! Colours for code typed at the prompt, and for exceptions.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ const KEYWORDS: [&str; 38] = [
     "try", "type", "while", "with", "yield",
 ];
 
-/// A line of Python with its keywords, strings, numbers and comments in colour.
+/// Returns Python code with its keywords, strings, numbers and comments in colour.
 pub(super) fn line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() * 2);
     let mut rest = text;
@@ -32,7 +32,7 @@ pub(super) fn line(text: &str) -> String {
     shown
 }
 
-/// How long the first token is, and how it is shown.
+/// Returns the length of the first token, and its style.
 fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
     let until = |is_end: &dyn Fn(char) -> bool| text.find(is_end).unwrap_or(text.len());
     if first == '#' {
@@ -59,7 +59,8 @@ fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
     (first.len_utf8(), None)
 }
 
-/// How long a string is that begins here, to the end of the text if it is still open.
+/// Returns the length of the string that begins here, up to the end of the text if it is not
+/// closed.
 fn string(text: &str, quote: char) -> usize {
     let triple = [quote; 3].iter().collect::<String>();
     let end: &str = if text.starts_with(&triple) { &triple } else { &triple[..1] };
@@ -79,14 +80,14 @@ fn string(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A prompt in colour.
+/// Returns a prompt in colour.
 pub(super) fn prompt(text: &str) -> String {
     let mut shown = String::new();
     paint(PROMPT, text, &mut shown);
     shown
 }
 
-/// A traceback with the name of the exception in colour.
+/// Returns a traceback with the exception's name in colour.
 pub(super) fn traceback(text: &str) -> String {
     let is_frame = |line: &str| line.starts_with([' ', '\t']) || line.starts_with("Traceback ");
     let mut shown = String::with_capacity(text.len() + 16);
@@ -112,7 +113,7 @@ fn paint(style: &str, text: &str, to: &mut String) {
 mod tests {
     use super::*;
 
-    /// Colours as letters, so that they can be read.
+    /// Replaces colours by letters, to make them readable.
     fn shown(text: &str) -> String {
         let mut shown = line(text).replace("\x1b[0m", ">");
         for (style, letter) in

@@ -1,11 +1,11 @@
-//! How the next line of a block is indented.
+//! Computes the indentation of the next line of a block.
 
 const STEP: &str = "    ";
 
-/// Statements after which a block mostly ends.
+/// Statements after which a block usually ends.
 const LAST: [&str; 5] = ["return", "pass", "break", "continue", "raise"];
 
-/// What the line after these is begun with.
+/// Returns the indentation of the line after these.
 pub(super) fn after(lines: &[String]) -> String {
     let Some(last) = lines.iter().rev().find(|line| !line.trim().is_empty()) else {
         return String::new();
@@ -22,8 +22,8 @@ pub(super) fn after(lines: &[String]) -> String {
     }
 }
 
-/// The line as its writer meant it. What is pasted without the terminal saying so has an
-/// indentation of its own, which was added to ours: `true` says that it was.
+/// Returns the line as its writer meant it. Text pasted without bracketed paste has its own
+/// indentation, which was added to the initial one. The flag is set in that case.
 pub(super) fn meant(line: &str, initial: &str) -> (String, bool) {
     match line.strip_prefix(initial) {
         Some(own) if !initial.is_empty() && own.starts_with([' ', '\t']) => {

@@ -1,6 +1,5 @@
-//! Standard input at the prompt, a line at a time: for the prompt where there is no terminal, and
-//! for what runs. Nobody takes more than asked for, so that no line is lost on the way to the
-//! other.
+//! Standard input at the prompt, line by line: for the prompt if there is no terminal, and for the
+//! running guest. Both take only the lines they ask for, so that none is lost.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,17 +11,17 @@ use rustix::io::{Errno, read};
 #[derive(Clone, Default)]
 pub(super) struct Lines(Arc<Mutex<Vec<u8>>>);
 
-/// The standard input of a run. A run that reads gets one line.
+/// The standard input of a run. Each read by the run returns one line.
 pub(super) struct RunInput {
     lines: Lines,
     stop: PipeReader,
 }
 
-/// What ends a wait for input when it is dropped: the run is over, and the next line is not for it.
+/// Ends a wait for input on drop: the run is over, and the next line is not for it.
 pub(super) struct Stop(#[expect(dead_code, reason = "it is closed by being dropped")] PipeWriter);
 
 impl Lines {
-    /// Takes the next line, without its end; `None` at the end of the input.
+    /// Takes the next line, without its line end. `None` at the end of the input.
     pub(super) fn next(&self) -> io::Result<Option<String>> {
         let line = self.wait(None)?;
         if line.is_empty() {
@@ -35,7 +34,7 @@ impl Lines {
         Ok(Some(text.trim_end_matches('\n').trim_end_matches('\r').to_owned()))
     }
 
-    /// Takes the next line, if it was read already.
+    /// Takes the next line, if it was already read.
     pub(super) fn next_read(&self) -> io::Result<Option<String>> {
         if self.lock().contains(&b'\n') { self.next() } else { Ok(None) }
     }
@@ -50,13 +49,13 @@ impl Lines {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a line, with its end. It is empty at the end of the input, or when the wait is
-    /// stopped.
+    /// Waits for a line, with its line end. Returns an empty one at the end of the input, or when
+    /// the wait is stopped.
     fn wait(&self, stop: Option<&PipeReader>) -> io::Result<Vec<u8>> {
         let stdin = io::stdin();
         loop {
-            // Only for as long as it takes to look, so that who waits for the next line does not
-            // wait for this.
+            // Locked only for this check, so that another caller's wait for a line does not block
+            // this one.
             if let Some(line) = take_line(&mut self.lock()) {
                 return Ok(line);
             }

@@ -87,7 +87,7 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     Ok(status)
 }
 
-/// Shows what became of a cell.
+/// Shows the result of a cell.
 fn show(execution: &Execution, raw: bool) -> io::Result<()> {
     let printer = Printer::new(raw);
     match execution.outcome() {

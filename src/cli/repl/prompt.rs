@@ -1,5 +1,5 @@
-//! The prompt: lines with history, completion, colours and indentation on a terminal, plain ones
-//! else.
+//! The prompt: on a terminal, with history, completion, colours and indentation; otherwise plain
+//! lines.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -25,18 +25,18 @@ use crate::cli::terminal;
 const FIRST: &str = ">>> ";
 const NEXT: &str = "... ";
 
-/// What Tab inserts where there is nothing to complete.
+/// The text that Tab inserts if there is nothing to complete.
 const INDENT: &str = "    ";
 
 /// Reads code.
 pub(super) struct Prompt {
     lines: Lines,
-    /// `None` if nobody types.
+    /// `None` if there is no terminal.
     editor: Option<Editor<Guest, FileHistory>>,
     history: Option<PathBuf>,
 }
 
-/// What came of a line.
+/// The result of reading a line.
 enum Line {
     Typed(String),
     Interrupted,
@@ -44,7 +44,7 @@ enum Line {
 }
 
 impl Prompt {
-    /// Makes a prompt whose completion asks the guest of this session.
+    /// Makes a prompt that asks the guest of this session for completions.
     pub(super) fn new(session: &Rc<RefCell<Session>>, lines: Lines) -> Result<Self> {
         if !io::stdin().is_terminal() {
             return Ok(Self { lines, editor: None, history: None });
@@ -55,13 +55,13 @@ impl Prompt {
         editor.set_helper(Some(Guest { session: Rc::clone(session), has_color }));
         let history = history_file();
         if let Some(history) = &history {
-            // There is none before the first use.
+            // Before the first use there is no history.
             let _ = editor.load_history(history);
         }
         Ok(Self { lines, editor: Some(editor), history })
     }
 
-    /// Reads lines until they make a whole; `None` at the end of the input.
+    /// Reads lines until they form a complete cell. `None` at the end of the input.
     pub(super) fn read_cell(&mut self, session: &RefCell<Session>) -> Result<Option<String>> {
         let mut lines: Vec<String> = Vec::new();
         let mut is_pasted = false;
@@ -93,7 +93,7 @@ impl Prompt {
     }
 
     fn read_line(&mut self, is_first: bool, initial: &str) -> Result<Line> {
-        // What came while something ran that did not want it.
+        // A line that arrived while a run that did not read it was under way.
         if let Some(line) = self.lines.next_read()? {
             return Ok(Line::Typed(format!("{initial}{line}")));
         }
@@ -109,7 +109,7 @@ impl Prompt {
         }
     }
 
-    /// Keeps the history. One that cannot be kept is no reason to fail.
+    /// Saves the history. A failure is ignored.
     pub(super) fn end(&mut self) {
         if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
             let _ = editor.save_history(history);
@@ -117,7 +117,7 @@ impl Prompt {
     }
 }
 
-/// Where the history is kept; nowhere if the user has no place for it.
+/// Returns the path of the history file; `None` if the user has no directory for it.
 fn history_file() -> Option<PathBuf> {
     let strategy = etcetera::choose_base_strategy().ok()?;
     let dir = strategy.state_dir().unwrap_or_else(|| strategy.cache_dir()).join("isolet");
@@ -125,7 +125,7 @@ fn history_file() -> Option<PathBuf> {
     Some(dir.join("repl-history"))
 }
 
-/// What the line editor asks about code.
+/// Answers the line editor's questions about code.
 struct Guest {
     session: Rc<RefCell<Session>>,
     has_color: bool,
@@ -151,7 +151,7 @@ impl Completer for Guest {
             return Ok((position, vec![indent]));
         }
         let name = start + path.rfind('.').map_or(0, |dot| dot + 1);
-        // A guest that does not answer completes nothing.
+        // If the guest does not answer, there are no completions.
         let names =
             self.session.try_borrow_mut().ok().and_then(|mut session| session.complete(path).ok());
         let pair = |name: String| Pair { display: name.clone(), replacement: name };

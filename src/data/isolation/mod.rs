@@ -1,4 +1,4 @@
-//! How a session is kept apart from the process that asked for it, and what of that is in force.
+//! How a session is isolated from the process that uses the library, and which layers are in force.
 
 #[cfg(test)]
 mod tests;
@@ -17,28 +17,28 @@ use crate::data::error::{Error, ErrorKind};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Isolation {
-    /// On a thread of the process that uses the library. The default where there is no other.
+    /// On a thread of the process that uses the library. The default except on Linux.
     ///
-    /// The boundary is the language and the ops: the guest can do only what the host's functions
-    /// offer it. A bug in V8 that guest code can reach is a bug in this process and reaches
-    /// everything in its memory. When V8 itself runs out of memory, it ends the process.
+    /// The boundary is the language and the ops: the guest can call only the functions that the
+    /// host offers. A V8 bug that guest code can reach is a bug in this process and exposes all of
+    /// its memory. When V8 itself runs out of memory, it ends the process.
     ///
-    /// **The thread may never end.** V8 has steps that nothing interrupts, such as
-    /// `Array.prototype.shift.call({length: 2**53 - 1})`. A run returns its verdict all the same,
-    /// half a second after the end of the grace at most, the session is closed, and the host does
-    /// nothing more for the guest. But the thread takes processor time until the process ends;
-    /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads, and while there
-    /// are eight of them no further session gets one.
+    /// **The thread may never end.** Some of V8's steps cannot be interrupted, such as
+    /// `Array.prototype.shift.call({length: 2**53 - 1})`. The run still returns at most half a
+    /// second after the end of the grace. The session is then closed, and the host no longer serves
+    /// the guest. But the thread uses processor time until the process ends.
+    /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads; while there are
+    /// eight of them, no further session on a thread can start.
     Thread,
-    /// In a process of its own, which holds V8, one session and nothing else. The default on Linux.
+    /// In a separate process, which holds only V8 and one session. The default on Linux.
     ///
     /// The boundary is the kernel's. A worker that crashes, runs out of memory or is killed ends
-    /// its session and nothing more. Code that takes over V8 finds an empty environment, no files,
-    /// no network, and a kernel that kills the worker for system calls it does not need. Of these
-    /// layers, those the kernel refused are missing; an [`IsolationReport`] says which and why.
+    /// only its own session. Code that takes over V8 finds an empty environment, no files and no
+    /// network. The kernel kills the worker for system calls that it does not need. A layer that
+    /// the kernel refuses is missing; the [`IsolationReport`] names it and the reason.
     ///
-    /// It does not hide what processors leak about each other's work, and it does not keep a worker
-    /// from using its share of processor time and memory.
+    /// It does not prevent side channels between processes on one processor, and a worker can use
+    /// up its share of processor time and memory.
     Process,
 }
 
@@ -48,89 +48,91 @@ impl Default for Isolation {
     }
 }
 
-/// One of the layers that [`Isolation::Process`] is made of, in the order in which they are listed.
+/// A layer of [`Isolation::Process`]. The variants are in the order of [`ALL`](Self::ALL).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Layer {
-    /// The session has a process of its own: it shares no writable memory with the host, and can
-    /// crash alone.
+    /// The session has a separate process, which shares no writable memory with the host and can
+    /// crash without it.
     Process,
-    /// The worker has no environment variables: no secret of the host's to find.
+    /// The worker has no environment variables, so it finds no secret of the host there.
     EmptyEnvironment,
-    /// The worker has only the descriptors 0, 1 and 2 when it starts: the socket to the host, and
+    /// The worker starts with only the descriptors 0, 1 and 2: the socket to the host, and
     /// `/dev/null` twice.
     Descriptors,
-    /// No program that the worker might start gains privileges by being started.
+    /// No program that the worker starts could gain privileges (`no_new_privs`).
     NoNewPrivileges,
     /// The worker leaves no core dump, and other processes of its user cannot trace it.
     NotDumpable,
-    /// The worker has a user namespace of its own, in which its user is nobody.
+    /// The worker has its own user namespace, in which its user is nobody.
     UserNamespace,
-    /// The root directory is an empty one that cannot be written to, in a mount namespace that has
-    /// no other mount.
+    /// The root directory is empty and read-only, in a mount namespace without other mounts.
     MountNamespace,
-    /// There is no network: no interface but a loopback that is down.
+    /// The network namespace has only a loopback interface, which is down.
     NetworkNamespace,
-    /// There is no shared memory, semaphore or message queue of other processes.
+    /// The worker cannot reach shared memory, semaphores or message queues of other processes.
     IpcNamespace,
-    /// The worker holds no capability, and none can be gained.
+    /// The worker has no capabilities and can gain none.
     Capabilities,
-    /// The kernel denies every path, and where it knows how, TCP and what leads to other processes.
+    /// Landlock denies every path. On kernels that support it, it also denies TCP and access to
+    /// other processes.
     Landlock,
-    /// Resource limits: no new descriptors, processes or files, no locked memory, and an end to how
-    /// much memory can be written to.
+    /// Resource limits: no new descriptors, processes or files, no locked memory, and a limit on
+    /// writable memory.
     ResourceLimits,
-    /// Of the system calls only those are left that running code needs. Any other kills the worker.
+    /// The filter permits only the system calls that running code needs. Any other call kills the
+    /// worker.
     Seccomp,
 }
 
-/// What became of a [`Layer`].
+/// Whether a [`Layer`] is in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LayerState {
-    /// It is in force; the text says more about it, if there is more.
+    /// The layer is in force. The text holds details and may be empty.
     Enforced(String),
-    /// It is not; the text says why.
+    /// The layer is not in force. The text gives the reason.
     Missing(String),
 }
 
-/// Which layers of isolation are in force for a session.
+/// The layers of isolation that are in force for a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IsolationReport {
     isolation: Isolation,
     layers: BTreeMap<Layer, LayerState>,
 }
 
-/// Where sessions run, by what program, and what has to be in force.
+/// Where sessions run, the program of their workers, and the required layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Confinement {
     pub(crate) isolation: Isolation,
-    /// `None`: the one that is found.
+    /// `None`: the program is searched for.
     pub(crate) worker: Option<PathBuf>,
     pub(crate) required: Vec<Layer>,
     pub(crate) worker_start: WorkerStart,
 }
 
-/// How the process of a worker comes to be.
+/// How the process of a worker starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WorkerStart {
-    /// From the third session of a kind on, a worker is a copy (`fork`) of a process that has
-    /// booted an interpreter and run nobody's code.
+    /// Copied: from the third session of a kind on, a worker is a copy (`fork`) of a process that
+    /// has booted an interpreter and has run no guest code.
     ///
-    /// It starts in milliseconds and shares the memory that it does not write to. But all these
-    /// workers have their code and data at the same addresses, and share their namespaces: what
-    /// code that took V8 over learns of that in one session is true in another.
+    /// It starts in milliseconds and shares all memory that it does not write to. However, all
+    /// these workers have their code and data at the same addresses, and share their namespaces.
+    /// What an attacker who took over V8 in one session learns of these is true in other sessions
+    /// too.
     #[default]
     Fork,
-    /// Every worker is a program started anew.
+    /// Anew: every worker is a new process of the worker program.
     Fresh,
 }
 
 impl Confinement {
-    /// Refuses to require what cannot be.
+    /// Rejects layers that cannot be in force with this isolation.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let Some(layer) = self.required.first() else { return Ok(()) };
         match self.isolation {
@@ -147,7 +149,7 @@ impl Confinement {
     }
 }
 
-/// A name that is none of a [`Layer`]'s.
+/// A name that belongs to no [`Layer`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no isolation layer `{0}`; there are {names}", names = names())]
 pub struct UnknownLayer(String);
@@ -164,7 +166,7 @@ impl Isolation {
 }
 
 impl Layer {
-    /// All layers, in their order.
+    /// All layers, in the order of the variants.
     pub const ALL: &[Self] = &[
         Self::Process,
         Self::EmptyEnvironment,
@@ -181,7 +183,7 @@ impl Layer {
         Self::Seccomp,
     ];
 
-    /// Returns the name, which stays as it is: `no-new-privileges`, `seccomp`.
+    /// Returns the layer's stable name, such as `no-new-privileges` or `seccomp`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -203,13 +205,13 @@ impl Layer {
 }
 
 impl LayerState {
-    /// Returns whether the layer is in force.
+    /// Returns `true` if the layer is in force.
     #[must_use]
     pub const fn is_enforced(&self) -> bool {
         matches!(self, Self::Enforced(_))
     }
 
-    /// Returns the detail of a layer that is in force, the reason of one that is missing.
+    /// Returns the details of a layer that is in force, or the reason why it is missing.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -219,7 +221,7 @@ impl LayerState {
 }
 
 impl IsolationReport {
-    /// The report of [`Isolation::Thread`]: no layer is in force.
+    /// Makes the report of [`Isolation::Thread`]: no layer is in force.
     #[must_use]
     pub fn thread() -> Self {
         let missing = || LayerState::Missing("the session is a thread of its host".to_owned());
@@ -227,7 +229,7 @@ impl IsolationReport {
         Self { isolation: Isolation::Thread, layers }
     }
 
-    /// The report of [`Isolation::Process`]. A layer that `states` does not speak of is missing.
+    /// Makes the report of [`Isolation::Process`]. A layer that `states` omits is missing.
     pub(crate) fn process(states: impl IntoIterator<Item = (Layer, LayerState)>) -> Self {
         let missing = || LayerState::Missing("it was not attempted".to_owned());
         let mut layers: BTreeMap<_, _> =
@@ -236,24 +238,24 @@ impl IsolationReport {
         Self { isolation: Isolation::Process, layers }
     }
 
-    /// Returns the isolation that this is the report of.
+    /// Returns the isolation that this report describes.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// Returns what became of each layer.
+    /// Returns the state of each layer.
     pub fn layers(&self) -> impl Iterator<Item = (Layer, &LayerState)> {
         self.layers.iter().map(|(layer, state)| (*layer, state))
     }
 
-    /// Returns whether a layer is in force.
+    /// Returns `true` if a layer is in force.
     #[must_use]
     pub fn is_enforced(&self, layer: Layer) -> bool {
         self.layers.get(&layer).is_some_and(LayerState::is_enforced)
     }
 
-    /// Returns those of the required layers that are not in force.
+    /// Returns the required layers that are not in force.
     #[must_use]
     pub fn missing(&self, required: &[Layer]) -> Vec<Layer> {
         required.iter().copied().filter(|layer| !self.is_enforced(*layer)).collect()
@@ -281,8 +283,8 @@ impl FromStr for Layer {
     }
 }
 
-/// A line for the isolation and one for each layer: its name, `yes` or `no`, and what there is to
-/// say. No newline at the end.
+/// Prints one line for the isolation and one for each layer: its name, `yes` or `no`, and the
+/// details or reason. No newline at the end.
 impl fmt::Display for IsolationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Layer::ALL.iter().map(|layer| layer.name().len());
@@ -297,7 +299,7 @@ impl fmt::Display for IsolationReport {
     }
 }
 
-/// The names of all layers, for a message.
+/// Returns the names of all layers, for a message.
 fn names() -> String {
     Layer::ALL.iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Tests of the report on isolation.
+//! Tests of the isolation report.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn a_name_is_read_back_as_its_layer() {
 fn all_layers_are_listed_once_and_in_order() {
     assert!(Layer::ALL.is_sorted_by(|a, b| a < b));
     assert!(report().layers().map(|(layer, _)| layer).eq(Layer::ALL.iter().copied()));
-    // Its order is that of its variants, so the last one is the last listed.
+    // `ALL` is in the order of the variants, so the last variant gives its length.
     assert_eq!(Layer::ALL.len(), Layer::Seccomp as usize + 1);
 }
 

@@ -1,16 +1,16 @@
-//! Failures of host functions, as the guest sees them.
+//! Failures of tools, as the guest sees them.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// A host function's failure: an exception in the guest, with this class and message.
+/// A tool's failure: raises an exception in the guest, with this class and message.
 ///
-/// If the class is one of Python's built-in ones, such as `ValueError` or `KeyError`, that one is
-/// raised. Any other name becomes a subclass of `RuntimeError` of that name, so that
-/// `except RuntimeError` catches it.
+/// If the class name is that of a built-in exception, such as `ValueError` or `KeyError`, that
+/// class is raised. Any other name becomes a subclass of `RuntimeError`, so that `except
+/// RuntimeError` catches it.
 ///
-/// Any error turns into one by `?`, as a `RuntimeError` with the messages of the error and of its
-/// sources. It says to the guest what it says, so leave out of it what the guest must not know.
+/// With `?` any error converts to a `RuntimeError` with the messages of the error and of its
+/// sources. The guest sees these messages, so they must not contain anything secret.
 ///
 /// ```
 /// use isolet::ToolError;
@@ -28,7 +28,7 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// Makes an error whose exception has this class and message.
+    /// Makes an error with the class and message of its exception.
     pub fn new(type_name: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self { type_name: type_name.into(), message: message.into() }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for ToolError {
     }
 }
 
-// Not an `Error` itself, so that every `Error` can turn into one.
+// Does not implement `Error`, so that every `Error` can convert to it.
 impl<E: std::error::Error> From<E> for ToolError {
     fn from(error: E) -> Self {
         let mut message = error.to_string();

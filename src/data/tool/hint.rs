@@ -1,10 +1,10 @@
-//! Types of parameters as Python writes them, and whether a value is of one.
+//! Type hints of parameters, and the check of a value against them.
 
 use std::fmt;
 
 use crate::data::value::Value;
 
-/// The type of a parameter: what the guest sees as its annotation and the host checks.
+/// The type of a parameter: the guest sees it as an annotation, and the host checks it.
 ///
 /// ```
 /// use isolet::TypeHint;
@@ -15,33 +15,33 @@ use crate::data::value::Value;
 #[derive(Clone, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum TypeHint {
-    /// Anything; no annotation.
+    /// Any value; no annotation.
     #[default]
     Any,
     /// `None`.
     None,
     /// `bool`.
     Bool,
-    /// `int`, which a `bool` is not.
+    /// `int`. A `bool` is rejected.
     Int,
-    /// `float`; an `int` will do.
+    /// `float`. An `int` is accepted.
     Float,
     /// `str`.
     Str,
-    /// `bytes`, and what turns into it.
+    /// `bytes`. Types that cross as bytes are accepted.
     Bytes,
-    /// `list` of such items; tuples and sets turn into it.
+    /// `list` with items of this type. Tuples and sets cross as lists.
     List(Box<Self>),
-    /// `dict` from strings to such values; dataclasses and models turn into it.
+    /// `dict` from strings to values of this type. Dataclasses and models cross as dicts.
     Dict(Box<Self>),
-    /// One of several.
+    /// One of several types.
     Union(Vec<Self>),
     /// One of these values.
     Literal(Vec<Value>),
 }
 
 impl TypeHint {
-    /// Allows `None` too.
+    /// Returns this type or `None`.
     #[must_use]
     pub fn or_none(self) -> Self {
         match self {
@@ -56,7 +56,7 @@ impl TypeHint {
         }
     }
 
-    /// Says what is wrong with `value`, in Python's words, as in `must be str, not int`.
+    /// Checks `value`. Returns the mismatch in Python's words, as in `must be str, not int`.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         if self.accepts(value) {
             return Ok(());
@@ -98,7 +98,7 @@ impl TypeHint {
         }
     }
 
-    /// The hint as the guest's glue gets it: a tree that starts with what kind it is.
+    /// Returns the hint as a tree for the guest's glue code. Each node starts with its kind.
     pub(crate) fn to_value(&self) -> Value {
         let (kind, members): (&str, Vec<Value>) = match self {
             Self::Any => ("any", vec![]),
@@ -144,7 +144,7 @@ impl fmt::Display for TypeHint {
     }
 }
 
-/// The values of a literal, comma-separated.
+/// Prints the values of a literal, separated by commas.
 struct Values<'a>(&'a TypeHint);
 
 impl fmt::Display for Values<'_> {

@@ -1,4 +1,4 @@
-//! What a host function looks like to a guest, and the errors that it raises there.
+//! The guest's view of tools: their signatures, and the errors that they raise.
 
 mod error;
 mod hint;

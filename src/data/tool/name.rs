@@ -1,6 +1,6 @@
-//! What can be a name in Python.
+//! Checks whether a text is a valid Python name.
 
-/// Python's keywords; a soft one, such as `match`, is a name like others.
+/// Python's keywords. Soft keywords, such as `match`, are valid names and not listed.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -8,7 +8,7 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Returns whether guest code can use `name` as a name.
+/// Returns `true` if guest code can use `name` as a name.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let starts = |first| first == '_' || unicode_ident::is_xid_start(first);

@@ -1,4 +1,4 @@
-//! Parameters and types from the JSON schema of a Rust type.
+//! Derives parameters and types from the JSON schema of a Rust type.
 
 use serde_json::{Map, Value as Json};
 
@@ -6,18 +6,18 @@ use super::hint::TypeHint;
 use super::spec::{Default, Param};
 use crate::data::value::Value;
 
-/// References are followed so deep; a recursive type is `Any` below that.
+/// The depth to which references are followed. A recursive type is `Any` below it.
 const MAX_REFERENCES: usize = 8;
 
-/// What a function's arguments look like.
+/// The arguments of a tool.
 pub(crate) struct Arguments {
     pub(crate) doc: String,
     pub(crate) params: Vec<Param>,
 }
 
-/// Reads the parameters from the schema of a struct; `Err` says what it is instead.
+/// Reads the parameters from the schema of a struct. `Err` says what the schema is instead.
 ///
-/// Those without a default come first, otherwise they stay in the order of the fields.
+/// Parameters without a default come first. Apart from that they keep the order of the fields.
 pub(crate) fn arguments(schema: &Json) -> Result<Arguments, String> {
     let root = schema.as_object().ok_or("they have no schema")?;
     let doc = text(root, "description");
@@ -109,7 +109,7 @@ fn named(
     }
 }
 
-/// One hint for several, flat and without repetitions.
+/// Returns one hint for several, flattened and without repetitions.
 fn union(members: impl Iterator<Item = TypeHint>) -> TypeHint {
     let mut flat: Vec<TypeHint> = Vec::new();
     for member in members {

@@ -1,4 +1,4 @@
-//! What a host function looks like: its name, parameters and documentation.
+//! The specification of a tool: its name, parameters and documentation.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use super::name;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::value::Value;
 
-/// What the guest sees of a host function: `help()` and `inspect.signature` show all of it.
+/// What the guest sees of a tool. `help()` and `inspect.signature` show all of it.
 ///
-/// [`Display`](fmt::Display) gives it as Python would write it, for a prompt.
+/// [`Display`](fmt::Display) writes it as Python code, for a prompt to a language model.
 ///
 /// ```
 /// use isolet::{Param, ToolSpec, TypeHint};
@@ -29,7 +29,7 @@ pub struct ToolSpec {
     pub(crate) returns: TypeHint,
 }
 
-/// One parameter of a host function.
+/// A parameter of a tool.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Param {
@@ -41,24 +41,24 @@ pub struct Param {
     pub(crate) default: Default,
 }
 
-/// How a parameter may be given.
+/// How a parameter may be passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Standard,
     KeywordOnly,
 }
 
-/// What a parameter is if the guest does not give it.
+/// The default of a parameter that the guest does not pass.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Default {
-    /// It has to.
+    /// None: the parameter is required.
     Required,
-    /// The host fills it in, the guest is not told how.
+    /// The host fills it in; the guest does not see the value.
     Unknown,
     Is(Value),
 }
 
-/// Whether the host holds a parameter to its hint.
+/// Whether the host checks an argument against its hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Checked,
@@ -66,13 +66,13 @@ pub(crate) enum Check {
 }
 
 impl ToolSpec {
-    /// Starts the specification of a function without parameters.
+    /// Starts the specification of a tool without parameters.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), doc: String::new(), params: Vec::new(), returns: TypeHint::Any }
     }
 
-    /// What `SUBMIT` looks like when a submission has these fields.
+    /// Returns the specification of `SUBMIT` for a submission with these fields.
     pub(crate) fn submit(fields: impl IntoIterator<Item = Param>) -> Result<Self, Error> {
         let doc = "Ends the run and hands these values to the host as its result.";
         let spec = Self::new("SUBMIT").doc(doc);
@@ -95,20 +95,20 @@ impl ToolSpec {
         self
     }
 
-    /// Sets the annotation of the result. It is for the reader; nothing holds the result to it.
+    /// Sets the annotation of the result. It is documentation only: nothing checks the result.
     #[must_use]
     pub fn returns(mut self, hint: TypeHint) -> Self {
         self.returns = hint;
         self
     }
 
-    /// Returns the function's name.
+    /// Returns the tool's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Refuses what Python could not define.
+    /// Rejects a specification that Python could not define.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Config, message));
         if !name::is_identifier(&self.name) {
@@ -149,7 +149,7 @@ impl ToolSpec {
         Ok(())
     }
 
-    /// The docstring, with the parameters' own documentation below.
+    /// Returns the docstring, followed by the documentation of the parameters.
     pub(crate) fn docstring(&self) -> String {
         let mut text = self.doc.trim().to_owned();
         let documented = self.params.iter().filter(|param| !param.doc.is_empty());
@@ -165,7 +165,7 @@ impl ToolSpec {
 }
 
 impl Param {
-    /// Makes a required parameter of any type, given by position or by keyword.
+    /// Makes a required parameter of any type, which can be passed by position or by keyword.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -177,33 +177,33 @@ impl Param {
         }
     }
 
-    /// Sets its type, which the host checks before the function runs.
+    /// Sets the parameter's type, which the host checks before the tool runs.
     pub fn hint(mut self, hint: TypeHint) -> Self {
         self.hint = hint;
         self.check = Check::Checked;
         self
     }
 
-    /// Sets its annotation, which the guest sees and nobody checks.
+    /// Sets the parameter's annotation, which the guest sees and nothing checks.
     pub fn annotation(mut self, hint: TypeHint) -> Self {
         self.hint = hint;
         self.check = Check::AnnotationOnly;
         self
     }
 
-    /// Makes it optional: what it is when the guest does not give it.
+    /// Makes the parameter optional, with this default.
     pub fn default_value(mut self, value: impl Into<Value>) -> Self {
         self.default = Default::Is(value.into());
         self
     }
 
-    /// Has it given by keyword only.
+    /// Makes the parameter keyword-only.
     pub fn keyword_only(mut self) -> Self {
         self.kind = Kind::KeywordOnly;
         self
     }
 
-    /// Documents it, in the function's docstring.
+    /// Sets the parameter's documentation, which becomes part of the tool's docstring.
     pub fn doc(mut self, text: impl Into<String>) -> Self {
         self.doc = text.into();
         self

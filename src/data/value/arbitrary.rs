@@ -1,11 +1,12 @@
-//! Values for property tests.
+//! Generates values for property tests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{BigInt, Value};
 
-/// Any value: every type, ints of every width, floats of every kind, keys of every scalar type.
+/// Generates any value: every type, ints of every width, floats of every kind, keys of every scalar
+/// type.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(6, 64, 8, |inner| {
         prop_oneof![
@@ -15,7 +16,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any value that is no list and no dict.
+/// Generates any value except lists and dicts.
 pub(crate) fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::None),
@@ -27,7 +28,7 @@ pub(crate) fn scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any int: all widths are as likely, and so are the edges between them.
+/// Generates any int. All widths are equally likely, and the edges between them are included.
 pub(crate) fn int() -> impl Strategy<Value = Value> {
     let near_power = (0u32..127, -1i128..=1).prop_map(|(shift, near)| (1i128 << shift) + near);
     prop_oneof![

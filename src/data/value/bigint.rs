@@ -1,65 +1,66 @@
-//! Python integers past 64 bits.
+//! Python integers that exceed 64 bits.
 
 use std::fmt;
 
 use num_bigint::Sign;
 
-/// Decimals are written up to so many bits, 4300 digits, as in CPython: the time that they take
-/// grows with the square of their length, and a guest chooses that.
+/// The maximum size that is written in decimal: 4300 digits, as in CPython. The conversion takes
+/// time quadratic in the length, and a guest chooses the length.
 const MAX_DECIMAL_BITS: u64 = 14_284;
 
-/// An integer of any size; shown in decimal, past 4300 digits (where CPython refuses to) in
+/// An integer of any size. It is shown in decimal, or beyond 4300 digits (where CPython refuses) in
 /// hexadecimal, as `0x…`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BigInt(num_bigint::BigInt);
 
 impl BigInt {
-    /// Makes the number of magnitude `bytes`, least significant first.
+    /// Makes a number from its sign and magnitude, least significant byte first.
     #[must_use]
     pub fn from_le_bytes(negative: bool, bytes: &[u8]) -> Self {
         let sign = if negative { Sign::Minus } else { Sign::Plus };
         Self(num_bigint::BigInt::from_bytes_le(sign, bytes))
     }
 
-    /// Returns whether the number is below zero, and its magnitude, least significant byte first.
+    /// Returns `true` for a negative number, and the magnitude, least significant byte first.
     #[must_use]
     pub fn to_le_bytes(&self) -> (bool, Vec<u8>) {
         let (sign, bytes) = self.0.to_bytes_le();
         (sign == Sign::Minus, bytes)
     }
 
-    /// Returns the number if it fits into 128 bits.
+    /// Returns the number if it fits into a signed 128-bit integer.
     #[must_use]
     pub fn to_i128(&self) -> Option<i128> {
         i128::try_from(&self.0).ok()
     }
 
-    /// Returns the number if it fits into 128 bits without a sign.
+    /// Returns the number if it fits into an unsigned 128-bit integer.
     #[must_use]
     pub fn to_u128(&self) -> Option<u128> {
         u128::try_from(&self.0).ok()
     }
 
-    /// Returns the nearest float; an infinity if the number is past all of them.
+    /// Returns the nearest float, or an infinity if the number exceeds the range of floats.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "the nearest float is what is promised")]
     pub fn to_f64(&self) -> f64 {
         let magnitude = self.0.magnitude();
         let shift = self.bits().saturating_sub(64);
         let mut top = (magnitude >> shift).to_u64_digits().first().copied().unwrap_or_default();
-        // Bits below the top 64 count only for whether a number is half-way between two floats.
+        // Bits below the top 64 matter only for deciding whether the number is half-way between two
+        // floats.
         top |= u64::from(magnitude.trailing_zeros().is_some_and(|zeros| zeros < shift));
         let scale = i32::try_from(shift).map_or(f64::INFINITY, |shift| 2f64.powi(shift));
         let float = top as f64 * scale;
         if self.0.sign() == Sign::Minus { -float } else { float }
     }
 
-    /// Returns the number if it fits into 64 bits.
+    /// Returns the number if it fits into a signed 64-bit integer.
     pub(crate) fn to_i64(&self) -> Option<i64> {
         i64::try_from(&self.0).ok()
     }
 
-    /// Returns the number if it fits into 64 bits without a sign.
+    /// Returns the number if it fits into an unsigned 64-bit integer.
     pub(super) fn to_u64(&self) -> Option<u64> {
         u64::try_from(&self.0).ok()
     }
@@ -69,17 +70,17 @@ impl BigInt {
         self.0.to_signed_bytes_le()
     }
 
-    /// Reads what [`to_signed_le_bytes`](Self::to_signed_le_bytes) gave.
+    /// Reads the output of [`to_signed_le_bytes`](Self::to_signed_le_bytes).
     pub(super) fn from_signed_le_bytes(bytes: &[u8]) -> Self {
         Self(num_bigint::BigInt::from_signed_bytes_le(bytes))
     }
 
-    /// Returns how many bits the magnitude has.
+    /// Returns the number of bits of the magnitude.
     pub(super) fn bits(&self) -> u64 {
         self.0.bits()
     }
 
-    /// Returns what a message says of the number: its digits, if they are few.
+    /// Returns a description for messages: the digits, if there are few.
     pub(super) fn summary(&self) -> String {
         match self.bits() {
             ..=128 => format!("int {}", self.0),
@@ -87,12 +88,13 @@ impl BigInt {
         }
     }
 
-    /// Returns a Python literal of the number: decimal, or hexadecimal where that takes too long.
+    /// Returns a Python literal of the number: decimal, or hexadecimal where decimal would take too
+    /// long.
     pub(super) fn to_literal(&self) -> String {
         if self.bits() <= MAX_DECIMAL_BITS { self.0.to_string() } else { format!("{:#x}", self.0) }
     }
 
-    /// Reads what [`to_literal`](Self::to_literal) gave.
+    /// Reads the output of [`to_literal`](Self::to_literal).
     pub(super) fn from_literal(text: &str) -> Option<Self> {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |hex| (hex, 16));

@@ -1,11 +1,12 @@
-//! What a value of the host may be to cross to the guest, and how long it is on the way.
+//! Checks whether a value may cross from the host to the guest, and computes its encoded length.
 
 use super::Value;
 
-/// Nesting that crosses in either direction; js/py/values.py has the same number.
+/// The maximum nesting depth of a value that crosses in either direction. Keep equal to the number
+/// in js/py/values.py.
 pub(crate) const MAX_CROSSING_DEPTH: usize = 100;
 
-/// Lengths in the format are of 31 bits.
+/// The format stores lengths in 31 bits.
 const MAX_LENGTH: usize = i32::MAX as usize;
 
 /// Returns how many bytes [`encode`](super::marshal::encode) writes for `value`.
@@ -23,7 +24,7 @@ pub(crate) fn encoded_len(value: &Value) -> u64 {
     bytes
 }
 
-/// Says why `value` cannot cross to the guest.
+/// Fails with a reason if `value` cannot cross to the guest.
 pub(crate) fn check_bounds(value: &Value, max_bytes: u64) -> Result<(), String> {
     check_own(value)?;
     let mut containers = vec![(value, 1)];
@@ -53,7 +54,7 @@ pub(crate) fn check_bounds(value: &Value, max_bytes: u64) -> Result<(), String> 
     Ok(())
 }
 
-/// What is wrong with a value, its items aside.
+/// Checks a value without its items.
 fn check_own(value: &Value) -> Result<(), String> {
     match value {
         Value::Str(text) => check_length(text.len(), "a str", "bytes"),
@@ -82,7 +83,7 @@ fn check_length(length: usize, what: &str, unit: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The bytes of a value without those of its items.
+/// Returns the encoded length of a value without its items.
 fn own_len(value: &Value) -> u64 {
     match value {
         Value::None | Value::Bool(_) => 1,
@@ -134,7 +135,7 @@ mod tests {
             );
         }
         assert_eq!(encoded_len(&deep), 500_001);
-        // Dropping it at once would overflow the stack.
+        // Taken apart level by level, because dropping it whole would overflow the stack.
         while let Value::List(mut items) = deep {
             deep = items.pop().unwrap_or_default();
         }

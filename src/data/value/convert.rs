@@ -1,10 +1,10 @@
-//! Values made of Rust's own types.
+//! Conversions from Rust's own types to values.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{BigInt, Value};
 
-/// What fits is an [`Int`](Value::Int), whatever its type was.
+/// A number that fits becomes an [`Int`](Value::Int).
 impl From<BigInt> for Value {
     fn from(number: BigInt) -> Self {
         number.to_i64().map_or(Self::BigInt(number), Self::Int)
@@ -101,7 +101,7 @@ impl<K: Into<Self>, T: Into<Self>> From<BTreeMap<K, T>> for Value {
     }
 }
 
-/// The order is that of the map, which is none.
+/// The entries are in the map's order, which is unspecified.
 impl<K: Into<Self>, T: Into<Self>, S> From<HashMap<K, T, S>> for Value {
     fn from(items: HashMap<K, T, S>) -> Self {
         Self::dict(items)

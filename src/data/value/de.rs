@@ -1,4 +1,4 @@
-//! Anything that serde can read, from values.
+//! Converts values into any type that serde can deserialise.
 
 use serde::de::value::SeqDeserializer;
 use serde::de::{
@@ -12,14 +12,14 @@ use super::marshal::MAX_DEPTH;
 use super::{BIG_INT_TOKEN, BigInt, Value};
 use crate::data::error::Error;
 
-/// Turns a [`Value`] into what serde can read.
+/// Converts a [`Value`] into a type that serde can deserialise.
 ///
-/// Reads what [`to_value`](super::to_value) writes, and a little more, as Python would: an int
-/// where a float is wanted, bytes where a sequence of integers is, a list for a struct by the order
-/// of its fields. A bool is no int and a float is none. A [`Value`] becomes itself.
+/// Reads the output of [`to_value`](super::to_value). Like Python, it also accepts an int where a
+/// float is wanted, bytes for a sequence of integers, and a list for a struct, in the order of the
+/// fields. A bool is not accepted as an int, nor a float as an int. A [`Value`] becomes itself.
 ///
-/// Serde itself cannot hold integers past 64 bits while it looks for the right variant of an
-/// untagged or internally tagged enum or fills a `#[serde(flatten)]`; they are refused there.
+/// Serde cannot hold integers beyond 64 bits while it selects the variant of an untagged or
+/// internally tagged enum, or fills a `#[serde(flatten)]`. Such integers are rejected there.
 ///
 /// ```
 /// use isolet::{Value, from_value};
@@ -40,15 +40,15 @@ use crate::data::error::Error;
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Value`](crate::ErrorKind::Value) if the value is no `T`, or nested deeper than 128
-/// levels. The message says what was found, and where.
+/// [`ErrorKind::Value`](crate::ErrorKind::Value) if the value is not a `T`, or is nested deeper
+/// than 128 levels. The message names what was found, and where.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     Ok(T::deserialize(Deserializer { value, depth: 0 })?)
 }
 
 struct Deserializer {
     value: Value,
-    /// Lists and dicts around.
+    /// The number of enclosing lists and dicts.
     depth: usize,
 }
 
@@ -57,7 +57,7 @@ impl Deserializer {
         if self.depth >= MAX_DEPTH { Err(Fault::depth()) } else { Ok(self.depth + 1) }
     }
 
-    /// The only key of a dict and its value, or a str alone.
+    /// Returns the only key of a dict and its value, or a str without a value.
     fn choice(self, expected: &dyn Expected) -> Result<Choice, Fault> {
         let depth = self.inside();
         match self.value {
@@ -178,7 +178,7 @@ impl<'de> de::Deserializer<'de> for Deserializer {
 }
 
 fn big_int<'de, V: Visitor<'de>>(number: &BigInt, visitor: V) -> Result<V::Value, Fault> {
-    // What serde says of such numbers names types of Rust, or nothing that is there.
+    // Serde's own message for such numbers names Rust types, or omits the number.
     let fault = Fault::invalid_type(Unexpected::Other(&number.summary()), &visitor);
     let visited = if let Some(number) = number.to_i64() {
         visitor.visit_i64(number)
@@ -189,7 +189,7 @@ fn big_int<'de, V: Visitor<'de>>(number: &BigInt, visitor: V) -> Result<V::Value
     } else if let Some(number) = number.to_u128() {
         visitor.visit_u128(number)
     } else {
-        // The one visitor that takes this for an int is that of `Value`.
+        // Only the visitor of `Value` reads this enum as an int.
         let value = Value::Bytes(number.to_signed_le_bytes());
         visitor.visit_enum(Choice {
             variant: BIG_INT_TOKEN.to_owned(),
@@ -199,7 +199,7 @@ fn big_int<'de, V: Visitor<'de>>(number: &BigInt, visitor: V) -> Result<V::Value
     visited.map_err(|_| fault)
 }
 
-/// Refuses what a type leaves over: a list that is longer than a tuple.
+/// Fails if a list is longer than the tuple it is read into.
 fn all_taken(length: usize, left: usize) -> Result<(), Fault> {
     match length - left {
         _ if left == 0 => Ok(()),
@@ -237,7 +237,7 @@ impl<'de> SeqAccess<'de> for List {
 
 struct Dict {
     items: std::vec::IntoIter<(Value, Value)>,
-    /// The value that comes next, and as much of its key as a message needs.
+    /// The next value, and as much of its key as a message needs.
     entry: Option<(Value, Value)>,
     depth: usize,
 }
@@ -275,7 +275,7 @@ fn label(key: &Value) -> Value {
     }
 }
 
-/// The name of a variant, and what it holds.
+/// The name of an enum variant, and its content.
 struct Choice {
     variant: String,
     payload: Option<Deserializer>,

@@ -1,4 +1,4 @@
-//! Values as Python's `repr` writes them.
+//! Prints values as Python's `repr` does.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -64,7 +64,7 @@ fn escaped(character: char, quote: char, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// The shortest digits that read back as the same float, laid out as Python does.
+/// Prints the shortest digits that read back as the same float, in Python's layout.
 fn float(number: f64, f: &mut Formatter<'_>) -> fmt::Result {
     if number.is_nan() {
         return f.write_str("nan");

@@ -1,4 +1,4 @@
-//! Why a value and a Rust type do not fit each other.
+//! The error of conversions between values and Rust types.
 
 use std::fmt::{self, Display};
 
@@ -9,17 +9,18 @@ use super::Value;
 use super::marshal::MAX_DEPTH;
 use crate::data::error::{Error, ErrorKind};
 
-/// Characters of a text in the value that a message repeats at most; the guest may have chosen it.
+/// The maximum length of a text from the value in a message, in characters. The guest may have
+/// chosen the text.
 const MAX_TEXT_CHARS: usize = 40;
 
-/// The same for where something is.
+/// The maximum length of a path in a message, in characters.
 const MAX_PATH_CHARS: usize = 160;
 
-/// The error of both conversions; private, because it ends as an [`Error`].
+/// The error of both conversions. Private, because it is converted into an [`Error`].
 #[derive(Debug)]
 pub(super) struct Fault {
     message: String,
-    /// Where in the value, as Python's subscripts: `['a'][0]`.
+    /// The place in the value, as Python subscripts: `['a'][0]`.
     path: String,
 }
 
@@ -36,7 +37,7 @@ impl Fault {
         Self::new(format!("a dict key has to be a scalar, not a {}", key.type_name()))
     }
 
-    /// Says that it happened below `key`; what is inside comes first.
+    /// Adds `key` in front of the path.
     #[must_use]
     pub(super) fn at(mut self, key: &Value) -> Self {
         self.path.insert_str(0, &format!("[{key}]"));
@@ -82,7 +83,7 @@ impl de::Error for Fault {
     }
 }
 
-/// What was found, with Python's names for it.
+/// Returns what was found, with Python's type names.
 fn in_python(found: Unexpected<'_>) -> String {
     let value = match found {
         Unexpected::Bool(flag) => Value::Bool(flag),
@@ -100,7 +101,7 @@ fn in_python(found: Unexpected<'_>) -> String {
     format!("{} {value}", value.type_name())
 }
 
-/// As much of `text` as a message shows.
+/// Returns as much of `text` as a message shows.
 pub(super) fn shortened(text: &str) -> String {
     cut(text, MAX_TEXT_CHARS)
 }

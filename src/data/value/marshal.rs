@@ -1,7 +1,7 @@
-//! Python's `marshal` format, version 2: how values cross the boundary as bytes.
+//! Python's `marshal` format, version 2: the encoding of values that cross between host and guest.
 //!
-//! CPython writes and reads it in C, a string in it is its UTF-8, and without back references it is
-//! a plain tree.
+//! CPython reads and writes it in C, its strings are UTF-8, and without back references it is a
+//! plain tree.
 
 mod read;
 #[cfg(test)]
@@ -11,7 +11,7 @@ pub(crate) use read::{DecodeError, Reader, decode, decode_within};
 
 use super::Value;
 
-/// Nesting past this is refused in both directions.
+/// The maximum nesting depth, in both directions.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Appends `value` to `out`.
@@ -56,7 +56,7 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
 }
 
 fn encode_length(length: usize, out: &mut Vec<u8>) {
-    // The format counts in 31 bits; callers cap what they send far below.
+    // The format stores lengths in 31 bits. Callers limit what they send to far less.
     let length = i32::try_from(length).unwrap_or(i32::MAX);
     out.extend_from_slice(&length.to_le_bytes());
 }
@@ -67,7 +67,8 @@ fn encode_sized(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Longs are digits of 15 bits, least significant first; the sign is that of the digit count.
+/// Encodes an int beyond 32 bits: 15-bit digits, least significant first. The sign is that of the
+/// digit count.
 fn encode_long(negative: bool, magnitude: &[u8], out: &mut Vec<u8>) {
     let mut digits: Vec<u16> = Vec::with_capacity(magnitude.len() * 8 / 15 + 1);
     let (mut window, mut bits) = (0u32, 0);

@@ -1,4 +1,4 @@
-//! What crosses between host and guest: a tree of plain Python values.
+//! Values: trees of plain Python data that cross between host and guest.
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
@@ -19,17 +19,17 @@ pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len};
 pub use de::from_value;
 pub use ser::to_value;
 
-/// Under this name an int that serde has no type for passes between [`Value`]s.
+/// The name under which an int beyond serde's types passes between [`Value`]s.
 const BIG_INT_TOKEN: &str = "$isolet::BigInt";
 
-/// A Python value on the host's side: scalars, lists and dicts, nothing with behaviour.
+/// A Python value on the host: scalars, lists and dicts, without behaviour.
 ///
-/// Tuples and sets arrive as [`List`](Value::List); dataclasses, named tuples' fields aside, as
-/// [`Dict`](Value::Dict). A value that has no such form does not cross; see
+/// Tuples and sets arrive as [`List`](Value::List), as do named tuples, without their field names.
+/// Dataclasses arrive as [`Dict`](Value::Dict). A value without such a form does not cross; see
 /// [`Execution::value_error`](crate::Execution::value_error).
 ///
-/// It is made of Rust's plain types with `from`, of other types with [`to_value`], and turned into
-/// them with [`from_value`]. Any format of serde that describes itself can write and read it.
+/// `From` makes a value from Rust's plain types and [`to_value`] from other types; [`from_value`]
+/// converts it back. Any self-describing serde format can write and read it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -40,7 +40,7 @@ pub enum Value {
     Bool(bool),
     /// An `int` that fits into 64 bits.
     Int(i64),
-    /// An `int` that does not fit into 64 bits; `Value::from` takes care of that.
+    /// An `int` that does not fit into 64 bits. `Value::from` chooses the right variant.
     BigInt(BigInt),
     /// A `float`, including the infinities and NaN.
     Float(f64),
@@ -48,7 +48,7 @@ pub enum Value {
     Str(String),
     /// A `bytes`, `bytearray` or `memoryview`.
     Bytes(Vec<u8>),
-    /// A `list`, `tuple`, `set` or `frozenset`, in its own order.
+    /// A `list`, `tuple`, `set` or `frozenset`, in its iteration order.
     List(Vec<Self>),
     /// A `dict` in insertion order. Keys may be any scalar.
     Dict(Vec<(Self, Self)>),
@@ -61,7 +61,7 @@ impl Value {
         Self::Bytes(bytes.into())
     }
 
-    /// Makes a `dict` of keys and values, in their order. Keys have to be scalars.
+    /// Makes a `dict` of keys and values, in their order. Keys must be scalars.
     #[must_use]
     pub fn dict<K: Into<Self>, T: Into<Self>>(items: impl IntoIterator<Item = (K, T)>) -> Self {
         Self::Dict(items.into_iter().map(|(key, item)| (key.into(), item.into())).collect())
@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// Returns whether it is `None`.
+    /// Returns `true` if the value is `None`.
     #[must_use]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// Returns an `int` that fits into 64 bits.
+    /// Returns the number, if the value is an `int` that fits into 64 bits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -110,7 +110,7 @@ impl Value {
         }
     }
 
-    /// Returns a `float`, or an `int` as the nearest one.
+    /// Returns the number of a `float`, or the nearest float to an `int`.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "the nearest float is what is promised")]
     pub fn as_f64(&self) -> Option<f64> {
@@ -122,7 +122,7 @@ impl Value {
         }
     }
 
-    /// Returns a `bool`.
+    /// Returns the value of a `bool`.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -158,7 +158,7 @@ impl Value {
         }
     }
 
-    /// Returns what a dict holds under a string key.
+    /// Returns the value under a string key of a dict.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         match self {

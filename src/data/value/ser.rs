@@ -1,4 +1,4 @@
-//! Values to any format of serde, and anything that serde can write to values.
+//! Serialises values to any serde format, and converts any serialisable type into a value.
 
 use serde::ser::{self, Serialize, SerializeMap, SerializeSeq};
 
@@ -7,12 +7,13 @@ use super::marshal::MAX_DEPTH;
 use super::{BIG_INT_TOKEN, BigInt, Value};
 use crate::data::error::Error;
 
-/// Turns what serde can write into a [`Value`].
+/// Converts any type that serde can serialise into a [`Value`].
 ///
-/// `()`, `None` and unit structs become `None`; structs become dicts in the order of their fields,
-/// sequences and tuples lists, a `char` a str. A unit variant is a str of its name, any other
-/// variant a dict from its name to what it holds. What writes itself with `serialize_bytes` becomes
-/// bytes; a `Vec<u8>` does not, it becomes a list. A [`Value`] becomes itself.
+/// `()`, `None` and unit structs become `None`. Structs become dicts in the order of their fields,
+/// sequences and tuples become lists, and a `char` becomes a str. A unit variant becomes a str of
+/// its name, any other variant a dict from its name to its content. A type that uses
+/// `serialize_bytes` becomes bytes; a `Vec<u8>` does not use it and becomes a list. A [`Value`]
+/// becomes itself.
 ///
 /// ```
 /// use isolet::{Value, to_value};
@@ -24,17 +25,17 @@ use crate::data::error::Error;
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Value`](crate::ErrorKind::Value) if a key of a map is no scalar, if it is nested
-/// deeper than 128 levels, or if the type refuses to be written.
+/// [`ErrorKind::Value`](crate::ErrorKind::Value) if a key of a map is not a scalar, the value is
+/// nested deeper than 128 levels, or the type's own serialisation fails.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
     Ok(value.serialize(Serializer { depth: 0 })?)
 }
 
-/// As Python would write it: `None` is a unit, bytes are bytes, keys keep their types.
+/// Serialises as Python would: `None` is a unit, bytes are bytes, keys keep their types.
 ///
-/// An `int` beyond 128 bits, which serde does not know, is written as a string of its decimal
-/// digits, or of its hexadecimal ones after `0x` if there were more than 4300. Such a string is
-/// read back as a `str`. In [`to_value`] ints stay ints.
+/// Serde has no type for an `int` beyond 128 bits. It is written as a string of its decimal digits,
+/// or beyond 4300 digits of its hexadecimal digits after `0x`. Such a string is read back as a
+/// `str`. With [`to_value`] ints stay ints.
 impl Serialize for Value {
     fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -63,7 +64,7 @@ impl Serialize for Value {
     }
 }
 
-/// Not every format has integers of 128 bits, so the narrowest type is taken.
+/// Uses the narrowest type, because not every format has 128-bit integers.
 fn serialize_big_int<S: ser::Serializer>(number: &BigInt, to: S) -> Result<S::Ok, S::Error> {
     if let Some(number) = number.to_i64() {
         to.serialize_i64(number)
@@ -80,7 +81,7 @@ fn serialize_big_int<S: ser::Serializer>(number: &BigInt, to: S) -> Result<S::Ok
 
 #[derive(Clone, Copy)]
 struct Serializer {
-    /// Lists and dicts around.
+    /// The number of enclosing lists and dicts.
     depth: usize,
 }
 
@@ -265,7 +266,7 @@ impl ser::Serializer for Serializer {
     }
 }
 
-/// A list that is being filled, and the variant that it belongs to.
+/// A list that is being filled, and its enum variant.
 struct List {
     variant: Option<&'static str>,
     items: Vec<Value>,
@@ -283,11 +284,11 @@ impl List {
     }
 }
 
-/// A dict that is being filled, and the variant that it belongs to.
+/// A dict that is being filled, and its enum variant.
 struct Dict {
     variant: Option<&'static str>,
     items: Vec<(Value, Value)>,
-    /// The key whose value comes next.
+    /// The key of the next value.
     key: Value,
     inside: Serializer,
 }
@@ -310,7 +311,7 @@ fn named(variant: Option<&'static str>, value: Value) -> Value {
     }
 }
 
-/// Serde has a trait for each kind of sequence; all of them are lists.
+/// Serde has a trait for each kind of sequence; all of them become lists.
 macro_rules! impl_list {
     ($($kind:ident: $push:ident)*) => {$(
         impl ser::$kind for List {

@@ -1,4 +1,4 @@
-//! Tests of values against each other's forms: bytes, Rust types, JSON.
+//! Tests of the conversions between values, bytes, Rust types and JSON.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -19,7 +19,7 @@ fn encoded(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Compares with NaN equal to itself, and -0.0 not to 0.0.
+/// Compares values. NaN equals itself, and -0.0 differs from 0.0.
 fn same(one: &Value, other: &Value) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }
@@ -237,7 +237,7 @@ fn a_key_that_is_no_scalar_is_refused() {
 
 #[test]
 fn deep_nesting_is_an_error_in_every_conversion() {
-    /// So many lists in each other.
+    /// Lists nested to this depth.
     struct Nest(usize);
 
     impl Serialize for Nest {

@@ -1,4 +1,4 @@
-//! Values from any format of serde that describes itself.
+//! Deserialises values from any self-describing serde format.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use super::fault::Fault;
 use super::marshal::MAX_DEPTH;
 use super::{BIG_INT_TOKEN, BigInt, Value};
 
-/// Items that a format's claim may reserve memory for before they are read.
+/// The maximum number of items for which memory is reserved because a format announces them.
 const MAX_RESERVED: usize = 1024;
 
-/// Null is `None`; integers of any width become ints, and keys may be any scalar.
+/// Null becomes `None`, integers of any width become ints, and keys may be any scalar.
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Inside(0).deserialize(deserializer)
     }
 }
 
-/// Reads a value that has so many around it: not every format bounds that.
+/// Deserialises a value at this nesting depth, because not every format limits the depth.
 #[derive(Clone, Copy)]
 struct Inside(usize);
 
@@ -126,7 +126,7 @@ impl<'de> Visitor<'de> for Inside {
         Ok(Value::Dict(items))
     }
 
-    /// An int that serde has no type for, from [`from_value`](super::from_value).
+    /// Reads an int beyond serde's types, from [`from_value`](super::from_value).
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Value, A::Error> {
         let (name, payload) = data.variant::<String>()?;
         if name != BIG_INT_TOKEN {

@@ -1,4 +1,4 @@
-//! What an overlay says of a file in place of what the host says.
+//! File attributes that an overlay reports in place of the host's.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use super::super::volume::Times;
 
 const PERMISSIONS: u32 = 0o777;
 
-/// Attributes that were set; the rest are the host's.
+/// Attributes that were set. The others are the host's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attributes {
     mode: Option<u32>,
@@ -17,13 +17,13 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
-    /// Those of something that is made now.
+    /// Returns the attributes of a file that is created now.
     pub(super) fn made_now() -> Self {
         let now = Some(now_ms());
         Self { mode: None, accessed_ms: now, modified_ms: now, changed_ms: now }
     }
 
-    /// All that is said of a file.
+    /// Returns all attributes of an existing file.
     pub(super) fn of(stat: &FileStat) -> Self {
         Self {
             mode: Some(stat.mode),
@@ -33,7 +33,7 @@ impl Attributes {
         }
     }
 
-    /// Returns whether anything was set.
+    /// Returns `true` if any attribute was set.
     pub(super) fn any(&self) -> bool {
         self.changed_ms.is_some()
     }
@@ -49,13 +49,13 @@ impl Attributes {
         self.changed_ms = Some(now_ms());
     }
 
-    /// The contents were changed now.
+    /// Records that the contents changed now.
     pub(super) fn touch(&mut self) {
         let now = Some(now_ms());
         (self.modified_ms, self.changed_ms) = (now, now);
     }
 
-    /// Says what was set in place of what `stat` says.
+    /// Returns `stat` with the attributes that were set.
     pub(super) fn apply(&self, stat: FileStat) -> FileStat {
         FileStat {
             mode: self.mode.unwrap_or(stat.mode),
@@ -67,7 +67,7 @@ impl Attributes {
     }
 }
 
-/// Something that the host does not have, before its attributes are applied.
+/// Describes a file that the host does not have, before its attributes are applied.
 pub(super) fn own(kind: FileKind, size: u64, inode: u64) -> FileStat {
     let mode = match kind {
         FileKind::File => 0o644,
@@ -78,7 +78,7 @@ pub(super) fn own(kind: FileKind, size: u64, inode: u64) -> FileStat {
     FileStat { kind, size, mode, modified_ms, accessed_ms, changed_ms, inode }
 }
 
-/// The time, no finer than what the guest's own clock has.
+/// Returns the time, no finer than the guest's own clock.
 fn now_ms() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (now.as_secs_f64() * 1e3).floor()

@@ -1,4 +1,4 @@
-//! What was changed in an overlay.
+//! Lists the changes in an overlay.
 
 use std::sync::Arc;
 
@@ -8,30 +8,30 @@ use super::Shared;
 use super::file::OverlayFile;
 use super::node::{Directory, Node};
 
-/// Something that the guest changed in an overlay.
+/// A file, directory or link that the guest has changed in an overlay.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// The guest's path.
+    /// The guest path.
     pub path: String,
     /// How it was changed.
     pub kind: ChangeKind,
 }
 
-/// How it was changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// The host has nothing there.
+    /// The host has nothing at this path.
     Created,
-    /// The host has something else there, or with other contents or attributes. A directory in
-    /// which something was changed is not itself modified.
+    /// The host has something else at this path, or the same with other contents or attributes. A
+    /// directory in which something changed is not itself modified.
     Modified,
-    /// The host has something there that the guest has removed or moved.
+    /// The guest has removed or moved what the host has at this path.
     Removed,
 }
 
-/// A change, and what is there now.
+/// A change, and what exists at its path now.
 pub(super) struct Entry {
     /// Relative to the overlay's root.
     pub(super) path: String,
@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub(super) now: Now,
 }
 
-/// What is at a changed path.
+/// What exists at a changed path.
 pub(super) enum Now {
     Nothing,
     Directory,
@@ -50,29 +50,29 @@ pub(super) enum Now {
     Link(String),
 }
 
-/// All that was changed.
+/// All changes in an overlay.
 pub(super) struct Changes<'a> {
     shared: &'a Shared,
     pub(super) entries: Vec<Entry>,
-    /// Whether there were more than the limit of listings.
+    /// Set if there were more than the limit of listings.
     pub(super) cut: bool,
 }
 
 impl Shared {
-    /// What was changed, sorted by path; `guest` is where the overlay is mounted.
+    /// Returns the changes, sorted by path. `guest` is the overlay's mount point.
     pub(super) fn changes(&self, guest: &str) -> Vec<FileChange> {
         let entries = Changes::of(self).entries;
         let change = |entry: Entry| FileChange { path: join(guest, &entry.path), kind: entry.kind };
         let mut changes: Vec<FileChange> = entries.into_iter().map(change).collect();
         changes.sort_unstable();
-        // What a replaced directory hides is found both in it and beneath it.
+        // The entries of a replaced directory are found both in it and beneath it.
         changes.dedup();
         changes
     }
 }
 
 impl<'a> Changes<'a> {
-    /// Collects all that was changed so far.
+    /// Collects all changes so far.
     pub(super) fn of(shared: &'a Shared) -> Self {
         let mut changes = Self { shared, entries: Vec::new(), cut: false };
         let state = shared.lock();
@@ -80,8 +80,8 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// Adds what was changed in a directory of the tree of changes. `before` is the path of the
-    /// host that would show through at its place, if one would.
+    /// Adds the changes in a directory of the tree. `before` is the host path that would be visible
+    /// in its place, if any.
     fn children(&mut self, directory: &Directory, path: &str, before: Option<&str>) {
         for (name, node) in &directory.children {
             let path = join(path, name);
@@ -113,7 +113,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Adds a directory that is new at its place, with all that is in it.
+    /// Adds a directory that is new in its place, with all its contents.
     fn moved(&mut self, directory: &Directory, path: &str, before: Option<&str>) {
         let before =
             before.filter(|before| self.kind_at(Some(before)) == Some(FileKind::Directory));
@@ -133,7 +133,7 @@ impl<'a> Changes<'a> {
         self.children(directory, path, before);
     }
 
-    /// Adds something of the host that is new at its place, with all that is in it.
+    /// Adds a host file or directory that is new in its place, with all its contents.
     fn host(&mut self, lower: &str, path: String, before: Option<&str>) {
         let limits = self.shared.lower.limits();
         if self.cut || RelativePath::joined(&path).depth() > limits.depth {
@@ -156,7 +156,7 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Adds something that is there, as created or as modified.
+    /// Adds an existing entry, as created or as modified.
     fn add_over(&mut self, path: String, before: Option<&str>, now: Now) {
         let kind = match self.kind_at(before) {
             Some(_) => ChangeKind::Modified,
@@ -166,8 +166,7 @@ impl<'a> Changes<'a> {
     }
 
     fn add(&mut self, path: String, kind: ChangeKind, now: Now) {
-        // The tree of changes is bounded by its quotas; what is not is followed no further than
-        // this.
+        // Quotas bound the tree of changes. This bounds the host entries that are followed from it.
         let limits = self.shared.lower.limits();
         if self.entries.len() as u64 >= limits.list_entries.saturating_add(limits.overlay_marks) {
             self.cut = true;

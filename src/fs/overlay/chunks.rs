@@ -1,4 +1,4 @@
-//! Bytes of a file in memory, in chunks, with holes that take no memory.
+//! The bytes of a file in memory, in chunks. Holes take no memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use super::super::error::FileError;
 const CHUNK: usize = 64 * 1024;
 const CHUNK_BYTES: u64 = CHUNK as u64;
 
-/// Bytes of a file. Its size is charged, holes included.
+/// The bytes of a file. Its size, including holes, is charged to the quota.
 pub(super) struct Chunks {
     size: u64,
-    /// By number. What is missing of a chunk, or of its end, is zeros. Nothing is beyond the size.
+    /// Chunks by number. A missing chunk, or the missing end of one, reads as zeros. Nothing is
+    /// stored beyond the size.
     parts: BTreeMap<u64, Vec<u8>>,
     charge: Charge,
 }
@@ -27,7 +28,7 @@ impl Chunks {
         self.size
     }
 
-    /// Reads at most what fits.
+    /// Reads at most as many bytes as fit.
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         let rest = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let wanted = into.len().min(rest);
@@ -47,7 +48,7 @@ impl Chunks {
         wanted
     }
 
-    /// Writes all of it, or nothing if the quota does not allow it.
+    /// Writes all bytes, or none if the quota does not allow it.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), FileError> {
         if bytes.is_empty() {
             return Ok(());
@@ -75,7 +76,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Cuts or extends with zeros.
+    /// Truncates the file, or extends it with zeros.
     pub(super) fn set_size(&mut self, size: u64) -> Result<(), FileError> {
         self.charge.resize(size)?;
         if size < self.size {
@@ -91,7 +92,7 @@ impl Chunks {
     }
 }
 
-/// The number of the chunk that a position is in, and where in it.
+/// Returns the number of the chunk at a position, and the position within the chunk.
 fn place(position: u64) -> (u64, usize) {
     let start = usize::try_from(position % CHUNK_BYTES).unwrap_or_default();
     (position / CHUNK_BYTES, start)

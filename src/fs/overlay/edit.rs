@@ -1,4 +1,4 @@
-//! Changes to an overlay, but for renames.
+//! Changes to an overlay, except renames.
 
 use std::fs::File;
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use super::node::{Directory, Link, Lower, Node};
 use super::state::{Found, OpenLower, State};
 
 impl State {
-    /// Opens the file at a path or makes it; the flag says which.
+    /// Opens or creates the file at a path. The flag is set if it was created.
     pub(super) fn open(
         &mut self,
         shared: &Shared,
@@ -46,14 +46,14 @@ impl State {
         Ok((self.share(path, file, inode), false))
     }
 
-    /// Returns the open file of the host at a path, which all handles of it share.
+    /// Returns the open host file at a path, which all its handles share.
     fn share(&mut self, path: RelativePath<'_>, file: File, inode: u64) -> Arc<OverlayFile> {
         self.opened.retain(|open| open.file.strong_count() > 0);
         for open in &mut self.opened {
             if open.place.as_deref() == Some(path.as_str()) {
                 match open.file.upgrade() {
                     Some(shared) if shared.inode() == inode => return shared,
-                    // The host has put another file there.
+                    // The host has replaced the file.
                     _ => open.place = None,
                 }
             }
@@ -64,7 +64,7 @@ impl State {
         shared
     }
 
-    /// Describes an open file that was not written to.
+    /// Describes an open file that has not been written to.
     pub(super) fn stat_open(
         &self,
         shared: &Shared,
@@ -77,7 +77,7 @@ impl State {
         Ok(self.attributes_of(file).apply(stat))
     }
 
-    /// Puts the first `kept` bytes of an open file of the host into memory, where it may be written
+    /// Copies the first `kept` bytes of an open host file into memory, so that it can be written
     /// to.
     pub(super) fn copy_up(
         &mut self,
@@ -103,7 +103,7 @@ impl State {
         Ok(())
     }
 
-    /// Puts a file at its place in the tree of changes.
+    /// Inserts a file into the tree of changes at its path.
     fn put(
         &mut self,
         shared: &Shared,
@@ -119,7 +119,7 @@ impl State {
                 directory.children.insert(name.to_owned(), Node::File(Arc::clone(file)));
                 Ok(())
             }
-            // The host has removed the directory: the file is one without a name.
+            // The host has removed the directory, so the file has no name any more.
             Err(FileError::NotFound | FileError::NotDirectory | FileError::Link) => Ok(()),
             Err(error) => Err(error),
         }
@@ -166,7 +166,7 @@ impl State {
         })
     }
 
-    /// Puts something new where nothing is.
+    /// Creates something at a path where nothing exists.
     fn make(
         &mut self,
         shared: &Shared,
@@ -211,7 +211,7 @@ impl State {
         self.hide(shared, path)
     }
 
-    /// Removes what is at a path, and hides what would show through.
+    /// Removes what is at a path, and hides what the host has there.
     fn hide(&mut self, shared: &Shared, path: RelativePath<'_>) -> Result<(), FileError> {
         let (parent, name) = path.split().ok_or(FileError::Busy)?;
         let directory = self.directory_mut(shared, parent)?;
@@ -226,7 +226,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes that an open file of the host is no longer at a path.
+    /// Records that an open host file is no longer at a path.
     pub(super) fn displace(&mut self, path: RelativePath<'_>) {
         for open in &mut self.opened {
             if open.place.as_deref() == Some(path.as_str()) {
@@ -288,7 +288,7 @@ impl State {
         Ok(())
     }
 
-    /// The attributes that were set for an open file of the host.
+    /// Returns the attributes that were set for an open host file.
     fn attributes_of(&self, file: &Arc<OverlayFile>) -> Attributes {
         let place = self.opened.iter().find(|open| is(&open.file, file));
         let found = place
@@ -302,7 +302,7 @@ impl State {
 }
 
 impl Directory {
-    /// Puts something at a name, which changes the directory.
+    /// Inserts an entry and updates the directory's modification time.
     pub(super) fn insert(&mut self, name: &str, node: Node) {
         self.children.insert(name.to_owned(), node);
         self.attributes.touch();

@@ -1,4 +1,4 @@
-//! Writes what was changed in an overlay into a directory of the host.
+//! Exports the changes in an overlay to a directory of the host.
 
 use std::fmt::Display;
 use std::fs::{DirBuilder, File};
@@ -21,15 +21,16 @@ const NEW_FILE: u32 = 0o600;
 const NEW_DIRECTORY: u32 = 0o700;
 const COPY_BYTES: usize = 64 * 1024;
 
-/// A directory of the host to export an overlay to, opened by
+/// A directory of the host to which an overlay can be exported, opened by
 /// [`Files::open_export`](crate::Files::open_export).
 #[derive(Debug)]
 pub struct ExportDirectory(Root);
 
 impl ExportDirectory {
-    /// Opens a directory, which is made or has to be empty.
+    /// Opens a directory. It is created, or must be empty.
     pub(super) fn open(shared: &Shared, path: &Path) -> Result<Self, Error> {
-        // Before it is made: nothing is to change in the directory that the overlay shows.
+        // Checked before the directory is created, because nothing may change in the directory that
+        // the overlay shows.
         if existing(path).is_some_and(|directory| directory.starts_with(shared.lower.host())) {
             return Err(failed(path, &"it is in the directory that the overlay shows"));
         }
@@ -54,7 +55,7 @@ impl ExportDirectory {
     }
 }
 
-/// The canonical path of the innermost directory on the way to a target that exists.
+/// Returns the canonical path of the innermost existing directory on the way to a target.
 fn existing(target: &Path) -> Option<PathBuf> {
     target.ancestors().find_map(|directory| {
         let here = directory.as_os_str().is_empty();
@@ -84,7 +85,7 @@ pub(super) fn export(shared: &Shared, target: &ExportDirectory) -> Result<u64, E
     Ok(written)
 }
 
-/// Writes what is at a changed path; returns how many files that is.
+/// Writes the file, directory or link at a changed path. Returns the number of files written.
 fn write(shared: &Shared, target: &Dir, entry: &Entry) -> Result<u64, FileError> {
     let path = RelativePath::joined(&entry.path);
     let Some((parent, name)) = path.split() else {
@@ -97,7 +98,8 @@ fn write(shared: &Shared, target: &Dir, entry: &Entry) -> Result<u64, FileError>
             return Ok(0);
         }
         Now::Link(link) => {
-            // With `..`, what is written here could lead out of the target by way of another link.
+            // With `..` in a link, later writes could lead out of the target directory through
+            // another link.
             if climbs(link) || check_target(path, link, shared.lower.limits()).is_err() {
                 return Ok(0);
             }
@@ -116,7 +118,7 @@ fn write(shared: &Shared, target: &Dir, entry: &Entry) -> Result<u64, FileError>
     Ok(1)
 }
 
-/// Opens the directory at a path, making what there is not.
+/// Opens the directory at a path, and creates missing directories.
 fn make_directories(target: &Dir, path: RelativePath<'_>) -> Result<Dir, FileError> {
     let mut directory = target.try_clone()?;
     let mut builder = cap_std::fs::DirBuilder::new();

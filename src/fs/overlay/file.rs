@@ -1,4 +1,4 @@
-//! Files of an overlay, and their open handles.
+//! The files of an overlay, and their open handles.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use super::Shared;
 use super::attributes::{Attributes, own};
 use super::chunks::Chunks;
 
-/// How much is copied at once when a file of the host is first written to.
+/// How many bytes are copied at a time when a host file is first written to.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// A file of an overlay: one that the tree of changes has, or one of the host that is open.
+/// A file of an overlay: a changed one in the tree of changes, or an open one of the host.
 pub(super) struct OverlayFile {
     inode: u64,
     body: Mutex<Body>,
@@ -23,26 +23,26 @@ pub(super) struct OverlayFile {
 
 /// Where a file's bytes are.
 pub(super) enum Body {
-    /// On the host, as long as it was not written to.
+    /// On the host, until the file is first written to.
     Host(File),
     Memory(Contents),
 }
 
-/// A file in memory. It holds its part of the budget.
+/// A file in memory. It holds its charge on the budget.
 pub(super) struct Contents {
     pub(super) bytes: Chunks,
     pub(super) attributes: Attributes,
     _charge: Charge,
 }
 
-/// A file that was opened in an overlay.
+/// An open handle to a file of an overlay.
 pub(super) struct OverlayHandle {
     shared: Arc<Shared>,
     file: Arc<OverlayFile>,
 }
 
 impl Contents {
-    /// An empty file.
+    /// Makes an empty file.
     pub(super) fn new(
         attributes: Attributes,
         charge: Charge,
@@ -51,9 +51,9 @@ impl Contents {
         Ok(Self { bytes: Chunks::new(budget)?, attributes, _charge: charge })
     }
 
-    /// Appends the beginning of a file of the host, up to `size` bytes.
+    /// Appends the first `size` bytes of a host file.
     pub(super) fn copy_from(&mut self, file: &File, size: u64) -> Result<(), FileError> {
-        // Taken at once, so that a file that is too large is not read at all.
+        // Charged first, so that a file that is too large is not read at all.
         self.bytes.set_size(size)?;
         let mut buffer = vec![0; COPY_BYTES];
         let mut position = 0;
@@ -88,7 +88,7 @@ impl OverlayFile {
         self.body.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Describes it, if its bytes are in memory.
+    /// Describes the file, if its bytes are in memory.
     pub(super) fn stat_in_memory(&self) -> Option<FileStat> {
         match &*self.lock() {
             Body::Memory(contents) => Some(contents.stat(self.inode)),
@@ -96,7 +96,7 @@ impl OverlayFile {
         }
     }
 
-    /// Changes its attributes, if its bytes are in memory.
+    /// Changes the file's attributes, if its bytes are in memory.
     pub(super) fn change(&self, change: impl FnOnce(&mut Attributes)) {
         if let Body::Memory(contents) = &mut *self.lock() {
             change(&mut contents.attributes);
@@ -116,8 +116,8 @@ impl OverlayHandle {
         Self { shared, file }
     }
 
-    /// Changes the contents, which are in memory from now on. Of a file of the host, the first
-    /// `kept` bytes are copied.
+    /// Changes the contents, which are in memory from now on. Of a host file, the first `kept`
+    /// bytes are copied.
     fn change<T>(
         &self,
         kept: u64,
@@ -132,7 +132,7 @@ impl OverlayHandle {
                 contents.attributes.touch();
                 Ok(result)
             }
-            // A body in memory stays there.
+            // Contents in memory stay there, so this is unreachable.
             Body::Host(_) => Err(FileError::Io),
         }
     }

@@ -1,10 +1,10 @@
-//! A directory of the host that the guest may change for itself: changes stay in memory.
+//! An overlay: a directory of the host with changes that stay in memory.
 //!
-//! What was changed is a tree of nodes over the host's directory. A directory in it says which
-//! directory of the host shows through, if any, so moving one copies nothing. A file of the host is
-//! copied when it is first written to; until then it is read from the host, and its open handles
-//! share one [`OverlayFile`](file::OverlayFile), so that they see what is written through any of
-//! them.
+//! The changes are a tree of nodes over the host's directory. A directory node names the host
+//! directory that is visible through it, if any, so moving a directory copies nothing. A host file
+//! is copied when it is first written to. Until then it is read from the host, and its open handles
+//! share one [`OverlayFile`](file::OverlayFile), so that each handle sees writes through the
+//! others.
 
 mod attributes;
 mod changes;
@@ -37,7 +37,7 @@ use state::State;
 /// A directory mounted as an overlay, in one session.
 pub(crate) struct Overlay(Arc<Shared>);
 
-/// What an overlay and its open files share. The state is locked before a file's body.
+/// State shared by an overlay and its open files. Lock order: the state, then a file's body.
 struct Shared {
     lower: HostTree,
     budget: Arc<Budget>,
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl Overlay {
-    /// Makes the overlay of the `mount`th mount, which has no changes yet.
+    /// Makes the overlay of the `mount`th mount, without changes.
     pub(crate) fn new(
         lower: HostTree,
         budget: Arc<Budget>,
@@ -59,17 +59,17 @@ impl Overlay {
         Self(Arc::new(Shared { lower, budget, inodes, mount, made, state }))
     }
 
-    /// What was changed, sorted by path; `guest` is where the overlay is mounted.
+    /// Returns the changes, sorted by path. `guest` is the overlay's mount point.
     pub(crate) fn changes(&self, guest: &str) -> Vec<FileChange> {
         self.0.changes(guest)
     }
 
-    /// Opens a directory to export to, which is made or has to be empty.
+    /// Opens a directory to export to. It is created, or must be empty.
     pub(crate) fn open_export(&self, target: &Path) -> Result<ExportDirectory, Error> {
         ExportDirectory::open(&self.0, target)
     }
 
-    /// Writes the changed files into a directory, which has to be empty; returns how many.
+    /// Writes the changed files to a directory, which must be empty. Returns how many.
     pub(crate) fn export(&self, target: &ExportDirectory) -> Result<u64, Error> {
         export::export(&self.0, target)
     }
@@ -80,7 +80,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The inode number of something new.
+    /// Returns an inode number for a new file.
     fn new_inode(&self) -> u64 {
         self.inodes.of_count(self.mount, self.made.fetch_add(1, Ordering::Relaxed))
     }

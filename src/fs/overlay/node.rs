@@ -1,4 +1,4 @@
-//! The tree of what was changed.
+//! The tree of changes in an overlay.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use super::super::request::{FileKind, FileStat};
 use super::attributes::{Attributes, own};
 use super::file::OverlayFile;
 
-/// Something that was changed.
+/// A changed entry.
 pub(super) enum Node {
     Directory(Directory),
     /// A file with its bytes in memory.
     File(Arc<OverlayFile>),
     Link(Link),
-    /// A file or link of the host that was moved here, or that only has other attributes.
+    /// A file or link of the host that was moved here, or whose attributes were changed.
     Lower(Lower),
-    /// Something of the host that is hidden. Holds its part of the budget.
+    /// An entry of the host that is hidden. Holds its charge on the budget.
     Removed(#[expect(dead_code, reason = "gives back what it holds when dropped")] Charge),
 }
 
-/// A directory. It holds its part of the budget, but for the root.
+/// A directory. It holds its charge on the budget, except the root, which has none.
 #[derive(Default)]
 pub(super) struct Directory {
-    /// The directory of the host that shows through.
+    /// The path of the host directory that is visible through this one.
     pub(super) lower: Option<String>,
     pub(super) children: BTreeMap<String, Node>,
     pub(super) attributes: Attributes,
-    /// Its number, unless a directory of the host shows through.
+    /// The inode number, if no host directory is visible through this one.
     pub(super) inode: u64,
     pub(super) _charge: Option<Charge>,
 }
 
-/// A file or link of the host at another place or with other attributes.
+/// A file or link of the host at another path or with other attributes.
 pub(super) struct Lower {
     pub(super) path: String,
     pub(super) attributes: Attributes,
     pub(super) _charge: Charge,
 }
 
-/// A link that the guest made.
+/// A link that the guest created.
 pub(super) struct Link {
     pub(super) target: String,
     pub(super) inode: u64,
@@ -51,7 +51,7 @@ pub(super) struct Link {
 }
 
 impl Node {
-    /// Returns whether it is a directory.
+    /// Returns the directory, if it is one.
     pub(super) fn as_directory(&self) -> Option<&Directory> {
         match self {
             Self::Directory(directory) => Some(directory),
@@ -61,7 +61,7 @@ impl Node {
 }
 
 impl Directory {
-    /// A directory of the host that has changes in it.
+    /// Makes the node of a host directory that contains changes.
     pub(super) fn of_host(lower: String, charge: Charge) -> Self {
         Self { lower: Some(lower), _charge: Some(charge), ..Self::default() }
     }
@@ -72,12 +72,13 @@ impl Directory {
         Self { attributes, inode, _charge: Some(charge), ..Self::default() }
     }
 
-    /// The path of the host that shows through at a name, whether something is there or not.
+    /// Returns the host path that is visible under a name, whether it exists or not.
     pub(super) fn lower_at(&self, name: &str) -> Option<String> {
         self.lower.as_deref().map(|lower| join(lower, name))
     }
 
-    /// Describes it. If the host has removed what shows through, it is as empty.
+    /// Describes the directory. If the host has removed the underlying directory, it is shown as
+    /// empty.
     pub(super) fn stat(&self, lower: &HostTree) -> Result<FileStat, FileError> {
         let stat = match &self.lower {
             None => own(FileKind::Directory, 0, self.inode),
@@ -92,7 +93,7 @@ impl Directory {
         Ok(self.attributes.apply(stat))
     }
 
-    /// Names what is in it, sorted.
+    /// Lists the directory, sorted.
     pub(super) fn list(&self, lower: &HostTree) -> Result<Vec<String>, FileError> {
         let mut names = match &self.lower {
             None => Vec::new(),
@@ -110,7 +111,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// How many levels of changes are in it.
+    /// Returns the number of levels of the tree of changes beneath this directory.
     pub(super) fn height(&self) -> u64 {
         let inner = self.children.values().filter_map(Node::as_directory).map(Self::height).max();
         match inner {

@@ -1,4 +1,4 @@
-//! Renaming in an overlay, which copies nothing: what is moved goes on showing the host's.
+//! Renames in an overlay. They copy nothing: a moved entry still shows the host's contents.
 
 use super::super::budget::Resource;
 use super::super::error::FileError;
@@ -33,7 +33,7 @@ impl State {
         }
         self.check_replaced(shared, kind, to)?;
 
-        // All that can fail comes before the first change.
+        // All steps that can fail come before the first change.
         self.directory_mut(shared, to_parent)?;
         let directory = self.directory_mut(shared, from_parent)?;
         let mark = if Self::shows_through(shared, directory, from_name)? {
@@ -61,7 +61,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that something of this kind may replace what is at a path.
+    /// Checks that an entry of this kind may replace what is at a path.
     fn check_replaced(
         &self,
         shared: &Shared,
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// Notes where the open files of the host are now.
+    /// Updates the paths of open host files after a rename.
     fn follow(&mut self, from: RelativePath<'_>, to: RelativePath<'_>) {
         for open in &mut self.opened {
             let Some(place) = open.place.as_deref() else {
@@ -100,14 +100,14 @@ impl State {
     }
 }
 
-/// Checks that nothing in a moved node gets too deep.
+/// Checks that no part of a moved node becomes too deep.
 fn check_height(shared: &Shared, node: &Node, to: RelativePath<'_>) -> Result<(), FileError> {
     let height = node.as_directory().map_or(0, Directory::height);
     let (limit, needed) = (shared.lower.limits().depth, to.depth() + height);
     if needed > limit { Err(FileError::TooDeep { limit, needed }) } else { Ok(()) }
 }
 
-/// The node for something of the host that is about to be moved.
+/// Makes the node of a host entry that is about to be moved.
 fn of_host(
     shared: &Shared,
     directory: &Directory,

@@ -1,4 +1,4 @@
-//! What an overlay looks like: the tree of changes over the host's directory.
+//! The state of an overlay: the tree of changes over the host's directory.
 
 use std::sync::{Arc, Weak};
 
@@ -11,25 +11,25 @@ use super::attributes::{Attributes, own};
 use super::file::OverlayFile;
 use super::node::{Directory, Link, Node};
 
-/// The changes of one session, and its open files of the host.
+/// The changes of one session, and its open host files.
 pub(super) struct State {
     pub(super) root: Directory,
     pub(super) opened: Vec<OpenLower>,
 }
 
-/// A file of the host that is open and was not written to.
+/// An open host file that has not been written to.
 pub(super) struct OpenLower {
-    /// Where the guest sees it; nowhere if it was removed or replaced.
+    /// The guest path; `None` if the file was removed or replaced.
     pub(super) place: Option<String>,
     pub(super) file: Weak<OverlayFile>,
 }
 
-/// What is at a path.
+/// The result of looking up a path.
 pub(super) enum Found<'a> {
     Directory(&'a Directory),
     File(&'a Arc<OverlayFile>),
     Link(&'a Link),
-    /// What the host has at this path, if anything, and what is said of it.
+    /// Whatever the host has at this path, if anything, with the attributes that were set.
     Lower(String, Attributes),
 }
 
@@ -41,7 +41,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Looks a path up in the tree of changes.
+    /// Looks up a path in the tree of changes.
     pub(super) fn find(&self, path: RelativePath<'_>) -> Result<Found<'_>, FileError> {
         let mut directory = &self.root;
         let mut found = None;
@@ -52,7 +52,7 @@ impl State {
                 Some(Node::Removed(_)) => return Err(FileError::NotFound),
                 None => {
                     let lower = directory.lower_at(name).ok_or(FileError::NotFound)?;
-                    // The host knows what is there, to the end of the path.
+                    // From here to the end of the path only the host's entries count.
                     let lower = names.fold(lower, |path, name| join(&path, name));
                     return Ok(Found::Lower(lower, Attributes::default()));
                 }
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// Returns the directory at a path as part of the tree of changes.
+    /// Returns the directory at a path as a node of the tree of changes.
     pub(super) fn directory_mut(
         &mut self,
         shared: &Shared,
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// As [`stat`](Self::stat), with nothing where nothing is.
+    /// As [`stat`](Self::stat), but returns `None` if nothing exists there.
     pub(super) fn stat_if_any(
         &self,
         shared: &Shared,
@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// Returns whether the host has something that would show through at a name of a directory.
+    /// Returns `true` if the host has an entry that would be visible under a name of a directory.
     pub(super) fn shows_through(
         shared: &Shared,
         directory: &Directory,
@@ -172,7 +172,7 @@ impl State {
         };
         match shared.lower.stat(RelativePath::joined(&lower)) {
             Err(FileError::NotFound | FileError::NotDirectory) => Ok(false),
-            // What is there but not shown is hidden, too.
+            // An entry that exists but is not shown must be hidden too.
             Ok(_) | Err(FileError::Access(_)) => Ok(true),
             Err(error) => Err(error),
         }

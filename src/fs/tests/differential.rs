@@ -1,4 +1,4 @@
-//! A test that an overlay does what the host's own file system does.
+//! Compares an overlay with the host's own file system.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Carries a step out and says how it went, without what the two may differ in.
+/// Carries out a step and describes the result, without details in which the two may differ.
 fn carry_out(guest: &Guest, held: &mut Vec<u32>, step: &Step) -> String {
     let result = match step {
         Step::Write(path, text) => guest.write(path, text),
@@ -72,13 +72,13 @@ fn carry_out(guest: &Guest, held: &mut Vec<u32>, step: &Step) -> String {
     };
     match result {
         Ok(()) => "done".to_owned(),
-        // Which of these it is depends on what is looked at first.
+        // Which of these it is depends on the order of the checks.
         Err(FileError::Link | FileError::NotDirectory | FileError::NotFound) => "no".to_owned(),
         Err(error) => error.to_string(),
     }
 }
 
-/// All that the guest sees.
+/// Returns everything that the guest sees.
 fn seen(guest: &Guest, held: &[u32]) -> Vec<String> {
     let mut seen = Vec::new();
     let mut left = vec![String::new()];
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(seen(&over, &over_held), seen(&through, &through_held));
         prop_assert_eq!(snapshot(&over.host()), before);
 
-        // What is said to have changed is the difference to the host's tree, and can be exported.
+        // The reported changes must be the difference from the host's tree, and exportable.
         let changed = over.files.changes(0);
         let beneath = |change: &FileChange| change.path.strip_prefix("/data/").unwrap().to_owned();
         for change in &changed {

@@ -1,4 +1,4 @@
-//! Tests of what the owner is told, and of what the guest is not: B10.
+//! Tests of the events that the owner gets, and of what the guest must not see: B10.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn changes_and_denials_are_told() {
     assert_eq!(told(&guest), ["denied create /data/hello.txt the mount is read-only"]);
 }
 
-/// B10: no error and no event has a path of the host in it.
+/// B10: no error and no event contains a host path.
 #[test]
 fn nothing_names_a_path_of_the_host() {
     for mount in [read_only, overlay, read_write] {

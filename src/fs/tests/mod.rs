@@ -1,4 +1,4 @@
-//! Tests of the file system as the guest reaches it: through requests, on real directories.
+//! Tests of the file system as the guest uses it: through requests, on real directories.
 
 mod differential;
 mod events;
@@ -39,7 +39,7 @@ const UPDATE: OpenFlags = OpenFlags { write: true, ..READ };
 const CREATE: OpenFlags = OpenFlags { create: true, truncate: true, ..UPDATE };
 const APPEND: OpenFlags = OpenFlags { append: true, ..WRITE };
 
-/// A mounted directory beside a secret that no guest may see.
+/// A mounted directory, next to a secret that no guest may see.
 struct Guest {
     files: FileSystem,
     events: Arc<Mutex<Vec<FileEvent>>>,
@@ -200,13 +200,13 @@ impl Guest {
         self.files.export(0, &self.files.open_export(0, target)?)
     }
 
-    /// What was changed, as text.
+    /// Returns the changes, as text.
     fn changes(&self) -> Vec<String> {
         let shown = |change: FileChange| format!("{:?} {}", change.kind, change.path);
         self.files.changes(0).into_iter().map(shown).collect()
     }
 
-    /// Tries all that the guest may do with a path; returns the errors' numbers.
+    /// Tries every operation on a path. Returns the error numbers.
     fn try_everything(&self, path: &str) -> Vec<i32> {
         let results = [
             self.stat(path).map(drop),
@@ -225,8 +225,8 @@ impl Guest {
     }
 }
 
-/// A tree of the host with kinds, permissions, times, contents and targets; all that a change would
-/// show in.
+/// Records a tree of the host: types, permissions, times, contents and link targets. Every change
+/// is visible in it.
 fn snapshot(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut left = vec![directory.to_path_buf()];

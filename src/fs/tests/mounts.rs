@@ -8,7 +8,8 @@ use super::super::root::Root;
 use super::*;
 use crate::data::error::ErrorKind;
 
-/// B3: mounting the host itself, the kernel's files or the system's settings takes a word more.
+/// B3: mounting the host's root, the kernel's files or the system's settings needs a `dangerous_`
+/// constructor.
 #[test]
 #[cfg(target_os = "linux")]
 fn directories_that_give_away_the_host_are_refused_without_insisting() {
@@ -151,7 +152,7 @@ fn host_directories_do_not_overlap_if_one_can_be_written() {
     assert!(both(read_write("a"), read_write("ab")));
 }
 
-/// B5: a bind mount is seen through. Mounting needs rights that few have: the table is made up.
+/// B5: bind mounts are detected. Mounting needs privileges, so the table is made up.
 #[test]
 fn bind_mounts_of_one_directory_overlap() {
     use super::super::overlap::overlapping;

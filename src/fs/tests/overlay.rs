@@ -1,4 +1,4 @@
-//! Tests of overlays: the host stays as it is, and the changes are known.
+//! Tests of overlays: the host does not change, and all changes are known.
 
 use proptest::prelude::*;
 
@@ -198,7 +198,7 @@ fn an_export_goes_only_where_nothing_is() {
     assert!(guest.files.open_export(1, &guest.top.path().join("new")).is_err());
 }
 
-/// Positions about the borders of what is stored in one piece.
+/// Positions around the borders of chunks.
 fn position() -> impl Strategy<Value = usize> {
     (0..4_usize, 0..7_usize).prop_map(|(piece, offset)| (piece * 65_536 + offset).saturating_sub(3))
 }

@@ -59,7 +59,7 @@ fn links_lead_nowhere() {
     }
 }
 
-/// B10: a target that is absolute or leaves the mount is not told.
+/// B10: targets that are absolute or leave the mount are not revealed.
 #[test]
 fn only_targets_that_stay_inside_are_told() {
     for mount in [read_only, overlay, read_write] {
@@ -73,7 +73,7 @@ fn only_targets_that_stay_inside_are_told() {
     }
 }
 
-/// B1: links of the guest's own are relative and stay inside, after renames too.
+/// B1: links that the guest creates are relative and stay inside, even after renames.
 #[test]
 fn links_of_the_guest_cannot_point_outside() {
     for mount in [overlay, read_write] {
@@ -101,7 +101,7 @@ fn links_of_the_guest_cannot_point_outside() {
     assert_eq!(guest.read_link("mine").unwrap_err().errno(), 2);
 }
 
-/// B6: what is no plain relative path is refused before anything is asked of the host.
+/// B6: anything but a plain relative path is refused before the host is asked.
 #[test]
 fn malformed_paths_are_refused() {
     let long_name = "n".repeat(256);
@@ -141,7 +141,7 @@ fn malformed_paths_are_refused() {
     }
 }
 
-/// B6: characters that mean something elsewhere are plain characters.
+/// B6: characters that have a meaning elsewhere are plain characters.
 #[test]
 fn odd_names_are_names() {
     for mount in [overlay, read_write] {
@@ -187,7 +187,7 @@ fn path() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// B6: any string is a path inside or an error; what is outside is neither read nor changed.
+    /// B6: any string is a path inside the mount or an error; nothing outside is read or changed.
     #[test]
     fn any_path_is_inside_or_an_error(paths in prop::collection::vec((path(), path()), 1..5)) {
         for mount in [overlay, read_write] {

@@ -1,4 +1,4 @@
-//! Tests with a host that renames and replaces while the guest reads and writes: B1 and B2.
+//! Tests with a host that renames and replaces files while the guest reads and writes: B1 and B2.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use super::*;
 
 const ROUNDS: u64 = 10_000;
 
-/// Runs `attack` while another thread swaps `swapped` with a link that leads outside; at least as
-/// many swaps as rounds have happened when it returns.
+/// Runs `attack` repeatedly while another thread swaps `swapped` with a link that leads outside. On
+/// return there were at least as many swaps as rounds.
 fn while_swapping(guest: &Guest, swapped: &str, link: &Path, attack: impl Fn(u64)) {
     let (one, other) = (guest.host().join(swapped), guest.top.path().join("trap"));
     symlink(link, &other).unwrap();
@@ -33,7 +33,7 @@ fn while_swapping(guest: &Guest, swapped: &str, link: &Path, attack: impl Fn(u64
     assert!(swaps.load(Ordering::Relaxed) >= ROUNDS);
 }
 
-/// Ends the swapping, if the attack panics too.
+/// Ends the swapping even if the attack panics.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -42,7 +42,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// B2: a directory that is swapped for a link never leads to what the link points to.
+/// B2: a directory that is swapped with a link never leads to the link's target.
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere() {
     for mount in [read_only, overlay, read_write] {
@@ -70,13 +70,13 @@ fn a_directory_swapped_for_a_link_leads_nowhere() {
             }
         });
         assert_eq!(snapshot(&guest.outside()), outside);
-        // What an overlay has in memory does not fail.
+        // Files that an overlay has in memory do not fail.
         let in_memory = !guest.changes().is_empty();
         assert!(reads.into_inner() > 0 && (in_memory || errors.into_inner() > 0));
     }
 }
 
-/// B2: a file that is swapped for a link is never the file that the link points to.
+/// B2: a file that is swapped with a link never becomes the link's target.
 #[test]
 fn a_file_swapped_for_a_link_leads_nowhere() {
     for mount in [read_only, read_write] {
@@ -100,7 +100,7 @@ fn a_file_swapped_for_a_link_leads_nowhere() {
     }
 }
 
-/// B2: many threads of one session do not deadlock, and what they leave is whole.
+/// B2: many threads of one session do not deadlock, and their result is consistent.
 #[test]
 fn an_overlay_is_whole_after_requests_from_many_threads() {
     let guest = Guest::new(overlay);

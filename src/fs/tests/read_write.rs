@@ -29,7 +29,7 @@ fn changes_reach_the_host() {
     assert!((stat.modified_ms - 1_500_000_000_123.0).abs() < 0.5);
 }
 
-/// Files and directories get the permissions that those of the host's own programs get.
+/// Files and directories get the same permissions as those of the host's own programs.
 #[test]
 fn what_is_made_has_the_permissions_that_the_umask_leaves() {
     let guest = Guest::new(read_write);
@@ -47,7 +47,7 @@ fn what_is_made_has_the_permissions_that_the_umask_leaves() {
     assert_eq!(mode(&host.join("private")), 0o700);
 }
 
-/// B7: nothing that the guest makes or changes can be executed, or is opened to others.
+/// B7: nothing that the guest creates or changes becomes executable or accessible to others.
 #[test]
 fn nothing_becomes_executable_or_readable_by_others() {
     let guest = Guest::with(read_write, FileLimits::default(), |host| {
@@ -72,7 +72,7 @@ fn nothing_becomes_executable_or_readable_by_others() {
     assert_eq!(mode(&host.join("made")), 0o500);
 }
 
-/// B12: a link of the host's that leads out of the mount stays where it is.
+/// B12: a link of the host that leads out of the mount cannot be moved.
 #[test]
 fn a_link_that_leads_out_is_not_moved() {
     let targets =
@@ -88,13 +88,13 @@ fn a_link_that_leads_out_is_not_moved() {
             assert!(error.is_denial() && error.errno() == 2, "{target} {from}: {error}");
         }
         assert_eq!(snapshot(guest.top.path()), before, "{target}");
-        // Where it is as deep, it leads where it led.
+        // At the same depth, it leads where it led before.
         guest.rename("dir/inner/up", "dir/inner/up2").unwrap();
         guest.remove("link").unwrap();
     }
 }
 
-/// B12: a directory is only moved if what it holds leads nowhere else afterwards.
+/// B12: a directory is moved only if the links in it lead where they led before.
 #[test]
 fn a_directory_with_a_link_that_leads_out_of_it_is_not_moved() {
     for (place, target) in [

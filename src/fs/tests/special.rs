@@ -1,4 +1,4 @@
-//! Tests of what is no regular file: B3 and B4.
+//! Tests of special files: B3 and B4.
 
 use std::os::unix::net::UnixListener;
 
@@ -10,7 +10,7 @@ fn specials(host: &Path) {
     let make = |name: &str, kind, device| mknodat(CWD, host.join(name), kind, Mode::RUSR, device);
     make("fifo", FileType::Fifo, 0).unwrap();
     UnixListener::bind(host.join("socket")).unwrap();
-    // Only root may make devices.
+    // Only root may create devices.
     let _ = make("device", FileType::CharacterDevice, rustix::fs::makedev(1, 5));
 }
 
@@ -37,7 +37,7 @@ fn special_files_are_neither_listed_nor_opened() {
     }
 }
 
-/// B4: a FIFO with someone at its other end is closed again without a byte.
+/// B4: a FIFO with a reader at its other end is closed again without a byte written.
 #[test]
 fn a_fifo_with_a_reader_gets_nothing() {
     use std::io::Read;

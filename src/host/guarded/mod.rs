@@ -1,7 +1,8 @@
-//! A host whose panics end one request, not the process.
+//! A host wrapper that turns a panic into one failed request.
 //!
-//! Ops are called by V8, through which no panic can unwind, and the thread that serves a worker has
-//! to outlive a request. The host's code includes callers' own, such as the sink of the audit log.
+//! V8 calls the ops, and a panic cannot unwind through V8. The thread that serves a worker must
+//! also survive a failed request. The host's code includes code of the library's user, such as the
+//! sink of the audit log.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use crate::fs::FileError;
 use crate::protocol::{Host, HostReply, HostRequest};
 
-/// Passes requests on to a host and catches its panics.
+/// Forwards requests to a host and catches its panics.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Host>);
 
 impl Host for Guarded {
@@ -33,7 +34,7 @@ impl Host for Guarded {
     }
 }
 
-/// Makes an error of a panic. The host's locks survive one in whoever holds them.
+/// Turns a panic into an error. The host's locks stay usable if their holder panics.
 fn caught<T>(ask: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_| "the host failed at this request".to_owned())
 }

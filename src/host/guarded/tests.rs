@@ -1,4 +1,4 @@
-//! A host that panics, and what the isolate gets.
+//! Tests with a host that panics.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Host for Fragile {
     }
 }
 
-/// A21: a panic on the host's side of an op is an error of that op.
+/// A21: a panic in the host during an op is an error of that op.
 #[test]
 fn a_panic_of_the_host_is_a_failed_request() {
     let host = Guarded(Arc::new(Fragile));

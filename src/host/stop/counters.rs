@@ -1,5 +1,5 @@
-//! Counts what a run does, and stops it when it does too much of something. Neither an exception
-//! nor a guest that catches it resets a count.
+//! Counts a run's tool calls and refusals, and stops the run at a limit. Catching an exception in
+//! the guest does not reset a count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -12,7 +12,7 @@ use crate::data::limits::Limits;
 pub(crate) struct RunCounters {
     tool_calls: Count,
     refusals: Count,
-    /// What stops the run, once there is an isolate.
+    /// Stops the run. Set once the isolate exists.
     stopper: OnceLock<Weak<RunStopper>>,
 }
 
@@ -31,21 +31,22 @@ impl RunCounters {
         }
     }
 
-    /// Connects the counts to what stops the session's runs.
+    /// Sets the stopper of the session's runs.
     pub(crate) fn connect(&self, stopper: &Arc<RunStopper>) {
-        // Weak, because the stopper holds the host, which holds the counters. A host has one
-        // stopper.
+        // Weak, because the stopper holds the host, which holds the counters. A host has only one
+        // stopper, so this cannot fail.
         let _ = self.stopper.set(Arc::downgrade(stopper));
     }
 
-    /// A run begins: nothing of it is counted yet.
+    /// Resets all counts, for a new run.
     pub(crate) fn begin(&self) {
         for count in [&self.tool_calls, &self.refusals] {
             count.observed.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Counts one more; past the limit the run is stopped. Returns whether it is within the limit.
+    /// Adds one to a count, and stops the run if the count exceeds its limit. Returns `true` within
+    /// the limit.
     pub(crate) fn add(&self, kind: LimitKind) -> bool {
         let count = self.count(kind);
         let observed = count.observed.fetch_add(1, Ordering::Relaxed) + 1;
@@ -58,14 +59,14 @@ impl RunCounters {
         false
     }
 
-    /// One that was counted was none.
+    /// Takes back one that should not have been counted.
     pub(crate) fn remove(&self, kind: LimitKind) {
         let one_less = |observed: u64| observed.checked_sub(1);
         let observed = &self.count(kind).observed;
         let _ = observed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
     }
 
-    /// How many there were.
+    /// Returns a count, at most its limit.
     pub(crate) fn observed(&self, kind: LimitKind) -> u64 {
         self.count(kind).observed.load(Ordering::Relaxed).min(self.count(kind).limit)
     }

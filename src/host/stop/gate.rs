@@ -1,21 +1,22 @@
-//! When a host does what its isolate asks for: while a command is under way, and no longer.
+//! The gate: refuses an isolate's requests except while a command is under way.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::protocol::HostRequest;
 
-/// Shut a step further with each state. A guest may outlive the kill of its isolate, and a worker
-/// that was taken over may ask at any time: neither has any effect on the host.
+/// The states of the gate, each stricter than the one before. A guest may outlive the kill of its
+/// isolate, and an attacker in a worker may send requests at any time: neither has any effect on
+/// the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Passage {
-    /// A command is under way: everything passes.
+    /// A command is under way: all requests pass.
     Open,
-    /// The command was killed: only output passes, which the guest has written before.
+    /// The command was killed: only output that the guest wrote before passes, and the clocks.
     Output,
-    /// No command is under way: nothing passes but what frees something.
+    /// No command is under way: only requests that free something pass, and the clocks.
     Idle,
-    /// The session is over: nothing passes, ever.
+    /// The session is over: only the clocks pass, permanently.
     Closed,
 }
 
@@ -23,22 +24,22 @@ pub(crate) enum Passage {
 pub(crate) struct Gate(AtomicU8);
 
 impl Gate {
-    /// Makes an open one: an isolate becomes a session's own before its first command.
+    /// Makes an open gate: an isolate starts its session before the first command.
     pub(crate) fn new() -> Self {
         Self(AtomicU8::new(Passage::Open as u8))
     }
 
-    /// Opens it for a command, unless the session is over.
+    /// Opens the gate for a command, unless the session is over.
     pub(crate) fn open(&self) {
         self.change(|current| (current < Passage::Closed as u8).then_some(Passage::Open as u8));
     }
 
-    /// Shuts it as far as this. What is shut further already stays so.
+    /// Shuts the gate to this state. A stricter state stays.
     pub(crate) fn shut(&self, passage: Passage) {
         self.change(|current| (current < passage as u8).then_some(passage as u8));
     }
 
-    /// Returns why a request does not pass, if it does not.
+    /// Returns the reason why a request does not pass, if it does not.
     pub(crate) fn refusal(&self, request: &HostRequest<'_>) -> Option<&'static str> {
         let passage = self.0.load(Ordering::Acquire);
         if passage == Passage::Open as u8 {
@@ -55,7 +56,7 @@ impl Gate {
         (!passes).then(|| Self::reason(passage))
     }
 
-    /// Returns whether a command is under way, so that files may be read.
+    /// Returns `true` if a command is under way, so that files may be read.
     pub(crate) fn is_open(&self) -> bool {
         self.0.load(Ordering::Acquire) == Passage::Open as u8
     }
@@ -69,7 +70,7 @@ impl Gate {
     }
 
     fn change(&self, to: impl Fn(u8) -> Option<u8>) {
-        // `to` says no if there is nothing to change.
+        // `to` returns `None` if there is nothing to change.
         let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, to);
     }
 }

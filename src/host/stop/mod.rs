@@ -1,4 +1,4 @@
-//! Stopping a session's guest: what a run may do how often, who ends it, and what it reaches
+//! Stops a session's guest: counts against limits, the stop itself, and the requests that pass
 //! afterwards.
 
 mod counters;

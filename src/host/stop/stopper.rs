@@ -1,6 +1,5 @@
-//! Stopping the command that is under way, in steps: a `KeyboardInterrupt` first, so that the
-//! session may live on, then the kill. The verdict is settled before the first of them, once, by
-//! whoever is first.
+//! Stops the current command in steps: first a `KeyboardInterrupt`, so that the session may
+//! survive, then the kill. The verdict is settled once, before the first step, by the first cause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,76 +12,76 @@ use crate::data::execution::LimitKind;
 use crate::protocol::Control;
 use crate::support::watchdog::{self, Armed};
 
-/// How long after a kill the isolate's last reply is waited for. V8 has steps that it never
-/// interrupts, and the host may be in the midst of a request that takes long.
+/// How long the host waits for the isolate's last reply after a kill. Some of V8's steps cannot be
+/// interrupted, and the host may be serving a long request.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Why the host stopped a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
-    /// Its time was up.
+    /// The deadline has passed.
     Deadline,
-    /// It had more of something than it may.
+    /// A count exceeded its limit.
     Limit { kind: LimitKind, limit: u64, observed: u64 },
 }
 
-/// What the host did about a command that has ended. The guest has no say in it.
+/// How the host stopped a command that has ended. The guest cannot influence it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
-    /// Why it was stopped; `None` if it came to its end by itself.
+    /// Why the command was stopped; `None` if it ended by itself.
     pub(crate) cause: Option<Cause>,
     /// The guest was killed, whatever it has reported.
     pub(crate) killed: bool,
 }
 
 /// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt
-/// can come after the end and hit the next command.
+/// can arrive after the end and hit the next command.
 #[derive(Default)]
 struct Verdict {
     settled: Mutex<Settled>,
-    /// Told when the isolate's reply is not worth waiting for any more.
+    /// Notified when waiting for the isolate's reply is no longer worthwhile.
     overdue: Notify,
 }
 
-/// Who has ended a command.
+/// What ended a command.
 #[derive(Default)]
 enum Ending {
-    /// Nobody so far.
+    /// Nothing so far.
     #[default]
     Open,
-    /// The command itself.
+    /// The command ended by itself.
     Finished,
-    /// The host.
+    /// The host stopped it.
     Stopped(Cause),
 }
 
 #[derive(Default)]
 struct Settled {
     ending: Ending,
-    /// The second interrupt and the kill, which follow the first.
+    /// The second interrupt and the kill, which follow the first interrupt.
     kill: Option<Armed>,
     killed: Arc<AtomicBool>,
 }
 
-/// The host whose guest is stopped.
+/// A host whose guest can be stopped.
 pub(crate) trait Stoppable: Send + Sync {
-    /// Lets no more of the guest's requests pass than this.
+    /// Shuts the gate for the guest's requests to this state.
     fn shut(&self, passage: Passage);
 
-    /// Ends the waits in which the guest's requests are.
+    /// Ends all waits of the guest's requests.
     fn interrupt_waits(&self);
 }
 
-/// Stops the command that a session's guest carries out.
+/// Stops the command that a session's guest is running.
 pub(crate) struct RunStopper {
     control: Arc<dyn Control>,
     host: Arc<dyn Stoppable>,
     grace: Duration,
-    /// The verdict on the command that is under way.
+    /// The verdict on the current command.
     current: Mutex<Option<Arc<Verdict>>>,
 }
 
-/// A command while it is under way. Dropping it disarms what was to stop it.
+/// A command under way. Dropping it disarms its deadline.
 pub(crate) struct Stopping<'a> {
     stopper: &'a Arc<RunStopper>,
     verdict: Arc<Verdict>,
@@ -102,7 +101,7 @@ impl RunStopper {
         &self.control
     }
 
-    /// Begins a command, which is stopped at `deadline`.
+    /// Begins a command that will be stopped at `deadline`.
     pub(crate) fn begin(
         self: &Arc<Self>,
         deadline: Instant,
@@ -124,7 +123,7 @@ impl RunStopper {
         }
     }
 
-    /// Stops the command that is under way, if there is one that nobody has stopped yet.
+    /// Stops the current command, if there is one that has not been stopped yet.
     pub(crate) fn stop(self: &Arc<Self>, cause: Cause) {
         let current = lock(&self.current).clone();
         if let Some(verdict) = current {
@@ -138,8 +137,8 @@ impl RunStopper {
         self.host.interrupt_waits();
     }
 
-    /// Kills the guest, whose requests have no effect from here on; what it has written may still
-    /// be on its way.
+    /// Kills the guest. Its requests have no effect from here on, except for output that it wrote
+    /// before.
     pub(crate) fn kill(&self) {
         self.host.shut(Passage::Output);
         self.control.terminate();
@@ -157,8 +156,8 @@ impl RunStopper {
         let last = Instant::now() + self.grace;
         let step = move || {
             if Instant::now() < last {
-                // One interrupt ends one task; what the guest has begun meanwhile needs another
-                // one.
+                // One interrupt ends one task; a task that the guest has started since needs
+                // another one.
                 stopper.interrupt();
                 return Some(last);
             }
@@ -175,19 +174,19 @@ impl RunStopper {
             self.interrupt();
             Some(Instant::now() + self.grace / 2)
         };
-        // Without the watchdog's thread there would be no deadline to come from.
+        // The watchdog's thread exists, because the deadline was armed on it.
         settled.kill = watchdog::arm(next.unwrap_or(last), Box::new(step)).ok();
     }
 }
 
 impl Stopping<'_> {
-    /// Waits until the guest was killed and its isolate has had time enough to say so.
+    /// Waits until the guest was killed and its isolate had time to reply.
     pub(crate) async fn overdue(&self) {
         self.verdict.overdue.notified().await;
     }
 
-    /// The command has ended: settles what nobody has settled yet. Nothing stops the guest any
-    /// more.
+    /// Ends the command and settles its verdict, if that is still open. Nothing stops the guest
+    /// after this.
     pub(crate) fn end(self) -> Stop {
         self.settle()
     }

@@ -1,4 +1,4 @@
-//! The tool calls of one run while they are served.
+//! Serves the tool calls of one run.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use crate::support::offload;
 
 type Outcome = Result<Value, ToolError>;
 
-/// The calls of one run. Dropping it cancels those that are not done.
+/// The tool calls of one run. Dropping it cancels unfinished calls.
 pub(crate) struct Calls {
     session: SessionHandle,
     host: Arc<ToolHost>,
@@ -31,8 +31,8 @@ impl Calls {
         Self { session, host, queue, running: FuturesUnordered::new() }
     }
 
-    /// Starts calls as there is room for them, and waits for the next one that ends; forever if
-    /// there is none.
+    /// Starts calls as places become free, and waits for the next one that ends. Waits forever if
+    /// there are no calls.
     pub(crate) async fn next(&mut self) -> (u32, Outcome) {
         std::future::poll_fn(|context| {
             self.queue.wake(context.waker());
@@ -48,7 +48,7 @@ impl Calls {
                                 return Poll::Ready((id, outcome));
                             }
                         }
-                        // It is polled again when a call may be started.
+                        // The task is woken when a call may be started.
                         Poll::Ready(None) | Poll::Pending => return Poll::Pending,
                     }
                 }
@@ -57,7 +57,7 @@ impl Calls {
         .await
     }
 
-    /// Cancels everything and returns the calls that nobody has answered.
+    /// Cancels all calls and returns the numbers of those that were not answered.
     pub(crate) fn cancel_all(self) -> Vec<u32> {
         self.queue.cancel_all()
     }
@@ -81,7 +81,7 @@ impl Drop for Calls {
     }
 }
 
-/// Decodes the arguments, calls the function within its time, and makes an error of a panic.
+/// Decodes the arguments, calls the tool within its timeout, and turns a panic into an error.
 async fn serve(
     host: Arc<ToolHost>,
     call: Call,

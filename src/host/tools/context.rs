@@ -1,4 +1,4 @@
-//! What a host function knows of the call that it serves.
+//! The context of a tool call: what a tool knows about the call that it serves.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -9,15 +9,15 @@ use super::queue::Place;
 use super::session_handle::SessionHandle;
 use crate::data::tool::ToolSpec;
 
-/// One call of a host function: whose it is, and whether anybody still waits for it.
+/// One tool call: its session, and whether anybody still waits for it.
 #[derive(Clone)]
 pub struct ToolContext {
     session: SessionHandle,
     spec: Arc<ToolSpec>,
     call: u32,
-    /// Its sender is dropped when the call is over.
+    /// The sender is dropped when the call is over.
     over: watch::Receiver<()>,
-    /// Weak, since a function may keep its context for longer than the call.
+    /// Weak, because a tool may keep its context after the call.
     place: Weak<Place>,
 }
 
@@ -32,7 +32,7 @@ impl ToolContext {
         Self { session, spec, call, over, place: Arc::downgrade(place) }
     }
 
-    /// The place that the call has taken among those that run at once.
+    /// Returns the call's place among those that run concurrently.
     pub(super) fn place(&self) -> Option<Arc<Place>> {
         self.place.upgrade()
     }
@@ -49,7 +49,7 @@ impl ToolContext {
         u64::from(self.call)
     }
 
-    /// Returns the name that the function was called by.
+    /// Returns the name that the tool was called by.
     #[must_use]
     pub fn tool_name(&self) -> &str {
         self.spec.name()
@@ -57,32 +57,33 @@ impl ToolContext {
 
     /// Returns the session that made the call.
     ///
-    /// Its variables can be read while the call is served. Running code in it gives
-    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy): the run that made the call is not over.
+    /// The tool can read the session's variables during the call. Running code in the session fails
+    /// with [`ErrorKind::Busy`](crate::ErrorKind::Busy), because the run that made the call is not
+    /// over.
     #[must_use]
     pub fn session(&self) -> &SessionHandle {
         &self.session
     }
 
-    /// Returns whether nobody waits for the result any more: the run was killed or interrupted, the
-    /// task that made the call was cancelled, the call took too long, or it has ended.
+    /// Returns `true` if nobody waits for the result any more. The run was killed or interrupted,
+    /// the task that made the call was cancelled, the call timed out, or the call has ended.
     ///
-    /// Only functions that block have to ask; the future of an async one is dropped then.
+    /// Only blocking tools have to check this; the future of an async tool is dropped instead.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.over.has_changed().is_err()
     }
 
-    /// Waits until [`is_cancelled`](Self::is_cancelled).
+    /// Waits until [`is_cancelled`](Self::is_cancelled) returns `true`.
     pub async fn cancelled(&self) {
         let mut over = self.over.clone();
-        // Nothing is ever sent: it ends when the sender is gone.
+        // Nothing is ever sent: the loop ends when the sender is dropped.
         while over.changed().await.is_ok() {}
     }
 
-    /// Writes a line to the run's standard error, after the function's name in brackets.
+    /// Writes a line to the run's standard error, prefixed with the tool's name in brackets.
     ///
-    /// The guest does not see it. Nothing is written when the call is over.
+    /// The guest does not see the line. After the call is over, nothing is written.
     pub fn log(&self, line: impl fmt::Display) {
         if !self.is_cancelled() {
             self.session.log(&format!("[{}] {line}\n", self.spec.name()));

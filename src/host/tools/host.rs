@@ -1,4 +1,4 @@
-//! The host's side of tool calls in one session: which may start, with what arguments.
+//! The host's side of tool calls in one session: which calls may start, and with which arguments.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,14 +17,14 @@ use crate::data::value::marshal::{self, DecodeError, Reader};
 use crate::host::audit::{Access, AuditLog};
 use crate::host::stop::RunCounters;
 
-/// What a session's guest may call, and what it has called.
+/// The tools that a session's guest may call, and its calls.
 pub(crate) struct ToolHost {
     tools: Mutex<HashMap<String, Entry>>,
-    /// Every form of `SUBMIT` that the guest was given: it may have kept each.
+    /// Every form of `SUBMIT` that the guest was given, because it may have kept old ones.
     submit: Mutex<Vec<Arc<ToolSpec>>>,
     submission: Mutex<Option<Value>>,
     queue: Arc<CallQueue>,
-    /// Whether a run is under way.
+    /// Set while a run is under way.
     running: AtomicBool,
     max_value_bytes: u64,
     audit: AuditLog,
@@ -50,14 +50,15 @@ impl ToolHost {
         }
     }
 
-    /// Allows a tool. One of the same name is replaced, and its calls are forgotten.
+    /// Registers a tool. A tool of the same name is replaced, and its number of calls starts at 0
+    /// again.
     pub(crate) fn register(&self, tool: Tool) {
         let name = tool.spec.name.clone();
         lock(&self.tools).insert(name, Entry { tool, calls: 0 });
     }
 
-    /// Allows submissions with these fields, beside those allowed before. Returns the number of the
-    /// form.
+    /// Allows submissions with these fields, in addition to earlier forms. Returns the number of
+    /// the form.
     pub(crate) fn allow_submit(&self, spec: &Arc<ToolSpec>) -> u32 {
         let mut forms = lock(&self.submit);
         let known = forms.iter().position(|form| form == spec);
@@ -68,36 +69,36 @@ impl ToolHost {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// The calls that have not ended.
+    /// Returns the calls that have not ended.
     pub(super) fn queue(&self) -> &Arc<CallQueue> {
         &self.queue
     }
 
-    /// Counts an answer until the guest has read it.
+    /// Counts an answer as unread until the guest has read it.
     pub(crate) fn unread(&self, answer: Vec<u8>) -> Bytes {
         self.queue.unread(answer)
     }
 
-    /// Starts a run: nothing was called or submitted in it.
+    /// Begins a run, without calls or a submission so far.
     pub(crate) fn begin(&self) {
         self.queue.cancel_all();
         self.running.store(true, Ordering::Release);
         lock(&self.submission).take();
     }
 
-    /// Allows no calls until the next run.
+    /// Refuses calls until the next run.
     pub(crate) fn pause(&self) {
         self.running.store(false, Ordering::Release);
     }
 
-    /// Ends a run: how many calls it made, and what it submitted.
+    /// Ends a run. Returns the number of its calls and its submission.
     pub(crate) fn finish(&self) -> (u64, Option<Value>) {
         self.pause();
         self.queue.cancel_all();
         (self.counters.observed(LimitKind::ToolCalls), lock(&self.submission).take())
     }
 
-    /// Accepts a call, which waits with its arguments as they came until it is started.
+    /// Accepts a call. It waits with its arguments still encoded until it is started.
     pub(crate) fn call(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         let accepted = self.accept(id, name, arguments);
         if let Err(error) = &accepted {
@@ -129,7 +130,8 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Decodes the arguments of a call that is about to be started. One that they refuse was none.
+    /// Decodes the arguments of a call that is about to start. If they are invalid, the call is not
+    /// counted.
     pub(super) fn prepare(
         &self,
         spec: &ToolSpec,
@@ -149,12 +151,12 @@ impl ToolHost {
         bound
     }
 
-    /// Has a call cancelled that nobody waits for.
+    /// Cancels a call that nobody waits for any more.
     pub(crate) fn cancel(&self, id: u32) {
         self.queue.cancel(id);
     }
 
-    /// Takes a submission. The first one of a run counts.
+    /// Accepts a submission. The first one of a run counts.
     pub(crate) fn submit(&self, form: u32, fields: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
         let form = usize::try_from(form).unwrap_or(usize::MAX);
@@ -165,8 +167,8 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Work that a run has left behind goes on whenever the guest has a turn, as when its variables
-    /// are looked at; what it does to the host it may do in a run only.
+    /// Tasks that a run has left behind continue whenever the guest runs, for example while its
+    /// variables are read. They may use the host only during a run.
     fn check_running(&self) -> Result<(), ToolError> {
         let refused =
             || ToolError::new("RuntimeError", "host functions can only be called in a run");
@@ -183,7 +185,7 @@ impl ToolHost {
         Err(ToolError::new("ValueError", message))
     }
 
-    /// Decodes arguments, for whose memory there is a charge first.
+    /// Decodes arguments, after charging the memory that they need.
     fn decode(
         &self,
         name: &str,
@@ -209,16 +211,16 @@ impl ToolHost {
     }
 }
 
-/// A name that a guest gave, as far as anybody wants to see it.
+/// Returns a name from the guest, shortened for a message.
 fn shown(name: &str) -> String {
     const SHOWN: usize = 100;
     name.chars().take(SHOWN).collect()
 }
 
-/// The arguments by name, complete, checked and in the order of the parameters.
+/// Returns the arguments by name: complete, checked and in the order of the parameters.
 ///
-/// Python's own function object has bound them already; what arrives here otherwise was made by a
-/// guest that went around it.
+/// Python's own function object has already bound them. Arguments in any other form come from a
+/// guest that bypassed it.
 fn bind(spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
     let name = &spec.name;
     let refuse = |text: String| Err(ToolError::new("TypeError", format!("{name}() {text}")));

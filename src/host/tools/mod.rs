@@ -1,4 +1,4 @@
-//! Host functions that the guest's Python calls as if they were its own.
+//! Tools: host functions that the guest's Python calls as if they were its own.
 
 mod calls;
 mod context;
@@ -29,11 +29,11 @@ use crate::data::value::{Value, from_value, to_value};
 type Handler =
     Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
 
-/// A host function that the guest may call by name.
+/// A host function that the guest can call by name.
 ///
 /// In Python it is a plain function with a real signature: called by position or by keyword, from
-/// anywhere, it returns when the host function has; `await search.aio(...)` and `asyncio.gather`
-/// run calls side by side, and `search.map([...])` a whole list.
+/// anywhere, it returns when the tool has finished. `await search.aio(...)` and `asyncio.gather`
+/// run calls concurrently, and `search.map([...])` does so for a list.
 ///
 /// ```
 /// use isolet::{Tool, ToolError};
@@ -54,9 +54,9 @@ type Handler =
 /// assert_eq!(add.spec().to_string(), "add(a: int, b: int = 0)");
 /// ```
 ///
-/// The futures of async functions are polled by the future of the run that called them, in the
-/// caller's runtime; without one, tokio's timers and sockets work all the same. A function that
-/// blocks belongs into one of the blocking constructors, which run it on a thread of its own.
+/// The future of the run that called an async tool polls the tool's future, in the caller's
+/// runtime. Tokio's timers and sockets work even if the caller has no runtime. A blocking function
+/// needs one of the blocking constructors, which run it on a separate thread.
 #[derive(Clone)]
 #[must_use]
 pub struct Tool {
@@ -64,20 +64,20 @@ pub struct Tool {
     handler: Handler,
     timeout: Option<Duration>,
     max_calls: Option<u64>,
-    /// Why a sandbox cannot have it.
+    /// Why a sandbox rejects this tool.
     fault: Option<String>,
 }
 
 impl Tool {
-    /// Makes a tool of an async function whose arguments are the fields of a struct.
+    /// Makes a tool from an async function whose arguments are the fields of a struct.
     ///
-    /// Names, types, defaults and documentation are those of `A`: the doc comment of the struct is
-    /// the docstring, those of its fields describe the parameters. Fields without a default come
-    /// first. A call whose arguments are not an `A` raises `TypeError` or `ValueError` in the
-    /// guest, and the function does not run.
+    /// Names, types, defaults and documentation come from `A`: the doc comment of the struct is the
+    /// docstring, and those of its fields describe the parameters. Fields without a default come
+    /// first. If the arguments of a call are not an `A`, the call raises `TypeError` or
+    /// `ValueError` in the guest, and the function does not run.
     ///
-    /// If `A` is not a struct with named fields, or `()`, the sandbox that gets the tool refuses
-    /// it.
+    /// If `A` is neither a struct with named fields nor `()`, building a sandbox with the tool
+    /// fails.
     pub fn from_fn<A, R, F, Fut>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -95,12 +95,11 @@ impl Tool {
         )
     }
 
-    /// Makes a tool of a function that blocks; otherwise as [`from_fn`](Self::from_fn).
+    /// Makes a tool from a blocking function; otherwise as [`from_fn`](Self::from_fn).
     ///
-    /// Each call runs on a thread of its own. A cancelled call is not waited for, but its thread
-    /// goes on until the function returns: ask [`ToolContext::is_cancelled`] now and then. Until
-    /// then it is one of the session's
-    /// [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
+    /// Each call runs on a separate thread. Nothing waits for a cancelled call, but its thread runs
+    /// until the function returns, so check [`ToolContext::is_cancelled`] regularly. Until then the
+    /// call counts towards [`Limits::max_concurrent_tools`](crate::Limits::max_concurrent_tools).
     pub fn from_blocking_fn<A, R, F>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -120,7 +119,7 @@ impl Tool {
         )
     }
 
-    /// Makes a tool of a specification and an async function that takes the arguments as a dict.
+    /// Makes a tool from a specification and an async function that takes the arguments as a dict.
     pub fn from_handler<F, Fut>(spec: ToolSpec, handler: F) -> Self
     where
         F: Fn(Value, ToolContext) -> Fut + Send + Sync + 'static,
@@ -129,7 +128,7 @@ impl Tool {
         Self::new(spec, Arc::new(move |arguments, cx| Box::pin(handler(arguments, cx))), None)
     }
 
-    /// Makes a tool of a specification and a function that blocks, as
+    /// Makes a tool from a specification and a blocking function, as
     /// [`from_blocking_fn`](Self::from_blocking_fn) does.
     pub fn from_blocking_handler<F>(spec: ToolSpec, handler: F) -> Self
     where
@@ -171,31 +170,31 @@ impl Tool {
         self
     }
 
-    /// Sets the annotation of the result, for the reader.
+    /// Sets the annotation of the result. It is documentation only.
     pub fn returns(mut self, hint: TypeHint) -> Self {
         Arc::make_mut(&mut self.spec).returns = hint;
         self
     }
 
-    /// Sets how long a call may take. Past it the call is cancelled and raises `TimeoutError` in
+    /// Sets the time limit of a call. Past it the call is cancelled and raises `TimeoutError` in
     /// the guest.
     ///
-    /// By default only the run's own deadline ends a call.
+    /// Default: none; only the run's own deadline ends a call.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
     }
 
-    /// Sets how many calls a session may make. A further one raises `RuntimeError` in the guest,
-    /// and the function does not run.
+    /// Sets how many calls of this tool a session may make. One more raises `RuntimeError` in the
+    /// guest, and the function does not run.
     ///
-    /// By default there is no such number.
+    /// Default: no limit.
     pub fn max_calls(mut self, calls: u64) -> Self {
         self.max_calls = Some(calls);
         self
     }
 
-    /// Returns what the guest sees of it.
+    /// Returns the specification: what the guest sees of the tool.
     #[must_use]
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -205,7 +204,7 @@ impl Tool {
         Arc::clone(&self.spec)
     }
 
-    /// Refuses a tool that Python could not define.
+    /// Rejects a tool that Python could not define.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         match &self.fault {
             Some(fault) => Err(Error::new(ErrorKind::Config, fault.clone())),
@@ -227,7 +226,7 @@ impl fmt::Debug for Tool {
 fn arguments_from<A: DeserializeOwned>(name: &str, arguments: Value) -> Result<A, ToolError> {
     let nothing = Value::Dict(Vec::new());
     let parsed = if arguments == nothing {
-        // A struct whose fields all have defaults, or `()`.
+        // `A` is a struct whose fields all have defaults, or `()`.
         from_value(arguments).or_else(|_| from_value(Value::None))
     } else {
         from_value(arguments)

@@ -1,6 +1,6 @@
-//! The calls that a session's guest has made and that have not ended: how many of them wait and run
-//! at once, how much their arguments take, and how much the answers do that the guest has not read.
-//! A call is in one place only, so that nothing piles up however the guest calls.
+//! The queue of a session's unfinished tool calls. It limits how many calls wait and run, the
+//! memory of their arguments, and the answers that the guest has not read. A call is in only one
+//! place, so that nothing accumulates however the guest calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,62 +16,62 @@ use super::Tool;
 use crate::data::limits::Limits;
 use crate::data::tool::ToolError;
 
-/// The calls of one session.
+/// The tool calls of one session.
 pub(crate) struct CallQueue {
     max_running: usize,
     max_bytes: u64,
     state: Mutex<State>,
-    /// What the answers take that the guest has not read.
+    /// The size of the answers that the guest has not read, in bytes.
     unread: AtomicU64,
-    /// Who starts calls; woken when one may be started.
+    /// The task that starts calls; woken when one may be started.
     starter: AtomicWaker,
 }
 
 #[derive(Default)]
 struct State {
-    /// The number of the call that was made last.
+    /// The number of the most recent call.
     last: u32,
     waiting: VecDeque<Call>,
     /// Calls that were started and have not ended.
     running: HashMap<u32, Running>,
-    /// Calls that were started and whose function has not returned, cancelled ones included.
+    /// The number of places taken: started calls whose function has not returned, including
+    /// cancelled ones.
     places: usize,
-    /// What the arguments of all calls take.
+    /// The size of the arguments of all calls, in bytes.
     bytes: u64,
 }
 
 struct Running {
     abort: AbortHandle,
-    /// Tells the function that its call is over, by being dropped.
+    /// Dropped to tell the function that its call is over.
     _alive: watch::Sender<()>,
 }
 
-/// A call that the host has accepted and not started.
+/// A call that the host has accepted but not started.
 pub(super) struct Call {
     pub(super) id: u32,
     pub(super) tool: Tool,
-    /// As the guest encoded them.
+    /// The arguments, encoded by the guest.
     pub(super) arguments: Vec<u8>,
     pub(super) charge: Charge,
 }
 
-/// Memory for arguments, until it is dropped.
+/// Memory charged for arguments, released on drop.
 pub(super) struct Charge {
     queue: Arc<CallQueue>,
     bytes: u64,
 }
 
-/// An answer that the guest has not read.
+/// An answer that the guest has not read yet.
 struct Unread {
     queue: Arc<CallQueue>,
     answer: Vec<u8>,
 }
 
-/// One of the places for functions that run at once. It is free again when it is dropped: when the
-/// function has returned.
+/// A place for a running function. Dropped, and so freed, when the function has returned.
 pub(super) struct Place {
     queue: Arc<CallQueue>,
-    /// For the decoded arguments.
+    /// The charge for the decoded arguments.
     charge: Mutex<Option<Charge>>,
 }
 
@@ -86,7 +86,7 @@ impl CallQueue {
         }
     }
 
-    /// Refuses a call that there is no room for, or whose number was used before.
+    /// Accepts a call, unless its number was used before or a limit is reached.
     pub(super) fn admit(self: &Arc<Self>, id: u32, bytes: usize) -> Result<Charge, ToolError> {
         let refuse = |message| Err(ToolError::new("RuntimeError", message));
         let mut state = self.lock();
@@ -107,7 +107,7 @@ impl CallQueue {
         self.charge_in(&mut state, bytes as u64)
     }
 
-    /// Takes memory for arguments.
+    /// Charges memory for arguments.
     pub(super) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, ToolError> {
         self.charge_in(&mut self.lock(), bytes)
     }
@@ -128,13 +128,13 @@ impl CallQueue {
         Ok(Charge { queue: Arc::clone(self), bytes })
     }
 
-    /// Has a call wait until it is started.
+    /// Queues a call until it is started.
     pub(super) fn push(&self, call: Call) {
         self.lock().waiting.push_back(call);
         self.starter.wake();
     }
 
-    /// Ends a call that nobody waits for. One that has been started keeps its place until its
+    /// Ends a call that nobody waits for any more. If it was started, it keeps its place until its
     /// function returns.
     pub(crate) fn cancel(&self, id: u32) {
         let mut state = self.lock();
@@ -145,11 +145,11 @@ impl CallQueue {
         if let Some(running) = running {
             running.abort.abort();
         }
-        // Its charge locks the state.
+        // After unlocking, because the call's charge locks the state.
         drop(waiting);
     }
 
-    /// Ends all calls and returns the numbers of those that nobody has answered.
+    /// Ends all calls and returns the numbers of those that were not answered.
     pub(crate) fn cancel_all(&self) -> Vec<u32> {
         let mut state = self.lock();
         let running = std::mem::take(&mut state.running);
@@ -162,20 +162,20 @@ impl CallQueue {
         numbers
     }
 
-    /// Wakes this task when a call may be started.
+    /// Registers the task that is woken when a call may be started.
     pub(super) fn wake(&self, waker: &Waker) {
         self.starter.register(waker);
     }
 
-    /// Counts an answer until it is dropped: when the guest has read it, or the worker whose guest
-    /// it is.
+    /// Counts an answer as unread until it is dropped, which happens when the guest, or its worker,
+    /// has read it.
     pub(super) fn unread(self: &Arc<Self>, answer: Vec<u8>) -> Bytes {
         self.unread.fetch_add(answer.len() as u64, Ordering::Relaxed);
         Bytes::from_owner(Unread { queue: Arc::clone(self), answer })
     }
 
-    /// Takes the next call that may be started, and a place for it. There is none while the guest
-    /// does not read.
+    /// Takes the next call that may be started, and a place for it. Returns `None` while too many
+    /// answers are unread.
     pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<Place>)> {
         let mut state = self.lock();
         if state.places >= self.max_running || self.unread.load(Ordering::Relaxed) >= self.max_bytes
@@ -188,12 +188,12 @@ impl CallQueue {
         Some((call, Arc::new(Place { queue: Arc::clone(self), charge: Mutex::default() })))
     }
 
-    /// A call is about to be started.
+    /// Records a call that is about to start.
     pub(super) fn begin(&self, id: u32, abort: AbortHandle, alive: watch::Sender<()>) {
         self.lock().running.insert(id, Running { abort, _alive: alive });
     }
 
-    /// A call has ended. Returns whether somebody waits for its answer.
+    /// Records the end of a call. Returns `true` if its answer is still wanted.
     pub(super) fn end(&self, id: u32) -> bool {
         self.lock().running.remove(&id).is_some()
     }
@@ -204,7 +204,7 @@ impl CallQueue {
 }
 
 impl Place {
-    /// Takes memory for the decoded arguments.
+    /// Charges memory for the decoded arguments.
     pub(super) fn charge(&self, bytes: u64) -> Result<(), ToolError> {
         let charge = self.queue.charge(bytes)?;
         *self.charge.lock().unwrap_or_else(PoisonError::into_inner) = Some(charge);
@@ -348,12 +348,12 @@ mod tests {
         assert!(queue.next().is_some());
         let long = queue.unread(vec![0; 1000]);
         call(&queue, 2, 1).unwrap();
-        // Whoever starts calls sleeps now; each wake needs it to say so again.
+        // The starter waits now; after each wake it must register again.
         queue.wake(&Waker::from(Arc::clone(&woken)));
         drop(short);
         assert!(queue.next().is_none());
         assert_eq!(woken.0.load(Ordering::Relaxed), 0);
-        // A part of it is as much as the whole.
+        // A slice keeps the whole answer counted.
         let part = long.slice(1..2);
         drop(long);
         assert!(queue.next().is_none());

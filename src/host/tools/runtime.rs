@@ -1,6 +1,7 @@
-//! A runtime for host functions whose caller has none, and threads for those that block.
+//! A tokio runtime for tools whose caller has none, and threads for blocking tools.
 //!
-//! One for the process, never shut down: a function that never returns must not hold up anybody.
+//! There is one per process, and it is never shut down: a function that never returns must not
+//! block anything else.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,11 +10,11 @@ use tokio::runtime::{Builder, Handle};
 use super::queue::Place;
 use crate::data::tool::ToolError;
 
-/// Threads of the runtime. Sessions bound them, each for itself, so that none of them uses up what
-/// others need.
+/// The runtime's maximum number of threads. High, because each session has its own limit and must
+/// not use up the threads of others.
 const MAX_THREADS: usize = 1 << 20;
 
-/// Starts the runtime's thread at the first call. `None` if it cannot be.
+/// Starts the runtime's thread on the first call. Returns `None` if it cannot start.
 fn own() -> Option<&'static Handle> {
     static OWN: OnceLock<Option<Handle>> = OnceLock::new();
     OWN.get_or_init(|| {
@@ -21,7 +22,7 @@ fn own() -> Option<&'static Handle> {
         let serve = move || {
             let mut builder = Builder::new_current_thread();
             if let Ok(runtime) = builder.enable_all().max_blocking_threads(MAX_THREADS).build() {
-                // Whoever started this thread waits for it.
+                // The caller that started this thread waits for the handle.
                 let _ = sender.send(runtime.handle().clone());
                 runtime.block_on(std::future::pending::<()>());
             }
@@ -32,7 +33,7 @@ fn own() -> Option<&'static Handle> {
     .as_ref()
 }
 
-/// Calls `f` where tokio's timers and sockets work, whatever executor the caller uses.
+/// Calls `f` in a context where tokio's timers and sockets work, whatever executor the caller uses.
 pub(crate) fn entered<T>(f: impl FnOnce() -> T) -> T {
     if Handle::try_current().is_ok() {
         return f();
@@ -41,13 +42,13 @@ pub(crate) fn entered<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// A timer that needs nothing of the caller's runtime.
+/// Returns a timer that does not depend on the caller's runtime.
 pub(crate) fn sleep(duration: std::time::Duration) -> Option<tokio::time::Sleep> {
     let _context = own()?.enter();
     Some(tokio::time::sleep(duration))
 }
 
-/// Runs `f` on a thread of its own. A dropped future leaves it running, and its place taken.
+/// Runs `f` on a separate thread. If the future is dropped, `f` goes on and keeps its place.
 pub(super) async fn blocking<T: Send + 'static>(
     place: Option<Arc<Place>>,
     f: impl FnOnce() -> Result<T, ToolError> + Send + 'static,

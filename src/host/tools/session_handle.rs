@@ -1,4 +1,4 @@
-//! Access to a session from elsewhere than its owner.
+//! A handle to a session for code that does not own it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::data::error::Error;
 use crate::data::execution::{Execution, Variable};
 use crate::data::value::Value;
 
-/// What a handle asks of its session.
+/// The operations that a handle needs of its session.
 pub(crate) trait SessionAccess: Send + Sync {
-    /// The number of the session.
+    /// Returns the number of the session.
     fn id(&self) -> u64;
 
-    /// Adds a line of the host's own to standard error.
+    /// Adds a line from the host to standard error.
     fn log(&self, line: &str);
 
     /// Runs a cell.
@@ -28,10 +28,10 @@ pub(crate) trait SessionAccess: Send + Sync {
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>>;
 }
 
-/// A session as seen by those that do not own it, such as the host functions that its guest calls.
+/// A session as used by code that does not own it, such as the tools that its guest calls.
 ///
 /// It does not keep the session open. After [`Session::reset`](crate::Session::reset) it still
-/// means the old interpreter.
+/// refers to the old interpreter.
 #[derive(Clone)]
 pub struct SessionHandle(Arc<dyn SessionAccess>);
 
@@ -46,20 +46,20 @@ impl SessionHandle {
         self.0.id()
     }
 
-    /// Runs a cell, if the session is idle; otherwise as [`Session::run`](crate::Session::run).
+    /// Runs a cell if the session is idle; otherwise as [`Session::run`](crate::Session::run).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) if something runs in the session already.
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy) if the session is already running something.
     pub async fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         Arc::clone(&self.0).run(cell.into()).await
     }
 
     /// Returns the value of a variable, as [`Session::get`](crate::Session::get) does.
     ///
-    /// It works while a run waits for a host function, a timer or the like: the value is the one of
-    /// that moment. A run that does not wait is not disturbed, and the answer comes when it waits
-    /// or ends.
+    /// During a run, this works while the run waits for a tool, a timer or similar, and returns the
+    /// value at that moment. A run that does not wait is not disturbed: the answer comes when it
+    /// waits or ends.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl SessionHandle {
         Arc::clone(&self.0).get(name).await
     }
 
-    /// Lists the variables, as [`Session::variables`](crate::Session::variables) does; during a run
-    /// as [`get`](Self::get).
+    /// Lists the variables, as [`Session::variables`](crate::Session::variables) does. During a run
+    /// it behaves as [`get`](Self::get).
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! Which IP addresses are public, and which are reached only if a rule names them.
+//! Classifies IP addresses: which are public, and which need a rule that names them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use IpAddr::{V4, V6};
 
-/// A block of addresses of one family: a network and the length of its prefix in bits.
+/// A block of addresses of one family: a network and the length of its prefix, in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     network: IpAddr,
@@ -12,8 +12,8 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Makes a block. `None` if the prefix is too long or the address has bits set beyond it. A
-    /// block of IPv4-mapped addresses becomes one of IPv4 addresses.
+    /// Makes a block. Returns `None` if the prefix is too long or the address has bits set beyond
+    /// it. A block of IPv4-mapped addresses becomes one of IPv4 addresses.
     pub(crate) fn new(network: IpAddr, prefix: u8) -> Option<Self> {
         let block = match (network, network.to_canonical()) {
             (V6(_), V4(folded)) if prefix >= 96 => {
@@ -35,7 +35,7 @@ impl Block {
         address.is_ipv4() == self.network.is_ipv4() && self.masked(address) == value(self.network)
     }
 
-    /// Returns whether the block is this one address.
+    /// Returns `true` if the block consists of this one address.
     pub(crate) fn is_only(&self, address: IpAddr) -> bool {
         self.prefix == bits(self.network) && self.network == address
     }
@@ -65,7 +65,7 @@ const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> Block {
     Block { network: V6(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0)), prefix }
 }
 
-/// What is not public, by the special-purpose registries of IANA and what security.md adds to them.
+/// The blocks that are not public, from IANA's special-purpose registries and security.md.
 const SPECIAL: &[(Block, &str)] = &[
     (v4(0, 0, 0, 0, 8), "unspecified"),
     (v4(10, 0, 0, 0, 8), "private"),
@@ -96,10 +96,10 @@ const SPECIAL: &[(Block, &str)] = &[
     (v6(0xff00, 0, 0, 8), "multicast"),
 ];
 
-/// The only IPv6 addresses that are assigned for use in public.
+/// The only block of IPv6 addresses assigned for public use.
 const GLOBAL_UNICAST: Block = v6(0x2000, 0, 0, 3);
 
-/// Where clouds hand out the credentials of the machine.
+/// The addresses at which clouds serve a machine's credentials.
 const METADATA: &[IpAddr] = &[
     V4(Ipv4Addr::new(169, 254, 169, 254)),
     V4(Ipv4Addr::new(169, 254, 170, 2)),   // Amazon's containers
@@ -112,7 +112,7 @@ const METADATA: &[IpAddr] = &[
     V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), // Google
 ];
 
-/// Says why an address is not public; `None` if it is. The address is folded.
+/// Returns why an address is not public; `None` if it is. Expects a folded address.
 pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
     if let Some((_, what)) = SPECIAL.iter().find(|(block, _)| block.contains(address)) {
         return Some(what);
@@ -124,12 +124,12 @@ pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Returns whether an address, or an IPv4 address inside it, is a cloud's metadata service.
+/// Returns `true` if an address, or an IPv4 address embedded in it, is a cloud's metadata service.
 pub(crate) fn is_metadata(address: IpAddr) -> bool {
     with_embedded(address).any(|address| METADATA.contains(&address))
 }
 
-/// An address, and the IPv4 addresses that a tunnel or a translator would take it for.
+/// Returns an address and the IPv4 addresses that a tunnel or translator would extract from it.
 pub(crate) fn with_embedded(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let embedded = match address {
         V4(_) => [None; 3],
@@ -145,7 +145,7 @@ fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 3] {
     let last = pair(s6, s7);
     match (s0, s1, s2) {
         (0, 0, 0) | (0x64, 0xff9b, 0) => [last, None, None],
-        // RFC 6052 leaves bits 64 to 71 out of an address after a prefix of 48 bits.
+        // RFC 6052 skips bits 64 to 71 of an address after a prefix of 48 bits.
         (0x64, 0xff9b, 1) => [last, pair(s3, s4 << 8 | s5 >> 8), None],
         (0x2002, ..) => [pair(s1, s2), isatap(address), None],
         (0x2001, 0, _) => [pair(s2, s3), pair(!s6, !s7), isatap(address)],

@@ -1,9 +1,9 @@
-//! Hosts in their one canonical spelling.
+//! Hosts in canonical form.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// A host as rules and decisions compare it: an address with IPv4-mapped ones folded, or a name in
+/// A host as rules and decisions compare it: an address, with IPv4-mapped ones folded, or a name in
 /// lower-case ASCII without a trailing dot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Host {
@@ -12,8 +12,8 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// Makes the canonical spelling of a host that a URL parser has read. `None` if it is no host
-    /// that could be asked for.
+    /// Returns the canonical form of a host from a parsed URL. Returns `None` if no request to such
+    /// a host is possible.
     pub(crate) fn from_url(host: &url::Host<&str>) -> Option<Self> {
         match host {
             url::Host::Ipv4(address) => Some(Self::Address((*address).into())),
@@ -25,8 +25,8 @@ impl Host {
         }
     }
 
-    /// Returns whether this is `localhost` or a name below it: loopback by definition, never looked
-    /// up.
+    /// Returns `true` for `localhost` and names below it. They are loopback by definition and never
+    /// looked up.
     pub(crate) fn is_localhost(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
@@ -45,7 +45,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Returns whether text is a host name in canonical spelling.
+/// Returns `true` if the text is a host name in canonical form.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

@@ -1,4 +1,4 @@
-//! Headers that the host adds to requests to one origin, such as credentials.
+//! Headers that the host adds to requests to an origin, such as credentials.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use url::Url;
 use super::host::Host;
 use super::rule::RuleError;
 
-/// Scheme, host and port: what a header belongs to.
+/// An origin: scheme, host and port.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     scheme: String,
@@ -17,7 +17,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Returns the origin of a URL. `None` if it has none.
+    /// Returns the origin of a URL; `None` if it has none.
     pub(crate) fn of(url: &Url) -> Option<Self> {
         let host = Host::from_url(&url.host()?)?;
         Some(Self { scheme: url.scheme().to_owned(), host, port: url.port_or_known_default()? })
@@ -56,7 +56,7 @@ impl InjectedHeader {
             return Err(RuleError::new(origin, problem));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| {
-            // The value is a secret: it is not repeated.
+            // The value is a secret and must not be part of the message.
             fail(&format!(
                 "is to get a value of `{header}` with characters other than visible ASCII"
             ))
@@ -75,8 +75,8 @@ impl InjectedHeader {
     /// Adds the header if the request goes to the origin.
     pub(super) fn add(&self, origin: &Origin, headers: &mut HeaderMap) {
         if self.origin == *origin {
-            // Only a map of 32768 names is full, and the guest's headers are bounded far below
-            // that.
+            // Appending fails only for a map of 32768 names, and the guest's headers are limited to
+            // far fewer.
             let _ = headers.try_append(self.name.clone(), self.value.clone());
         }
     }
@@ -91,7 +91,7 @@ impl fmt::Debug for InjectedHeader {
 const AN_ORIGIN: &str = "is no origin; write scheme, host and perhaps a port, as in \
                          `https://api.example.com:8443`";
 
-/// Headers that say where a request goes or where it ends, and those about the connection itself.
+/// Returns `true` for headers about the destination, the length or the connection of a request.
 pub(crate) fn is_framing(name: &HeaderName) -> bool {
     const FRAMING: [&str; 10] = [
         "connection",

@@ -1,8 +1,8 @@
-//! What a guest may reach on the network: rules, and the questions that a decision asks of them.
+//! The network policy: rules, and the checks that a decision makes with them.
 //!
-//! Nothing is allowed until a rule allows it, and a rule that denies wins over every rule that
-//! allows, in whatever order they were given. A rule about a name allows only public addresses
-//! behind it; any other address needs a rule about addresses.
+//! Nothing is allowed unless a rule allows it. A rule that denies overrides every rule that allows,
+//! in any order. A rule for a name allows only public addresses behind it; any other address needs
+//! a rule for addresses.
 
 mod address;
 mod host;
@@ -24,7 +24,7 @@ pub(crate) use self::ports::is_bad as is_bad_port;
 use self::rule::Rule;
 pub(crate) use self::rule::RuleError;
 
-/// Parsed rules. The default denies everything.
+/// A parsed policy. By default it denies everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NetPolicy {
     allow: Vec<Rule>,
@@ -35,7 +35,7 @@ pub(crate) struct NetPolicy {
     injected: Vec<InjectedHeader>,
 }
 
-/// What is allowed besides the rules.
+/// What is allowed in addition to the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     #[default]
@@ -45,27 +45,27 @@ enum Reach {
 }
 
 impl NetPolicy {
-    /// Allows what a rule covers, such as `api.example.com:443`, `*.example.com` or
-    /// `10.1.0.0/16:8080`.
+    /// Allows the destinations that a rule covers, such as `api.example.com:443`, `*.example.com`
+    /// or `10.1.0.0/16:8080`.
     ///
     /// A rule without a port covers every port. `*.example.com` covers names with one or more
-    /// labels before `.example.com`, and not `example.com`. At least two labels have to follow
-    /// `*.`; there is no list of public suffixes, so do not write `*.co.uk`.
+    /// labels before `.example.com`, but not `example.com`. At least two labels must follow `*.`.
+    /// There is no list of public suffixes, so do not use `*.co.uk`.
     ///
     /// # Errors
     ///
-    /// Says which entry is wrong, and what would be right.
+    /// Fails if the entry is invalid. The error names it and describes a valid one.
     pub(crate) fn allow(&mut self, rule: &str) -> Result<(), RuleError> {
         self.allow.push(Rule::parse(rule)?.fit_to_allow(rule)?);
         Ok(())
     }
 
-    /// Denies what a rule covers, whatever else allows it. A rule about addresses also denies names
-    /// that have one of them.
+    /// Denies the destinations that a rule covers, whatever else allows them. A rule for addresses
+    /// also denies names that resolve to one of them.
     ///
     /// # Errors
     ///
-    /// Says which entry is wrong, and what would be right.
+    /// Fails if the entry is invalid. The error names it and describes a valid one.
     pub(crate) fn deny(&mut self, rule: &str) -> Result<(), RuleError> {
         self.deny.push(Rule::parse(rule)?);
         Ok(())
@@ -76,17 +76,17 @@ impl NetPolicy {
         self.reach = self.reach.max(Reach::Public);
     }
 
-    /// Allows every address, the host's own and its network's among them. Cloud metadata services
-    /// still need a rule with just their address.
+    /// Allows every address, including those of the host and its network. Cloud metadata services
+    /// still need a rule for exactly their address.
     pub(crate) fn dangerous_allow_all(&mut self) {
         self.reach = Reach::Everything;
     }
 
-    /// Answers for a name instead of DNS. The addresses are judged as DNS's are.
+    /// Sets the addresses of a name, in place of DNS. They are checked like addresses from DNS.
     ///
     /// # Errors
     ///
-    /// Refuses what is no name, `localhost`, and no addresses.
+    /// Rejects invalid names, `localhost`, and an empty list of addresses.
     pub(crate) fn resolve_to(
         &mut self,
         name: &str,
@@ -106,12 +106,13 @@ impl NetPolicy {
         Ok(())
     }
 
-    /// Adds a header to requests to an origin, such as `https://api.example.com`, in the place of
-    /// the guest's own of that name. It allows nothing by itself. The value is left out of `Debug`.
+    /// Adds a header to requests to an origin, such as `https://api.example.com`. It replaces the
+    /// guest's header of that name. It does not allow requests to the origin. `Debug` omits the
+    /// value.
     ///
     /// # Errors
     ///
-    /// Refuses what is no origin, and headers that cannot be sent.
+    /// Rejects invalid origins, and headers that cannot be sent.
     pub(crate) fn inject_header(
         &mut self,
         origin: &str,
@@ -122,14 +123,14 @@ impl NetPolicy {
         Ok(())
     }
 
-    /// Makes what allows without naming a port cover ports 80 and 443 only. Rules that deny without
-    /// a port still cover every port.
+    /// Makes rules that allow without a port cover only ports 80 and 443. Rules that deny without a
+    /// port still cover every port.
     pub(crate) fn strict_ports(&mut self) {
         self.strict_ports = true;
     }
 
-    /// Step 3 of the decision: may this host be asked for at this port, as it is named? If not,
-    /// why.
+    /// Step 3 of the decision: checks the host and port of a request. Returns the reason of a
+    /// denial.
     pub(crate) fn check_host(&self, host: &Host, port: u16) -> Result<(), &'static str> {
         let denied = |rule: &Rule| match host {
             Host::Name(_) => rule.names(host),
@@ -145,8 +146,8 @@ impl NetPolicy {
         Err("no rule allows it")
     }
 
-    /// Step 5 of the decision: may this address of a host that passed step 3 be connected to? If
-    /// not, why. The address is folded.
+    /// Step 5 of the decision: checks an address of a host that passed step 3. Returns the reason
+    /// of a denial. Expects a folded address.
     pub(crate) fn check_address(
         &self,
         host: &Host,
@@ -171,12 +172,12 @@ impl NetPolicy {
         address::special(address).map_or(Ok(()), Err)
     }
 
-    /// Returns what [`resolve_to`](Self::resolve_to) set for a name.
+    /// Returns the addresses that [`resolve_to`](Self::resolve_to) set for a name.
     pub(crate) fn answer(&self, name: &str) -> Option<&[IpAddr]> {
         self.answers.get(name).map(Vec::as_slice)
     }
 
-    /// Sets the headers of a request to an origin that the host adds.
+    /// Adds the injected headers for an origin to a request.
     pub(crate) fn inject(&self, origin: &Origin, headers: &mut HeaderMap) {
         self.injected.iter().for_each(|header| header.displace(origin, headers));
         self.injected.iter().for_each(|header| header.add(origin, headers));
@@ -187,7 +188,7 @@ impl NetPolicy {
         self.allow.iter().filter(move |rule| rule.has_port(port, unsaid))
     }
 
-    /// Whether what allows without naming a port covers this one.
+    /// Returns `true` if a rule that allows without a port covers this one.
     fn covers_unsaid(&self, port: u16) -> bool {
         !self.strict_ports || matches!(port, 80 | 443)
     }

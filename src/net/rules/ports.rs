@@ -1,7 +1,7 @@
-//! Ports that no HTTP request may go to, whatever the rules say.
+//! Ports to which no HTTP request may go, whatever the rules say.
 
-/// The "bad ports" of the WHATWG Fetch standard: services that could be spoken to by a crafted
-/// request.
+/// The "bad ports" of the WHATWG Fetch standard: services that a crafted HTTP request could speak
+/// to.
 const BAD: [u16; 83] = [
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,

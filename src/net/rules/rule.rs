@@ -1,4 +1,4 @@
-//! Reading one network rule.
+//! Parses a network rule.
 //!
 //! `rule = host [":" (port | "*")]`; a host is a name, `*.` and a name, `localhost`, an IPv4
 //! address, an IPv6 address in brackets, or a block such as `10.1.0.0/16`.
@@ -9,7 +9,7 @@ use super::address::{Block, with_embedded};
 use super::host::Host;
 use super::ports;
 
-/// A network rule that cannot be used.
+/// An invalid network rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the network rule `{}` {problem}", .entry.escape_debug())]
 pub(crate) struct RuleError {
@@ -23,7 +23,7 @@ impl RuleError {
     }
 }
 
-/// One rule: which hosts, on which ports.
+/// A rule: hosts and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     hosts: Hosts,
@@ -34,7 +34,7 @@ pub(crate) struct Rule {
 enum Hosts {
     /// This name.
     Name(String),
-    /// Names with at least one label more than this one.
+    /// Names with at least one more label than this one.
     Below(String),
     /// These addresses.
     Block(Block),
@@ -81,7 +81,7 @@ impl Rule {
         Ok(Self { hosts, port })
     }
 
-    /// Refuses what is too wide, or of no use, as a rule that allows.
+    /// Rejects a rule that is too wide or has no effect as a rule that allows.
     pub(super) fn fit_to_allow(self, entry: &str) -> Result<Self, RuleError> {
         if let Hosts::Below(parent) = &self.hosts
             && !parent.contains('.')
@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// Returns whether the rule's hosts include this one, as it is named.
+    /// Returns `true` if the rule covers this host, as it is named.
     pub(super) fn names(&self, host: &Host) -> bool {
         match (&self.hosts, host) {
             (Hosts::Name(rule), Host::Name(name)) => rule == name,
@@ -115,23 +115,24 @@ impl Rule {
         }
     }
 
-    /// Returns whether this is a rule about addresses that includes this one.
+    /// Returns `true` if this is a rule for addresses and covers this one.
     pub(super) fn contains(&self, address: IpAddr) -> bool {
         matches!(self.hosts, Hosts::Block(block) if block.contains(address))
     }
 
-    /// Returns whether this is a rule about addresses that includes this one or an IPv4 address
-    /// that a tunnel would make of it.
+    /// Returns `true` if this is a rule for addresses and covers this one, or an IPv4 address that
+    /// a tunnel would extract from it.
     pub(super) fn contains_embedded(&self, address: IpAddr) -> bool {
         with_embedded(address).any(|address| self.contains(address))
     }
 
-    /// Returns whether the rule is about this one address.
+    /// Returns `true` if the rule is for exactly this one address.
     pub(super) fn is_only(&self, address: IpAddr) -> bool {
         matches!(self.hosts, Hosts::Block(block) if block.is_only(address))
     }
 
-    /// Returns whether the rule is about this port. `unsaid` says it for a rule without a port.
+    /// Returns `true` if the rule covers this port. `unsaid` is the result for a rule without a
+    /// port.
     pub(super) fn has_port(&self, port: u16, unsaid: bool) -> bool {
         match self.port {
             Port::Unsaid => unsaid,
@@ -141,7 +142,7 @@ impl Rule {
     }
 }
 
-/// Reads a host name in any spelling. `None` for addresses and for what is no name.
+/// Parses a host name in any spelling. Returns `None` for addresses and invalid names.
 pub(super) fn name(text: &str) -> Option<String> {
     let parsed = url::Host::parse(text).ok()?;
     match Host::from_url(&url::Host::Domain(match &parsed {
@@ -217,7 +218,7 @@ fn hosts(entry: &str, host: &str) -> Result<Hosts, RuleError> {
     }
 }
 
-/// Reads digits and nothing else, with no zero in front.
+/// Parses digits only, without a leading zero.
 fn decimal(text: &str) -> Option<u16> {
     let plain =
         text.bytes().all(|b| b.is_ascii_digit()) && (text.len() == 1 || !text.starts_with('0'));

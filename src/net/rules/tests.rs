@@ -1,4 +1,4 @@
-//! Tests of the rules: what they cover, what is refused, and that denying wins.
+//! Tests of the rules: what they cover, which are rejected, and that denials win.
 
 mod addresses;
 mod headers;
@@ -213,11 +213,11 @@ proptest! {
             policy
         };
         let verdict = reaches(&build(&allow, &deny, deny_first), name, port, address);
-        // The order of nothing matters.
+        // The order of rules does not matter.
         let reversed = |rules: &[String]| rules.iter().rev().cloned().collect::<Vec<_>>();
         let other = build(&reversed(&allow), &reversed(&deny), !deny_first);
         prop_assert_eq!(verdict, reaches(&other, name, port, address));
-        // A rule that denies takes away and never gives, and what it covers is gone.
+        // A rule that denies never allows more, and what it covers is denied.
         let without = reaches(&build(&allow, &[], deny_first), name, port, address);
         prop_assert!(!verdict || without);
         for rule in &deny {
@@ -229,7 +229,7 @@ proptest! {
             let still = reaches(&alone, name, port, address);
             prop_assert!(!verdict || still, "{} lost to a rule that allows", rule);
         }
-        // A rule that allows gives and never takes away.
+        // A rule that allows never denies more.
         for rule in &allow {
             let mut more = build(&allow, &deny, deny_first);
             more.allow(rule).unwrap();

@@ -1,4 +1,4 @@
-//! Bodies of responses: decoding, bombs, and bodies without an end.
+//! Tests of response bodies: decoding, decompression bombs, and endless bodies.
 
 use std::io::Write;
 use std::time::Duration;
@@ -108,7 +108,7 @@ fn broken_compression_is_an_error_and_no_panic() {
         let mut flipped = body.clone();
         let middle = flipped.len() / 2;
         flipped[middle] ^= 0xff;
-        // Bare DEFLATE has no check sum; the others notice.
+        // Raw DEFLATE has no checksum; the others detect the change.
         let result = fetch(encoded(coding, &flipped), true);
         assert!(result.is_err() || result.is_ok_and(|whole| whole.body != text), "{coding}");
         fetch(encoded(coding, b"this is no compressed data at all"), true).unwrap_err();
@@ -204,7 +204,7 @@ fn a_drip_ends_with_the_time_of_the_request() {
         assert_eq!(error.python_type(), "TimeoutError");
         assert_eq!(error.message, "the request took longer than 0.2 s");
     }
-    // The guest's own timeout cannot make the limit longer.
+    // The guest's own timeout cannot extend the limit.
     let limits = NetLimits { request_time: Duration::from_millis(100), ..NetLimits::default() };
     let guest = Guest::with(allowing(&[&silent], &[]), limits, Tls::new());
     let patient = Request { timeout: Some(Duration::MAX), ..get(&silent.url("/")) };

@@ -1,4 +1,4 @@
-//! The decision against the table of security.md, with a resolver that counts.
+//! Tests of the decision against the table in security.md, with a resolver that counts queries.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use super::super::{NetError, NetEvent, NetLimits};
 use super::guest::denied;
 use crate::net::rules::NetPolicy;
 
-/// Answers each name with its answers in turn, the last one again and again.
+/// Answers each name with its answers in turn, and repeats the last one.
 #[derive(Default)]
 struct Script {
     answers: HashMap<String, Vec<Vec<IpAddr>>>,
@@ -198,7 +198,7 @@ fn one_address_that_is_not_public_denies_the_whole_name() {
         {
             let script = Script::default().with("api.example.com", &[&answer]);
             let denial = ask(&policy(), &script, "https://api.example.com/").expect_err(&answer);
-            // No address, and no other text than if the name were denied.
+            // The message contains no address, and is the same as if the name were denied.
             assert_eq!(denial.to_error().message, denied("api.example.com:443"), "{answer}");
             assert!(denial.reason.contains(':'), "{}", denial.reason);
             assert_eq!(script.asked(), ["api.example.com"], "{answer}");
@@ -316,7 +316,7 @@ proptest! {
     }
 }
 
-/// D8: a connection that nothing could be requested over is refused before there is a request.
+/// D8: a connection over which nothing could be requested is refused before a request.
 #[test]
 fn a_connection_is_refused_as_its_requests_would_be() {
     let mut policy = policy();

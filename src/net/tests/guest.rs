@@ -1,4 +1,4 @@
-//! A guest of a test: a network with a policy, asked in plain calls that wait.
+//! A guest for tests: a network with a policy, used through blocking calls.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -11,7 +11,7 @@ use super::super::tls::Tls;
 use super::super::*;
 use super::server::Server;
 
-/// So long that only a hang reaches it.
+/// Long enough that only a hang reaches it.
 const HANG: Duration = Duration::from_mins(2);
 
 pub(super) struct Guest {
@@ -27,7 +27,7 @@ pub(super) struct Whole {
     pub(super) body: Vec<u8>,
 }
 
-/// A resolver that finds nothing.
+/// A resolver that finds no names.
 pub(super) struct NoNames;
 
 impl Resolve for NoNames {
@@ -41,7 +41,7 @@ impl Guest {
         Self::with(policy, NetLimits::default(), Tls::new())
     }
 
-    /// Makes a guest that may request `server` by its address, and by the names that it gets here.
+    /// Makes a guest that may request `server` by its address and by these names.
     pub(super) fn of(server: &Server, names: &[&str]) -> Self {
         Self::new(allowing(&[server], names))
     }
@@ -58,7 +58,7 @@ impl Guest {
         self.events.lock().unwrap().clone()
     }
 
-    /// Starts an exchange; returns its number and where the answer will come.
+    /// Starts an exchange. Returns its number and the receiver of the answer.
     pub(super) fn begin(
         &self,
         request: Request,
@@ -107,8 +107,8 @@ impl Guest {
     }
 }
 
-/// A policy that allows these servers by address, and these names on their ports with the address
-/// of loopback.
+/// Makes a policy that allows these servers by address, and these names on their ports, with a
+/// loopback address.
 pub(super) fn allowing(servers: &[&Server], names: &[&str]) -> NetPolicy {
     let mut policy = NetPolicy::default();
     for server in servers {
@@ -128,7 +128,7 @@ pub(super) fn answer<T: Send + 'static>() -> (Answer<T>, Receiver<Result<T, NetE
     (Box::new(move |result| sender.send(result).unwrap_or_default()), receiver)
 }
 
-/// Waits for an answer, and sees that there is no second one.
+/// Waits for an answer, and checks that there is no second one.
 pub(super) fn wait<T>(receiver: &Receiver<Result<T, NetError>>) -> Result<T, NetError> {
     receiver.recv_timeout(HANG).expect("an answer")
 }

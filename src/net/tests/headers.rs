@@ -1,4 +1,4 @@
-//! The headers of requests: what the guest may set, what it cannot, and what it need not.
+//! Tests of request headers: those that the guest may set, must not set, and need not set.
 
 use super::super::Request;
 use super::super::request::Body;

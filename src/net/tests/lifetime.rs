@@ -1,4 +1,4 @@
-//! Exchanges from start to end, and every answer given once.
+//! Tests of exchanges from start to end: every answer is given exactly once.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use super::super::{Answer, NetLimits, ResponseHead};
 use super::guest::{Guest, answer, get, post, wait};
 use super::server::{Server, Then, ok, wait_for_close};
 
-/// Starts a server that sends this and then says when the other side closes the connection.
+/// Starts a server that sends this response and reports when the peer closes the connection.
 fn telling(response: &'static str) -> (Server, std::sync::mpsc::Receiver<()>) {
     let (sender, closed) = channel();
     let sender = Mutex::new(sender);
@@ -146,7 +146,7 @@ fn a_failed_start_frees_its_number_before_it_is_answered() {
         let error = receiver.recv().unwrap().unwrap_err();
         assert_eq!(error.message, super::guest::denied(&format!("{name}:80")));
     }
-    // Both answers are gone, so there cannot be a third.
+    // Both senders are dropped, so there cannot be a third answer.
     assert_eq!(
         receiver.recv_timeout(Duration::from_mins(2)).err(),
         Some(RecvTimeoutError::Disconnected)

@@ -1,4 +1,4 @@
-//! Limits: each trips with both numbers, and a run begins with none of the last one's use.
+//! Tests of the limits: each error has both numbers, and a run starts with fresh budgets.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -103,7 +103,7 @@ fn so_many_exchanges_are_open_until_they_are_closed() {
     let error = guest.start(get(&server.url("/"))).unwrap_err();
     assert_eq!(error.message, "open exchanges: limit 2, needed 3");
     guest.network.close(first);
-    // The task gives its place back when it ends, which is a moment later.
+    // The task frees its place when it ends, which may be a moment later.
     let again = (0..).find_map(|_| guest.start(get(&server.url("/"))).ok());
     assert!(again.is_some());
 }

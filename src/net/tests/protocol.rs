@@ -1,4 +1,4 @@
-//! Responses of all kinds, and servers that do not keep to HTTP.
+//! Tests with responses of all kinds, and with servers that violate HTTP.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -7,7 +7,7 @@ use super::super::{NetErrorKind, Request};
 use super::guest::{Guest, allowing, get};
 use super::server::{Server, Then, ok};
 
-/// What a guest gets from a server that sends this and closes the connection.
+/// Returns what a guest receives from a server that sends this and closes the connection.
 fn exchange(response: &[u8], method: &str) -> Result<super::guest::Whole, super::super::NetError> {
     let response = response.to_vec();
     let server = Server::new(move |_, stream| {
@@ -107,7 +107,7 @@ fn what_is_no_http_is_an_error() {
 
 #[test]
 fn refused_connections_say_so_without_an_address() {
-    // Bound and not listening: nobody else gets the port while the test holds it.
+    // Bound but not listening, so that no other process gets the port during the test.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();

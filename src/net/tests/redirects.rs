@@ -1,4 +1,4 @@
-//! Redirects: decided about anew at every hop, and bounded.
+//! Tests of redirects: every hop is decided separately, and their number is limited.
 
 use std::io::Write;
 
@@ -31,7 +31,7 @@ fn a_redirect_to_what_is_denied_connects_to_nothing() {
     for (location, server) in targets {
         let origin = Server::fixed(redirect(302, &location));
         let mut policy = allowing(&[&origin], &["a.test"]);
-        // Allowed as a name, with an address that is not.
+        // The name is allowed, but its address is not.
         policy.allow("b.test").unwrap();
         policy.resolve_to("b.test", vec!["127.0.0.1".parse().unwrap()]).unwrap();
         let guest = Guest::new(policy);
@@ -81,7 +81,7 @@ fn credentials_stay_with_their_origin_and_injected_ones_follow_theirs() {
     let key = |server: &Server, name: &str| format!("http://{name}:{}", server.port());
     policy.inject_header(&key(&first, "a.test"), "x-key", "canary-first").unwrap();
     policy.inject_header(&key(&last, "a.test"), "authorization", "canary-last").unwrap();
-    // Look-alikes of the middle one.
+    // Origins that resemble the middle one.
     policy.inject_header(&key(&middle, "a.test"), "x-key", "canary-wrong").unwrap();
     policy.inject_header(&key(&last, "b.test"), "x-key", "canary-wrong").unwrap();
     policy

@@ -1,11 +1,11 @@
-//! A small HTTP/1.1 server that answers what a test tells it to, and remembers what it saw.
+//! A small HTTP/1.1 server for tests: it sends prepared answers and records requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A request as the server saw it, with lower-case names of headers.
+/// A request as the server saw it, with lower-case header names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) method: String,
@@ -20,7 +20,7 @@ impl Seen {
     }
 }
 
-/// Whether the server goes on to serve the connection.
+/// Whether the server keeps serving the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Close,
@@ -35,7 +35,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server on 127.0.0.1 that lets `respond` write to the connection.
+    /// Starts a server on 127.0.0.1 whose answers `respond` writes to the connection.
     pub(super) fn new(
         respond: impl Fn(&Seen, &mut TcpStream) -> Then + Send + Sync + 'static,
     ) -> Self {
@@ -62,12 +62,12 @@ impl Server {
         })
     }
 
-    /// Starts a server that nobody is to connect to.
+    /// Starts a server that must not be connected to.
     pub(super) fn canary() -> Self {
         Self::fixed(ok("canary"))
     }
 
-    /// Starts a server whose connections are left to `serve`.
+    /// Starts a server whose connections `serve` handles.
     pub(super) fn raw(
         address: &str,
         serve: impl Fn(&Self, TcpStream) + Send + Sync + 'static,
@@ -109,17 +109,17 @@ impl Server {
     }
 }
 
-/// A response with a length.
+/// Makes a response with a length.
 pub(super) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A redirect with an empty body.
+/// Makes a redirect with an empty body.
 pub(super) fn redirect(status: u16, location: &str) -> String {
     format!("HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
 }
 
-/// Reads a request up to the empty line. `None` at the end of the connection.
+/// Reads a request up to the empty line. Returns `None` at the end of the connection.
 pub(super) fn read_head(reader: &mut impl BufRead) -> Option<Seen> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -148,7 +148,7 @@ fn read_body(mut seen: Seen, reader: &mut impl BufRead) -> Option<Seen> {
     Some(seen)
 }
 
-/// Reads a chunk of a body; `Some(None)` is its end.
+/// Reads a chunk of a body. `Some(None)` is its end.
 #[expect(clippy::option_option, reason = "the end of the body and that of the connection differ")]
 pub(super) fn read_chunk(reader: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
     let mut line = String::new();
@@ -160,7 +160,7 @@ pub(super) fn read_chunk(reader: &mut impl BufRead) -> Option<Option<Vec<u8>>> {
     Some((length > 0).then_some(chunk))
 }
 
-/// Waits until the other side has closed the connection.
+/// Waits until the peer has closed the connection.
 pub(super) fn wait_for_close(stream: &mut TcpStream) {
     while stream.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {}
 }

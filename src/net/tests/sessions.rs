@@ -1,4 +1,4 @@
-//! What sessions and targets do not share, and where connections do not go.
+//! Tests that sessions and targets share nothing, and that connections go nowhere else.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn a_connection_is_kept_for_its_own_session_and_target() {
         guest.get(&server.named("a.test", "/")).unwrap();
     }
     assert_eq!(server.connections(), 1);
-    // The same address and port by another name, and the address itself.
+    // The same address and port under another name, and the address itself.
     guest.get(&server.named("b.test", "/")).unwrap();
     assert_eq!(server.connections(), 2);
     guest.get(&server.url("/")).unwrap();
@@ -27,7 +27,7 @@ fn a_connection_is_kept_for_its_own_session_and_target() {
     assert_eq!(server.connections(), 4);
     guest.get(&server.named("a.test", "/")).unwrap();
     assert_eq!(server.connections(), 4);
-    // No cookie came back, and nothing was answered from a cache.
+    // No cookie was sent back, and no answer came from a cache.
     assert_eq!(server.requests().len(), 7);
     assert!(server.requests().iter().all(|seen| seen.header("cookie").is_none()));
 }
@@ -92,8 +92,7 @@ fn an_idle_connection_that_the_server_has_closed_is_replaced() {
         super::server::Then::Close
     });
     let guest = Guest::of(&server, &[]);
-    // The close may be noticed late, and then the request fails, but it never hangs or is sent
-    // twice.
+    // If the close is noticed late, the request fails. It never hangs and is never sent twice.
     let answers = (0..10).filter(|_| guest.get(&server.url("/")).is_ok()).count();
     assert!(answers >= 1);
     assert!(server.requests().len() <= 10);
@@ -113,7 +112,7 @@ fn a_peer_that_was_not_vetted_is_refused() {
     assert_eq!(other.requests().len() + vetted.requests().len(), 0);
 }
 
-/// Runs the tests of redirects in a process whose environment names a proxy, which is to see
+/// Runs the tests of redirects in a process whose environment names a proxy, which must receive
 /// nothing.
 #[test]
 fn proxies_of_the_environment_are_not_used() {

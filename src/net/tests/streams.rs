@@ -1,4 +1,4 @@
-//! Streaming, both ways, with the backpressure of the slower side.
+//! Tests of streaming in both directions, with backpressure from the slower side.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use super::super::{NetError, NetErrorKind, Request};
 use super::guest::{Guest, answer, get, post, wait, with_headers};
 use super::server::{Server, Then, ok, read_chunk, read_head, wait_for_close};
 
-/// The declared length of a request, and the connection that it came by.
+/// The declared length of a request, and its connection.
 type Connection = (Option<String>, BufReader<TcpStream>);
 
-/// Starts a server that gives its one connection to the test, after the head of the request.
+/// Starts a server that hands its one connection to the test, after the head of the request.
 fn handed_over() -> (Server, Receiver<Connection>) {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);
@@ -62,7 +62,7 @@ fn a_guest_that_sends_waits_for_a_server_that_does_not_read() {
     let guest = Guest::of(&server, &[]);
     let (exchange, head) = guest.begin(post(&server.url("/"), Body::Streamed));
     let (_, mut connection) = connections.recv().unwrap();
-    // Until a piece is not taken at once, everything is buffered on the way; that ends.
+    // Chunks are buffered on the way until one is not taken at once.
     let piece = vec![b'a'; 1 << 18];
     let (mut sent, waiting) = (0, loop_until_blocked(&guest, exchange, &piece));
     while let Some(chunk) = read_chunk(&mut connection).unwrap() {
@@ -78,7 +78,8 @@ fn a_guest_that_sends_waits_for_a_server_that_does_not_read() {
     assert_eq!(wait(&head).unwrap().status, 200);
 }
 
-/// Sends until a piece is not answered; returns the bytes of all pieces and that piece's answer.
+/// Sends until a chunk is not answered. Returns the bytes of all chunks and the receiver of that
+/// answer.
 fn loop_until_blocked(
     guest: &Guest,
     exchange: u32,
@@ -203,7 +204,7 @@ fn a_response_may_come_before_the_body_was_sent() {
     assert_eq!(wait(&head).unwrap().status, 413);
     assert_eq!(guest.read(exchange, 9).unwrap(), b"no");
     assert_eq!(guest.read(exchange, 9).unwrap(), b"");
-    // The connection is no good for another request, so nobody takes the body any more.
+    // The connection cannot be reused, so nothing reads the rest of the body.
     while guest.send(exchange, b"piece").is_ok() {}
     guest.get(&server.url("/")).unwrap();
     assert_eq!(server.connections(), 2);

@@ -1,4 +1,4 @@
-//! TLS: certificates have to be for the canonical host, and from an authority that is trusted.
+//! Tests of TLS: certificates must be for the canonical host and from a trusted authority.
 
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use super::super::{NetErrorKind, NetLimits};
 use super::guest::{Guest, allowing, denied, get, with_headers};
 use super::server::{Seen, Server, ok, read_head, redirect};
 
-/// A certificate for these names that signs itself, and its key.
+/// Makes a self-signed certificate for these names, and its key.
 fn certificate(names: &str) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let output = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
@@ -28,7 +28,8 @@ fn certificate(names: &str) -> (CertificateDer<'static>, PrivateKeyDer<'static>)
     (CertificateDer::from_pem_slice(&pem).unwrap(), PrivateKeyDer::from_pem_slice(&pem).unwrap())
 }
 
-/// Starts a server that speaks TLS and answers with this, and returns who would trust it.
+/// Starts a server that speaks TLS and sends this answer. Returns the server and a client
+/// configuration that trusts it.
 fn tls_server(
     names: &str,
     respond: impl Fn(&Seen, Option<&str>) -> String + Send + Sync + 'static,
@@ -108,7 +109,7 @@ fn a_redirect_from_https_to_http_is_not_followed() {
     assert_eq!(error.message, denied(&format!("a.test:{}", canary.port())));
     assert_eq!(canary.connections(), 0);
     assert_eq!(guest.events()[1].reason, "it is a redirect from https to http");
-    // By itself it is allowed.
+    // On its own, the canary is allowed.
     guest.get(&canary.named("a.test", "/")).unwrap();
 }
 

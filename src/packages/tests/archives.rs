@@ -1,4 +1,4 @@
-//! Hostile archives.
+//! Tests with hostile archives.
 
 use std::io::{Cursor, Write};
 
@@ -15,7 +15,7 @@ fn told(bytes: Vec<u8>) -> String {
     }
 }
 
-/// Replaces bytes by as many others, everywhere.
+/// Replaces every occurrence of some bytes by others of the same length.
 fn forged(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut at = 0;
@@ -27,7 +27,7 @@ fn forged(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Where the first entry of the central directory is.
+/// Returns the position of the first entry of the central directory.
 fn central(bytes: &[u8]) -> usize {
     bytes.windows(4).position(|window| window == b"PK\x01\x02").unwrap()
 }
@@ -102,7 +102,7 @@ fn more_than_the_archive_says_is_not_inflated() {
 #[test]
 fn an_archive_that_says_it_is_huge_is_refused() {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    // Incompressible enough to pass the ratio: the sizes are forged afterwards.
+    // Incompressible enough to pass the check of the ratio: the sizes are forged afterwards.
     for index in 0..3 {
         zip.start_file(format!("file{index}"), SimpleFileOptions::default()).unwrap();
         zip.write_all(b"abc").unwrap();
@@ -113,7 +113,7 @@ fn an_archive_that_says_it_is_huge_is_refused() {
         bytes[at + 20..at + 28].copy_from_slice(&[0, 0, 0, 0x20, 0, 0, 0, 0x20]);
         at += 46 + 5;
     }
-    // Its entries would overlap, so either rule may be the one that is told of.
+    // Its entries would overlap, so the error may name either rule.
     let told = told(bytes);
     assert!(told.contains("sound") || told.contains("unpacked"), "{told}");
 }
@@ -146,7 +146,7 @@ fn an_archive_with_two_meanings_is_refused() {
     told(prefixed);
     let followed = [inner.as_slice(), b"trailing"].concat();
     told(followed);
-    // The local header of a file has another name than the directory.
+    // The local header of a file has a different name than the directory.
     let mut renamed = inner;
     let at = renamed.windows(4).position(|window| window == b"a.py").unwrap();
     renamed[at] = b'z';

@@ -1,4 +1,4 @@
-//! The cache: verified at every use, never half written, shared by processes.
+//! Tests of the cache: verified at every use, never partially written, shared by processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

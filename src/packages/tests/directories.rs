@@ -1,4 +1,4 @@
-//! Directories of wheels, and Pyodide's own packages, without pip.
+//! Tests of wheel directories and of Pyodide's own packages, without pip.
 
 use std::fs;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn a_dependency_by_url_is_refused() {
 
 const NATIVE: &str = "numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
 
-/// A Pyodide distribution with numpy, and pandas that needs it.
+/// Makes a Pyodide distribution with numpy, and with pandas, which depends on it.
 fn pyodide(numpy: &[u8], pandas: &[u8]) -> Vec<u8> {
     lock(&[
         ("numpy", "numpy", NATIVE, Digest::of(numpy), &[]),
@@ -118,7 +118,7 @@ fn pyodides_packages_are_taken_from_its_directory() {
     let resolved = store.resolve(&requirements(&["pandas"])).unwrap();
     assert_eq!(names(&resolved), ["numpy 2.4.6", "pandas 3.0.2"]);
 
-    // A file that is not the lock's is not used, and nothing of it is kept.
+    // A file that does not match the lock is not used, and nothing of it is stored.
     fs::write(work.path().join(NATIVE), b"other").unwrap();
     fs::remove_dir_all(&cache).unwrap();
     let store = PackageStore::new(cache.clone(), &json, options).unwrap();
@@ -183,7 +183,7 @@ fn an_import_is_matched_with_the_names_that_may_have_it() {
     assert_eq!(found.to_string(), "beautifulsoup4<5");
     assert_eq!(store.allowed_for_import("slugify", &allowed), None);
 
-    // What the cache has seen is known to a store that has not.
+    // Another store knows what is recorded in the cache.
     store.resolve(&requirements(&["python-slugify"])).unwrap();
     let other = PackageStore::new(cache, &json, StoreOptions::default()).unwrap();
     assert_eq!(other.names_for_import("slugify"), ["python-slugify", "slugify"]);

@@ -1,4 +1,5 @@
-//! A pip that records its calls, lies, or does nothing: what the host asks of it and believes.
+//! Tests with a fake pip that records its calls, lies, or does nothing: the host's calls, and which
+//! answers it believes.
 #![cfg(unix)]
 
 use std::fs;
@@ -15,8 +16,8 @@ use super::super::report::{self, Failure};
 use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 
-/// A Python program in the place of `python3` that writes its arguments to the file `calls`,
-/// reports the wheels of `served`, and downloads them, or others of their names from `sent`.
+/// A Python program that replaces `python3`. It writes its arguments to the file `calls`, reports
+/// the wheels in `served`, and downloads them, or others with their names from `sent`.
 const FAKE: &str = r#"#!/usr/bin/env python3
 import hashlib, json, os, shutil, sys
 here = os.path.dirname(os.path.abspath(__file__))
@@ -41,8 +42,8 @@ else:
 
 fn fake(at: &Path, program: &str) -> PathBuf {
     let path = at.join("python");
-    // Written by another process: a file that a thread of this one still holds open for writing
-    // while another thread forks cannot be run.
+    // Written by another process. If a thread of this one held the file open for writing while
+    // another thread forks, the file could not be run.
     let write = "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"";
     let mut shell = Command::new("sh");
     let shell = shell.args(["-c", write, "sh", program]).arg(&path);
@@ -145,7 +146,7 @@ fn what_a_directory_has_of_a_name_is_all_that_pip_may_use() {
     put_wheel(wheels.path(), "private", "3b1", "");
     let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
     let store = store_with(work.path(), &lock(&[]), options);
-    // The lines are in a file that is gone after the call, so the fake keeps it.
+    // The file with the lines is gone after the call, so the fake keeps a copy.
     let program = FAKE.replace(
         "after = ",
         "shutil.copy('constraints.txt', here) if action == 'install' else None\nafter = ",

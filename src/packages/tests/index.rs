@@ -1,4 +1,4 @@
-//! The real pip and the package index that it is set up for.
+//! Tests with the real pip and the package index that it is configured for.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Tests of the packages part, and what they share: wheels made to order and directories.
+//! Tests of the packages, and their shared helpers: generated wheels and directories.
 
 mod archives;
 mod cache;
@@ -36,7 +36,7 @@ pub(super) fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// A pure wheel of this name and version with these lines in its metadata and these files.
+/// Makes a pure wheel with this name and version, these lines in its metadata and these files.
 pub(super) fn wheel_bytes(
     name: &str,
     version: &str,
@@ -56,7 +56,7 @@ pub(super) fn file_name(name: &str, version: &str) -> String {
     format!("{}-{version}-py3-none-any.whl", name.replace('-', "_"))
 }
 
-/// Puts a pure wheel with one module into a directory and returns its path.
+/// Writes a pure wheel with one module to a directory and returns its path.
 pub(super) fn put_wheel(into: &Path, name: &str, version: &str, metadata: &str) -> PathBuf {
     let module = format!("{}/__init__.py", name.replace('-', "_"));
     let source = format!("version = {version:?}\n");
@@ -75,13 +75,14 @@ pub(super) fn requirements(texts: &[&str]) -> Vec<Requirement> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The wheels of a resolution as `name version`.
+/// Returns the wheels of a resolution as `name version`.
 pub(super) fn names(resolution: &super::Resolution) -> Vec<String> {
     let wheels = resolution.wheels().iter();
     wheels.map(|wheel| format!("{} {}", wheel.name(), wheel.version())).collect()
 }
 
-/// A lock of Pyodide's form with these packages: name, modules, file name, digest, dependencies.
+/// Makes a lock in Pyodide's format with these packages: name, modules, file name, digest,
+/// dependencies.
 pub(super) fn lock(packages: &[(&str, &str, &str, Digest, &[&str])]) -> Vec<u8> {
     let mut all = serde_json::Map::new();
     for (name, module, file_name, digest, depends) in packages {
@@ -99,7 +100,7 @@ pub(super) fn lock(packages: &[(&str, &str, &str, Digest, &[&str])]) -> Vec<u8> 
     serde_json::to_vec(&serde_json::json!({"info": info, "packages": all})).unwrap()
 }
 
-/// A store that has no pip: its `python` is not there.
+/// Makes a store without pip: its `python` does not exist.
 pub(super) fn store_without_pip(cache: &Path, options: StoreOptions) -> PackageStore {
     let python = Some(cache.join("no-such-python"));
     let options = StoreOptions { python, ..options };

@@ -1,4 +1,4 @@
-//! Requirements, their markers, and what cannot be one.
+//! Tests of requirements, their markers, and texts that are not requirements.
 
 use std::collections::BTreeSet;
 

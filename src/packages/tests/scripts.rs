@@ -1,4 +1,4 @@
-//! The metadata block of scripts.
+//! Tests of the metadata block of scripts.
 
 use super::super::script::script_requirements;
 

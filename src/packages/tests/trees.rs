@@ -1,4 +1,4 @@
-//! The union of loaded wheels.
+//! Tests of the union of loaded wheels.
 
 use std::io::ErrorKind;
 

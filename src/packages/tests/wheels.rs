@@ -1,4 +1,4 @@
-//! Wheels: their names, tags, metadata and files.
+//! Tests of wheels: their names, tags, metadata and files.
 
 use std::sync::Arc;
 

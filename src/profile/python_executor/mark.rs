@@ -1,6 +1,6 @@
-//! The marks that output carries to say what the final answer is.
+//! Finds the marks in output that designate the final answer.
 
-/// The final answer as output gives it.
+/// A mark for the final answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// `FINAL(...)`: the answer itself.
@@ -10,7 +10,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    /// Finds the mark in the texts that output consists of.
+    /// Finds the mark in the texts that make up the output.
     pub(super) fn find(texts: &[&str]) -> Option<Self> {
         let answer = texts.iter().find_map(|text| final_call(text));
         let answer = answer.map(|answer| Self::Answer(answer.to_owned()));
@@ -21,7 +21,7 @@ impl Mark {
     }
 }
 
-/// What is between the parentheses of the first `FINAL(...)`.
+/// Returns the text between the parentheses of the first `FINAL(...)`.
 fn final_call(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("FINAL(")?;
     let mut depth = 1_usize;
@@ -38,7 +38,7 @@ fn final_call(text: &str) -> Option<&str> {
     None
 }
 
-/// The name in the first `FINAL_VAR(...)` that holds one.
+/// Returns the name in the first `FINAL_VAR(...)` that contains one.
 fn final_variable(text: &str) -> Option<&str> {
     text.split("FINAL_VAR(").skip(1).find_map(|rest| {
         let (name, _) = rest.split_once(')')?;

@@ -30,8 +30,7 @@ use crate::data::limits::Limits;
 use crate::data::value::Value;
 use crate::host::tools::Tool;
 
-/// The modules that OpenEnv's executor allows to be imported unless it is told otherwise, for
-/// [`ExecutorOptions::allowed_imports`].
+/// The modules that OpenEnv's executor allows by default, for [`ExecutorOptions::allowed_imports`].
 pub const DEFAULT_ALLOWED_IMPORTS: [&str; 28] = [
     "re",
     "json",
@@ -63,40 +62,39 @@ pub const DEFAULT_ALLOWED_IMPORTS: [&str; 28] = [
     "uuid",
 ];
 
-/// The helpers' source. Tracebacks leave out what has such a name.
+/// The source of the helpers. Tracebacks omit frames whose file name begins with `<isolet>`.
 const PRELUDE: &str = include_str!("prelude.py");
 const PRELUDE_NAME: &str = "<isolet>/python_executor";
 
-/// What the helpers take from the host; they unbind it.
+/// The variable that passes arguments from the host to the helpers, which unbind it.
 const ARGUMENT: &str = "_isolet_argument";
 const FINAL_ANSWER: &str = "_isolet_final_answer()";
 
-/// How an executor differs from the default one.
+/// Options of an executor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExecutorOptions {
-    /// Longest standard output and standard error of a result, in characters (Unicode scalar
-    /// values). A longer one is cut and ends in a line that says how long it was.
+    /// The maximum length of a result's standard output and standard error, in characters (Unicode
+    /// scalar values) each. A longer text is truncated and ends in a line with its original length.
     ///
-    /// By default this is [`DEFAULT_MAX_OUTPUT_LENGTH`](Self::DEFAULT_MAX_OUTPUT_LENGTH).
+    /// Default: [`DEFAULT_MAX_OUTPUT_LENGTH`](Self::DEFAULT_MAX_OUTPUT_LENGTH).
     pub max_output_length: usize,
     /// The modules that the code may import, with their submodules, such as
-    /// [`DEFAULT_ALLOWED_IMPORTS`]. Another one raises `ImportError`, and an empty list allows
-    /// none. What those modules import themselves is not looked at.
+    /// [`DEFAULT_ALLOWED_IMPORTS`]. Any other import raises `ImportError`; an empty list allows
+    /// none. Imports by these modules themselves are not checked.
     ///
-    /// This is a convenience that keeps a model to what it was told, and no boundary: code that
-    /// wants to can get around it, and gains nothing by it. What a session may do is up to its
-    /// sandbox.
+    /// This keeps a model to its instructions but is not a security boundary. Code can bypass it,
+    /// but gains nothing: the sandbox decides what a session may do.
     ///
-    /// By default this is `None`: everything there is can be imported.
+    /// Default: `None`, which allows every module.
     pub allowed_imports: Option<Vec<String>>,
-    /// Limits of each execution. The output is cut to
-    /// [`max_output_length`](Self::max_output_length) after these have been applied to it.
+    /// Limits of each execution. They apply before the output is truncated to
+    /// [`max_output_length`](Self::max_output_length).
     pub limits: Limits,
 }
 
 impl ExecutorOptions {
-    /// Default of [`max_output_length`](Self::max_output_length), in characters.
+    /// The default of [`max_output_length`](Self::max_output_length), in characters.
     pub const DEFAULT_MAX_OUTPUT_LENGTH: usize = 8192;
 }
 
@@ -110,36 +108,35 @@ impl Default for ExecutorOptions {
     }
 }
 
-/// A Python session as OpenEnv's REPL environment uses it: variables and functions of the host go
-/// in, code runs, text comes out.
+/// A Python session as OpenEnv's REPL environment uses it: it takes host variables and tools, runs
+/// code, and returns text.
 ///
-/// The code has these helpers:
+/// The code can use these helpers:
 ///
 /// * `FINAL(value)` and `FINAL_VAR(name)` return the text that marks an answer, see
 ///   [`final_answer`](Self::final_answer);
-/// * `SHOW_VARS()` returns the sorted names of the variables, without modules, the helpers and host
-///   functions;
+/// * `SHOW_VARS()` returns the sorted names of the variables, without modules, helpers and tools;
 /// * `format_exc` is `traceback.format_exc`;
-/// * `safe_json_dumps(obj)` is `json.dumps` with the `repr` of whatever JSON does not know.
+/// * `safe_json_dumps(obj)` is `json.dumps`, with the `repr` of objects that JSON cannot represent.
 ///
-/// An execution that a limit ends closes the session: every method but [`reset`](Self::reset) is an
-/// error of the kind [`Closed`](crate::ErrorKind::Closed) then.
+/// An execution that a limit ends closes the session. After that every method except
+/// [`reset`](Self::reset) fails with [`Closed`](crate::ErrorKind::Closed).
 #[derive(Debug)]
 pub struct PythonExecutor {
     session: Session,
     options: ExecutorOptions,
-    /// Every public name that was bound so far.
+    /// All public names that were bound so far.
     known: HashSet<String>,
-    /// The names that the host bound.
+    /// The names that the host has bound.
     given: BTreeSet<String>,
 }
 
 impl PythonExecutor {
-    /// Starts a session and puts the helpers into it.
+    /// Starts a session and defines the helpers in it.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the limits are refused,
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the limits are invalid,
     /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the session cannot start.
     pub async fn new(engine: &Engine, options: ExecutorOptions) -> Result<Self, Error> {
         let sandbox = Sandbox::builder(engine).limits(options.limits.clone()).build()?;
@@ -197,20 +194,20 @@ impl PythonExecutor {
         Ok(())
     }
 
-    /// Returns the value of a variable; `None` if there is none of that name.
+    /// Returns the value of a variable; `None` if it is not bound.
     ///
     /// # Errors
     ///
-    /// As [`Session::get`](crate::Session::get), for values that cannot cross among others.
+    /// As [`Session::get`](crate::Session::get), which also fails for values that cannot cross.
     pub async fn get_variable(&self, name: &str) -> Result<Option<Value>, Error> {
         self.session.get(name).await
     }
 
-    /// Lists the names of the variables that are not private, and the names of all variables and
-    /// functions that the host has bound, the helpers among them. They are sorted.
+    /// Lists the names of all public variables, and of all variables and functions that the host
+    /// has bound, including the helpers. Sorted.
     ///
-    /// Modules are no variables. A name that the host has bound stays, also when the code deletes
-    /// it.
+    /// Modules are omitted. A name that the host has bound stays in the list even if the code
+    /// deletes it.
     ///
     /// # Errors
     ///
@@ -222,7 +219,7 @@ impl PythonExecutor {
         Ok(names.into_iter().collect())
     }
 
-    /// Allows the code a function of the host. One of the same name is replaced.
+    /// Registers a tool that the code can call. A tool of the same name is replaced.
     ///
     /// # Errors
     ///
@@ -243,7 +240,8 @@ impl PythonExecutor {
     ///
     /// # Errors
     ///
-    /// As [`Session::run`](crate::Session::run): what the code does wrong is in the result.
+    /// As [`Session::run`](crate::Session::run). Failures of the code itself are part of the
+    /// result.
     pub async fn execute(&mut self, code: impl Into<String>) -> Result<ExecutionResult, Error> {
         let execution = self.session.run(code.into()).await?;
         let limit = self.options.max_output_length;
@@ -252,18 +250,19 @@ impl PythonExecutor {
         Ok(result)
     }
 
-    /// Returns the final answer, if the code has given one. As in OpenEnv these are, in this order:
+    /// Returns the final answer, if the code has given one. As in OpenEnv, the candidates are, in
+    /// this order:
     ///
-    /// 1. `FINAL(...)` in the output, up to the parenthesis that closes the first one, without the
-    ///    white space around it; one that none closes does not count;
-    /// 2. `FINAL_VAR(name)` in the output: `str()` of that variable, unless it is `None`;
-    /// 3. the variable `answer`, a dict whose `ready` is true: `str()` of its `content`.
+    /// 1. `FINAL(...)` in the output, up to the parenthesis that closes the first one, without
+    ///    surrounding white space. A `FINAL(` that is not closed does not count.
+    /// 2. `FINAL_VAR(name)` in the output: `str()` of that variable, unless it is `None`.
+    /// 3. The variable `answer`, if it is a dict whose `ready` is true: `str()` of its `content`.
     ///
-    /// Other than there, the whole output counts, not only the part of it that
-    /// [`ExecutorOptions::max_output_length`] leaves, and the answer of a last expression
-    /// `FINAL(text)` is the text itself, without JSON's escapes.
+    /// Unlike OpenEnv, this searches the whole output, not only the part within
+    /// [`ExecutorOptions::max_output_length`]. The answer of a last expression `FINAL(text)` is the
+    /// text itself, without JSON escapes.
     ///
-    /// If the session has ended, only the first one can be found.
+    /// If the session has ended, only the first candidate is found.
     ///
     /// # Errors
     ///
@@ -287,8 +286,8 @@ impl PythonExecutor {
         Ok(answer.as_str().map(str::to_owned))
     }
 
-    /// Starts over in a fresh session: no variable and no function of the host is left, the helpers
-    /// are there. It works after a limit has closed the session, too.
+    /// Starts a fresh session: all variables and tools are gone, and the helpers are defined again.
+    /// Also works after a limit has closed the session.
     ///
     /// # Errors
     ///
@@ -299,7 +298,7 @@ impl PythonExecutor {
         self.register_helpers().await
     }
 
-    /// Returns a handle that interrupts executions from elsewhere, until the next
+    /// Returns a handle that interrupts executions from any thread, until the next
     /// [`reset`](Self::reset).
     #[must_use]
     pub fn interrupt_handle(&self) -> InterruptHandle {

@@ -1,4 +1,4 @@
-//! What the executor says about one execution.
+//! The result of one execution.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,44 +9,44 @@ use super::mark::Mark;
 use super::shown::shown;
 use crate::data::execution::{Execution, Outcome};
 
-/// The result of one execution. Serialised it is OpenEnv's: an object of the public fields.
+/// The result of one execution. Serialised, it is OpenEnv's: an object of the public fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ExecutionResult {
-    /// What was printed, then the value of the last expression unless it is `None`, as the text
-    /// that `json.dumps` gives, or its `repr` where that refuses it. A newline is put between the
-    /// two.
+    /// The printed output, then the value of the last expression unless it is `None`, separated by
+    /// a newline. The value is shown as `json.dumps` gives it, or as its `repr` if `json.dumps`
+    /// rejects it.
     ///
-    /// Other than OpenEnv's it is kept if the code raises.
+    /// Unlike in OpenEnv, it is kept if the code raises.
     ///
-    /// Past [`max_output_length`](super::ExecutorOptions::max_output_length) it is cut and ends in
-    /// `... (truncated, total 9000 chars)` on a line of its own.
+    /// Beyond [`max_output_length`](super::ExecutorOptions::max_output_length) it is truncated and
+    /// ends in a separate line such as `... (truncated, total 9000 chars)`.
     pub stdout: String,
-    /// What was written to standard error, then the [`exception`](Self::exception), cut as
-    /// [`stdout`](Self::stdout).
+    /// The text written to standard error, then the [`exception`](Self::exception). Truncated as
+    /// [`stdout`](Self::stdout) is.
     pub stderr: String,
-    /// The names that are new, private names and modules aside, with the `repr` of their values,
-    /// cut after 500 characters. A name is new if nobody has bound it since the executor was made
-    /// or reset, whether it was deleted meanwhile or not.
+    /// The new names, without private names and modules, and the `repr` of their values, truncated
+    /// to 500 characters. A name is new if it was never bound since the executor was made or reset,
+    /// even if it was deleted since.
     ///
     /// Empty if the execution was terminated.
     #[serde(serialize_with = "as_map")]
     pub locals_snapshot: Vec<(String, String)>,
-    /// The wall-clock time it took; serialised in seconds.
+    /// The wall-clock time of the execution. Serialised in seconds.
     #[serde(serialize_with = "as_seconds")]
     pub execution_time: Duration,
-    /// Whether the code ran to its end.
+    /// `true` if the code completed.
     pub success: bool,
-    /// Why it did not: the exception's type and message, and on the next lines the traceback; or a
-    /// sentence, if a limit, an interrupt or `os._exit` ended it. `SystemExit` is an exception like
-    /// others, whatever its status.
+    /// Why the code did not complete: the exception's type and message, followed by the traceback
+    /// on further lines. If a limit, an interrupt or `os._exit` ended the code, this is a sentence.
+    /// `SystemExit` is treated as any other exception, whatever its status.
     pub exception: Option<String>,
     #[serde(skip)]
     pub(super) mark: Option<Mark>,
 }
 
 impl ExecutionResult {
-    /// Describes an execution after which all names but the `known` ones are new.
+    /// Makes the result of an execution. All names except the `known` ones are new.
     pub(super) fn new(
         execution: &Execution,
         max_output_length: usize,
@@ -70,7 +70,7 @@ impl ExecutionResult {
     }
 }
 
-/// Why the code did not run to its end.
+/// Returns why the code did not complete.
 fn exception(execution: &Execution) -> Option<String> {
     let raised = execution.exception().or_else(|| execution.system_exit());
     if let Some(error) = raised {

@@ -1,19 +1,19 @@
-//! The text that stands for a cell's value in the output: JSON, or the `repr`.
+//! The text that represents a cell's value in the output: JSON, or the `repr`.
 
 use crate::data::execution::Execution;
 use crate::data::value::Value;
 use crate::profile::json_dumps;
 
-/// A value as output shows it.
+/// A value as the output shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Shown<'a> {
-    /// What `json.dumps` makes of it, or its `repr` if that refuses it.
+    /// The value as `json.dumps` gives it, or its `repr` if `json.dumps` rejects it.
     pub(super) text: String,
-    /// The text that it is, without quotes and escapes, if it is a `str`.
+    /// The text without quotes and escapes, if the value is a `str`.
     pub(super) plain: Option<&'a str>,
 }
 
-/// Returns how the value of a run is shown, if it has one other than `None`.
+/// Returns the text for a run's value, if it has one other than `None`.
 pub(super) fn shown(execution: &Execution) -> Option<Shown<'_>> {
     let repr = execution.repr().unwrap_or_default();
     match execution.value() {

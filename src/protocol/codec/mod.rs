@@ -1,4 +1,4 @@
-//! The frames that the guest's Python glue takes and gives. What comes back is hostile.
+//! Encodes commands for the guest's Python glue and decodes its replies. Replies are hostile.
 
 mod report;
 
@@ -8,7 +8,7 @@ use crate::data::value::{Value, check_bounds, marshal};
 use crate::protocol::{Command, RunCommand};
 pub(crate) use report::{decode, tail};
 
-/// Room for everything in a report but the value: traceback, reprs, names.
+/// Space for everything in a report except the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 
 /// Encodes a command for the guest.
@@ -63,7 +63,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
     bytes
 }
 
-/// What the guest is told of a cell. What most cells do without is left out.
+/// Returns the fields that describe a cell to the guest. Fields with their default are omitted.
 fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
     let mut fields = vec![
         ("code", run.code.into()),
@@ -85,7 +85,7 @@ fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
     fields
 }
 
-/// Encodes how a tool call ended: `[True, value]` or `[False, class, message]`.
+/// Encodes the result of a tool call: `[True, value]` or `[False, class, message]`.
 pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u64) -> Vec<u8> {
     let refuse = |reason| ToolError::new("ValueError", format!("the host's result: {reason}"));
     let checked = answer.and_then(|value| match check_bounds(&value, max_value_bytes) {
@@ -117,7 +117,7 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
     }
 }
 
-/// A host function as the guest's glue gets it.
+/// Returns a tool in the form that the guest's glue expects.
 fn function(spec: &ToolSpec) -> Value {
     Value::List(vec![
         spec.name.as_str().into(),
@@ -139,7 +139,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-/// The most bytes a report may have when values of so many may cross.
+/// Returns the maximum size of a report, in bytes, for this maximum size of a value.
 pub(crate) fn max_report_bytes(max_value_bytes: u64) -> u64 {
     max_value_bytes.saturating_add(OVERHEAD_BYTES)
 }

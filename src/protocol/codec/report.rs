@@ -1,5 +1,5 @@
-//! The guest's report on a command: hostile bytes, of which the host keeps as much as it has room
-//! for. The guest's glue cuts texts too, but a guest may replace it.
+//! Decodes the guest's report on a command. It is hostile, so the host bounds everything that it
+//! keeps. The guest's glue truncates texts too, but a guest may replace the glue.
 
 use serde::de::IgnoredAny;
 
@@ -9,17 +9,17 @@ use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::data::value::marshal::{DecodeError, Reader};
 use crate::protocol::{Report, Status};
 
-/// What all variables of a report may take; those beyond are left out.
+/// The maximum size of all variables of a report, in bytes. Those beyond it are omitted.
 const LOCALS_BYTES: usize = 16 << 20;
 
-/// Characters of a reason, such as why a value cannot cross.
+/// The maximum length of a reason, such as why a value cannot cross, in characters.
 const REASON_CHARS: usize = 4096;
 
-/// How far the chain of exceptions that caused each other is followed.
+/// The maximum length of a chain of exceptions and their causes.
 const CAUSES: usize = 16;
 
-/// Decodes the guest's report. The error says what is wrong with it; a value that takes more than
-/// so many bytes of memory is none, but a reason.
+/// Decodes the guest's report. The error describes what is malformed. A value that takes more than
+/// `max_value_bytes` bytes of memory is replaced by a reason.
 pub(crate) fn decode(bytes: &[u8], max_value_bytes: u64) -> Result<Report, String> {
     let (mut report, mut ending) = (Report::default(), Ending::default());
     let mut reader = Reader::new(bytes);
@@ -42,7 +42,7 @@ pub(crate) fn decode(bytes: &[u8], max_value_bytes: u64) -> Result<Report, Strin
     Ok(report)
 }
 
-/// Reads the value. Of several, which no dict has, the first one counts.
+/// Reads the value. Python's dicts have unique keys; of repeated ones the first counts.
 fn value(reader: &mut Reader<'_>, limit: u64, report: &mut Report) -> Result<(), DecodeError> {
     if report.value.is_some() {
         return reader.skip().map(drop);
@@ -60,7 +60,7 @@ fn value(reader: &mut Reader<'_>, limit: u64, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// How the guest says that the command ended.
+/// How the command ended, as the guest reports it.
 #[derive(Default)]
 struct Ending<'a> {
     status: Option<&'a str>,
@@ -130,7 +130,7 @@ fn locals(reader: &mut Reader<'_>, locals: &mut Vec<Variable>) -> Result<(), Dec
     Ok(())
 }
 
-/// Reads a variable: its name, its type's, its size and its repr.
+/// Reads a variable: its name, type name, length and repr.
 fn variable(reader: &mut Reader<'_>) -> Result<Option<Variable>, DecodeError> {
     let (mut texts, mut size, mut nth) = ([None; 3], None, 0);
     reader.list(|reader| {
@@ -148,7 +148,7 @@ fn variable(reader: &mut Reader<'_>) -> Result<Option<Variable>, DecodeError> {
     Ok(Some(Variable { name: name(own), type_name: name(of_type), size, repr }))
 }
 
-/// A name, of a class or a variable, on one line.
+/// Returns the name of a class or variable, on one line and truncated.
 fn name(text: &str) -> String {
     let mut name = String::new();
     for character in head(text, Limits::NAME_CHARS as usize).chars() {
@@ -169,20 +169,21 @@ fn repr(text: &str) -> String {
     head(text, Limits::REPR_CHARS as usize)
 }
 
-/// The beginning of a text that is too long, which ends in `...` then.
+/// Returns the beginning of a text. A truncated text ends in `...`.
 fn head(text: &str, chars: usize) -> String {
     const MARK: &str = "...";
-    // The guest's glue has marked what it has cut.
+    // A text that the guest's glue has truncated already ends in the mark.
     match text.char_indices().nth(chars) {
         Some((end, _)) if &text[end..] != MARK => format!("{}{MARK}", &text[..end]),
         _ => text.to_owned(),
     }
 }
 
-/// The end of a text that is too long, after a note that the guest's glue makes too.
+/// Returns the end of a text. A truncated text begins with a note, the same that the guest's glue
+/// adds.
 pub(crate) fn tail(text: &str) -> String {
     const CHARS: usize = Limits::EXCEPTION_CHARS as usize;
-    // Characters that the note may have.
+    // The maximum length of the note, in characters.
     const NOTE: usize = 64;
     // No text has more characters than bytes.
     if text.len() <= CHARS {
@@ -197,8 +198,8 @@ pub(crate) fn tail(text: &str) -> String {
     format!("[... {missing} characters dropped ...]{}", &text[start..])
 }
 
-/// A JSON array on one line; nothing of what is none, or so long or deep that who reads it may not
-/// get through.
+/// Returns a JSON array on one line. Returns `None` if the text is not one, or so long or deep that
+/// a parser might fail on it.
 fn json_array(text: &str) -> Option<String> {
     if text.chars().nth(Limits::EXCEPTION_CHARS as usize).is_some()
         || !text.trim_start().starts_with('[')
@@ -207,11 +208,11 @@ fn json_array(text: &str) -> Option<String> {
     {
         return None;
     }
-    // What breaks lines in JSON is between its parts.
+    // Line breaks in valid JSON are only between its tokens.
     Some(text.replace(['\n', '\r', '\t'], " "))
 }
 
-/// How deep arrays and objects are in each other in what is JSON.
+/// Returns the nesting depth of valid JSON.
 fn json_depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);
     let (mut in_string, mut escaped) = (false, false);
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(exception.type_name, format!("{}...", "é".repeat(500)));
         let kept = format!("[... 34464 characters dropped ...]{}", "é".repeat(65_536));
         assert_eq!((&exception.message, &exception.traceback), (&kept, &kept));
-        // What the guest's glue has cut is not cut again.
+        // A text that the guest's glue has truncated is not truncated again.
         let exception = raised(texts("A", &kept, "[1]"));
         assert_eq!(exception.message, kept);
     }

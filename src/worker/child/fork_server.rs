@@ -1,5 +1,5 @@
-//! In the template: makes workers by forking, and says how they end. The one file with unsafe code
-//! for it.
+//! The template's loop: makes workers by forking and reports their ends. Contains all unsafe code
+//! for that.
 
 use std::io;
 use std::mem::forget;
@@ -17,39 +17,39 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::worker::wire::template_record::Record;
 
-/// How long the other threads have to have done nothing before the first fork.
+/// How long the other threads must have been idle before the first fork.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// How often that is waited for.
+/// How many such periods are waited for.
 const MOST_WAITS: u32 = 250;
 
-/// Less than any task takes them, and more than it takes to read two clocks.
+/// Less processor time than any task takes, and more than reading two clocks takes.
 const NOTHING: Duration = Duration::from_micros(50);
 
-/// The addresses that a process's memory can have.
+/// The size of the address space that a process can use, in bytes.
 const ADDRESSES: usize = 1 << 47;
 
-/// What a worker that was just made has.
+/// What a new worker starts with.
 pub(super) struct Born {
     pub(super) socket: UnixStream,
     pub(super) interrupts: UnixStream,
-    /// The template's process.
+    /// The template's process number.
     pub(super) parent: u32,
 }
 
-/// A worker, as the template has it.
+/// A worker, in the template's records.
 struct Child {
     number: u64,
     pid: Pid,
     fd: OwnedFd,
 }
 
-/// Makes workers until the parent is gone; that is an error. It returns in the workers.
+/// Makes workers until the parent is gone, which is an error. Returns in each worker.
 ///
-/// Only the calling thread goes on in a worker. The others wait for work that never comes there: V8
-/// has none of its own.
+/// Only the calling thread exists in a worker. The template's other threads wait for work that
+/// never arrives there, because V8 has no tasks for them.
 pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
-    // One for each copy: as many as there may be.
+    // Each worker takes a descriptor, so the limit is raised to its maximum.
     let descriptors = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: descriptors, maximum: descriptors })?;
     let mut used = wait_until_quiet()?;
@@ -64,7 +64,7 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
         let (record, fds) = Record::receive(control)?.ok_or_else(gone)?;
         let Record::Fork(number) = record else { return Err(io::ErrorKind::InvalidData.into()) };
         let Ok([socket, interrupts]) = <[OwnedFd; 2]>::try_from(fds) else {
-            // They were sent, and there was no room for them.
+            // The descriptors were sent, but this process had no room for them.
             Record::Failed(number, Errno::MFILE.raw_os_error()).send(control, &[])?;
             continue;
         };
@@ -75,7 +75,7 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
         let made = match fork() {
             Ok(None) => {
                 leave_behind(&socket, &interrupts)?;
-                // Their descriptors are closed, and the numbers are others' soon.
+                // Their descriptors are closed, and other files will soon reuse the numbers.
                 forget(children);
                 return Ok(Born { socket: socket.into(), interrupts: interrupts.into(), parent });
             }
@@ -95,8 +95,8 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
     }
 }
 
-/// Waits for something to happen, and says which workers have ended. Returns whether the parent
-/// wants something.
+/// Waits for an event and reports the workers that have ended. Returns `true` if the parent has
+/// sent a record.
 fn is_asked(control: &UnixStream, children: &mut Vec<Child>) -> io::Result<bool> {
     let watched = children.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN));
     let mut fds: Vec<_> =
@@ -119,7 +119,8 @@ fn is_asked(control: &UnixStream, children: &mut Vec<Child>) -> io::Result<bool>
     Ok(is_asked)
 }
 
-/// A worker that was made, with what tells of its end. Without that there is none.
+/// Records a new worker, with a descriptor that reports its end. If there is no such descriptor,
+/// the worker is killed.
 fn watched(number: u64, pid: Pid) -> io::Result<Child> {
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(fd) => Ok(Child { number, pid, fd }),
@@ -131,7 +132,8 @@ fn watched(number: u64, pid: Pid) -> io::Result<Child> {
     }
 }
 
-/// The processor time that the other threads have used so far, to some microseconds.
+/// Returns the processor time that the other threads have used so far, accurate to a few
+/// microseconds.
 fn others_time() -> io::Result<Duration> {
     let read = |clock| {
         let time = clock_gettime(clock);
@@ -141,8 +143,8 @@ fn others_time() -> io::Result<Duration> {
     Ok(read(ClockId::ProcessCPUTime)?.saturating_sub(own))
 }
 
-/// Waits until no other thread does anything: one that held a lock would hold it for ever in the
-/// worker. Returns the time that they have used then.
+/// Waits until all other threads are idle: a lock held by one would stay locked forever in the
+/// worker. Returns the processor time that they have used by then.
 fn wait_until_quiet() -> io::Result<Duration> {
     for _ in 0..MOST_WAITS {
         let before = others_time()?;
@@ -155,25 +157,25 @@ fn wait_until_quiet() -> io::Result<Duration> {
     Err(io::Error::other("the threads of V8 do not come to rest"))
 }
 
-/// Has copies of this process get all of its memory: V8 leaves its own out, for programs that start
-/// others.
+/// Includes all memory in copies of this process. V8 excludes its own, for programs that start
+/// other programs.
 fn include_all_memory() {
     #[expect(unsafe_code, reason = "advice about memory is unsafe as a whole")]
-    // SAFETY: this advice changes nothing in this process: what is mapped stays as it is. The range
-    // is all that a process can have; that there are holes in it is an error that comes after the
-    // advice was taken for the rest.
+    // SAFETY: this advice changes nothing in this process: all mappings stay as they are. The range
+    // is the whole address space. The holes in it cause an error, but only after the advice was
+    // applied to the rest.
     let _ = unsafe {
         rustix::mm::madvise(std::ptr::null_mut(), ADDRESSES, rustix::mm::Advice::LinuxDoFork)
     };
 }
 
-/// Makes a copy of this process with only this thread. `None` in the copy.
+/// Makes a copy of this process with only this thread. Returns `None` in the copy.
 fn fork() -> io::Result<Option<Pid>> {
     #[expect(unsafe_code, reason = "the copy has the memory of all threads, but only one of them")]
-    // SAFETY: of the threads that are missing in the copy none holds a lock: the caller has waited
-    // until they did nothing. The allocator sees to its own locks (`fork` of the C library does).
-    // Nothing is waited for in the copy that a missing thread would do: V8 runs without threads of
-    // its own (`engine/platform.rs`), and the queues of the others, ours, are not used any more.
+    // SAFETY: none of the threads that are missing in the copy holds a lock, because the caller has
+    // waited until they were idle. The allocator handles its own locks in the C library's `fork`.
+    // Nothing in the copy waits for a missing thread: V8 runs without threads
+    // (`isolate/platform.rs`), and the queues of our own threads are not used any more.
     let result = unsafe { libc::fork() };
     match result {
         -1 => Err(io::Error::last_os_error()),
@@ -181,7 +183,7 @@ fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Closes, in a worker, every descriptor but 1, 2 and these. What was 0 is the template's own
+/// Closes every descriptor in a worker except 1, 2 and these. Descriptor 0 was the template's own
 /// socket.
 fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdin(std::io::stdout())?;
@@ -196,10 +198,10 @@ fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
             unsafe_code,
             reason = "that nobody owns a descriptor is not known to the compiler"
         )]
-        // SAFETY: the call takes three numbers and touches no memory. What owns the descriptors
-        // that it closes is never used or dropped in a worker: the caller's `children` are
-        // forgotten, its `control` is borrowed from a frame that ends with the process, and other
-        // threads, which are not there, own the rest.
+        // SAFETY: the call takes three numbers and touches no memory. The owners of the descriptors
+        // that it closes are never used or dropped in a worker: the caller's `children` are
+        // forgotten, its `control` is borrowed from a frame that ends with the process, and the
+        // rest belong to other threads, which do not exist here.
         let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         if result != 0 {
             return Err(io::Error::last_os_error());

@@ -1,5 +1,5 @@
 //! The worker's end of the socket to its parent. The isolate's thread reads it itself, whenever it
-//! waits for something: what its session sends, or the answer to a request.
+//! waits for a message from its session or the answer to a request.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -20,36 +20,37 @@ use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::outgoing::Outgoing;
 use crate::worker::wire::{self, FileBytes, ToWorker};
 
-/// What the parent answers.
+/// An answer from the parent.
 pub(crate) enum Answer {
     Reply(HostReply),
     FileBytes(Result<FileBytes, FileError>),
 }
 
-/// The mailbox of a session, once there is one: a template boots without.
+/// The session's mailbox, once there is one. A template boots without.
 pub(crate) type Connection = Arc<OnceLock<Mailbox>>;
 
-/// A socket of frames in both directions, which does not block: who waits, polls.
+/// A non-blocking socket with frames in both directions. Callers that wait use `poll`.
 pub(crate) struct Mailbox {
     started: Instant,
     socket: UnixStream,
     received: Mutex<Received>,
-    /// Held while a frame is written.
+    /// Locked while a frame is written.
     writing: Mutex<()>,
     interrupts: Arc<Interrupts>,
     messages_taken: AtomicU64,
 }
 
-/// What has come and nobody has taken yet.
+/// Data that has arrived and was not taken yet.
 struct Received {
     incoming: Incoming,
     messages: VecDeque<Message>,
     answers: VecDeque<Answer>,
-    /// The parent is gone.
+    /// Set when the parent is gone.
     closed: bool,
 }
 
-/// Which run is interrupted. Its number comes another way than the run itself, before or after it.
+/// Tracks which run is interrupted. The number arrives on another socket than the run, before or
+/// after it.
 #[derive(Default)]
 pub(crate) struct Interrupts {
     numbers: Mutex<Numbers>,
@@ -65,7 +66,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// How often the run that is under way was interrupted.
+    /// Returns how often the current run was interrupted.
     fn of_current(&self) -> u64 {
         let (run, times) = self.interrupted;
         if run == self.current { times } else { 0 }
@@ -75,7 +76,7 @@ impl Numbers {
 impl Mailbox {
     pub(crate) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // What the parent sends is as long as it has to be.
+        // Frames from the parent are trusted, so their length is not limited.
         let received = Received {
             incoming: Incoming::new(u64::MAX),
             messages: VecDeque::new(),
@@ -87,12 +88,12 @@ impl Mailbox {
         Ok(Self { started: Instant::now(), socket, received, writing, interrupts, messages_taken })
     }
 
-    /// How many messages were taken so far.
+    /// Returns how many messages were taken so far.
     pub(crate) fn messages_taken(&self) -> u64 {
         self.messages_taken.load(Ordering::Relaxed)
     }
 
-    /// When the session started.
+    /// Returns when the session started.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
@@ -113,8 +114,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Waits until the socket takes something. The parent mostly reads what is longer than it holds
-    /// as it comes.
+    /// Waits until the socket accepts data. The parent usually reads a frame longer than the
+    /// socket's buffer as it is written.
     fn wait_for_room(&self) {
         let now = Some(Duration::ZERO);
         if !spin(Duration::MAX, || self.wait_for(PollFlags::OUT, now)) {
@@ -122,18 +123,19 @@ impl Mailbox {
         }
     }
 
-    /// Waits until the isolate has been told of so many interrupts of the run.
+    /// Waits until this many interrupts of the run have arrived.
     pub(crate) fn wait_for_interrupts(&self, times: u64) {
         self.interrupts.wait_for(times);
     }
 
-    /// Waits until the socket is ready for something. Whatever comes of it, the caller tries.
+    /// Waits until the socket is ready for `what`, or until `limit`. The caller tries again in any
+    /// case.
     fn wait_for(&self, what: PollFlags, limit: Option<Duration>) -> bool {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         poll(&mut [PollFd::new(&self.socket, what)], limit.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// Waits for the answer to the request that was sent last.
+    /// Waits for the answer to the most recent request.
     pub(crate) fn answer(&self) -> io::Result<Answer> {
         let mut received = lock(&self.received);
         loop {
@@ -152,7 +154,7 @@ impl Mailbox {
         }
     }
 
-    /// Receives something and sorts it; the error is `WouldBlock` if there is nothing.
+    /// Receives data and sorts the frames. The error is `WouldBlock` if there is none.
     fn receive(&self, received: &mut Received) -> io::Result<()> {
         let Received { incoming, messages, answers, closed } = received;
         if !incoming.receive(&self.socket, RecvFlags::empty())? {
@@ -176,8 +178,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Takes the next message; the error is `WouldBlock` if there is none yet, and another one if
-    /// no more come.
+    /// Takes the next message. The error is `WouldBlock` if there is none yet; any other error
+    /// means that no more will come.
     fn take(&self) -> io::Result<Message> {
         let mut received = lock(&self.received);
         loop {
@@ -195,7 +197,7 @@ impl Mailbox {
 
 impl Interrupts {
     pub(crate) fn connect(&self, control: Arc<dyn Control>) {
-        // There is one isolate.
+        // A worker has only one isolate, so this is set once.
         let _ = self.control.set(control);
     }
 
@@ -222,8 +224,8 @@ impl Interrupts {
         }
     }
 
-    /// Waits until the run was interrupted so often. The parent has said that it was; it says so on
-    /// two sockets.
+    /// Waits until the run was interrupted this often. The parent has announced the interrupt on
+    /// one socket and sends it on another.
     fn wait_for(&self, times: u64) {
         let numbers = lock(&self.numbers);
         let is_early = |numbers: &mut Numbers| numbers.of_current() < times;
@@ -234,7 +236,7 @@ impl Interrupts {
 /// The messages in a mailbox.
 pub(crate) struct Messages {
     connection: Connection,
-    /// Tells the event loop that there is something to receive.
+    /// Notifies the event loop that there is data to receive.
     readiness: Option<tokio::net::UnixStream>,
 }
 
@@ -260,7 +262,7 @@ impl Inbox for Messages {
     }
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
-        // Without a session it is a template that boots, which nobody sends anything.
+        // Without a session this is a template that is booting, which receives no messages.
         let Some(readiness) = &self.readiness else { return Poll::Pending };
         let mut taken = self.take();
         loop {
@@ -281,7 +283,7 @@ impl Inbox for Messages {
         let start = Instant::now();
         let mut received = lock(&mailbox.received);
         let mut has_something = || {
-            // If the parent is gone or sends nonsense, whoever takes from it sees that.
+            // If the parent is gone or sends invalid data, `take` reports it.
             match mailbox.receive(&mut received) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done.is_err() || received.closed || !received.messages.is_empty(),

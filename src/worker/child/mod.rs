@@ -1,4 +1,5 @@
-//! The worker's end: one isolate, in a process that locks itself down before it gets any code.
+//! The child side of workers: one isolate, in a process that locks itself down before it gets any
+//! code.
 
 mod fork_server;
 mod lockdown;

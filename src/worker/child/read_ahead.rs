@@ -1,8 +1,8 @@
-//! Reads ahead in files that are read from front to back, so that a guest that reads by lines or by
-//! bytes does not wait for the parent each time.
+//! Reads ahead in files that are read sequentially, so that a guest that reads by lines or bytes
+//! does not wait for the parent each time.
 //!
-//! What was read ahead is used for reads that go on where the last one ended, and only as long as
-//! nothing has happened by which the guest could know that the file has changed since:
+//! Data read ahead serves a read that continues where the last one ended. It is valid only until
+//! something happens that could tell the guest that the file has changed: see
 //! [`ReadAhead::forget`]. The first read, and every read elsewhere or at the end of the file, asks
 //! the parent.
 
@@ -11,40 +11,41 @@ use std::time::{Duration, Instant};
 use crate::fs::FileError;
 use crate::worker::wire::BULK_BYTES;
 
-/// The most that is read ahead of one file.
+/// The maximum that is read ahead of one file, in bytes.
 const MOST_BYTES: usize = 512 << 10;
-/// The least.
+/// The minimum that is read ahead of one file, in bytes.
 const LEAST_BYTES: usize = 4 << 10;
-/// How many files are read ahead in.
+/// The number of files that are read ahead.
 const FILES: usize = 8;
-/// How old bytes may be that the guest gets.
+/// The maximum age of data that the guest gets.
 const MOST_AGE: Duration = Duration::from_millis(100);
 
-/// What was read ahead of the files of a session, the most recent file last.
+/// The data read ahead for a session's files, the most recently used file last.
 #[derive(Default)]
 pub(super) struct ReadAhead(Vec<Window>);
 
-/// What was read ahead of a file.
+/// The data read ahead of one file.
 struct Window {
     file: u32,
     /// Where the last read ended.
     next: u64,
-    /// What follows there, after the first `used` bytes.
+    /// The data from there on, after the first `used` bytes.
     bytes: Vec<u8>,
     used: usize,
     read_at: Instant,
-    /// How much is read at once, at least.
+    /// The minimum size of the next fetch, in bytes.
     size: usize,
 }
 
 impl ReadAhead {
-    /// Forgets everything: files may have been changed.
+    /// Discards everything, because files may have changed.
     pub(super) fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// Reads from a file at an offset, at most what fits; less only at the end of the file, or
-    /// where reading fails. `fetch` asks the parent for so many bytes at an offset. It is `now`.
+    /// Reads from a file at an offset and fills `into`. Returns less only at the end of the file,
+    /// or if reading fails. `fetch` asks the parent for a number of bytes at an offset. `now` is
+    /// the current time.
     pub(super) fn read(
         &mut self,
         now: Instant,
@@ -60,7 +61,7 @@ impl ReadAhead {
             let wanted = needed.max(window.size).min(BULK_BYTES);
             let bytes = match fetch(window.next, wanted) {
                 Ok(bytes) => bytes,
-                // What was read before counts. The error comes again.
+                // The data read before is returned. The next read gets the error again.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(error),
             };
@@ -78,7 +79,7 @@ impl ReadAhead {
         Ok(done)
     }
 
-    /// Takes out what is known of a file that is read at an offset.
+    /// Takes out the window of a file that is read at an offset.
     fn take(&mut self, now: Instant, file: u32, offset: u64) -> Window {
         let known = self.0.iter().position(|window| window.file == file);
         match known.map(|known| self.0.remove(known)) {
@@ -89,14 +90,14 @@ impl ReadAhead {
 }
 
 impl Window {
-    /// Whether it may still be used: it is empty, or was filled a moment ago.
+    /// Returns `true` if the window can still be used: it is empty or was filled recently.
     fn is_recent(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.read_at);
         self.used == self.bytes.len() || age <= MOST_AGE
     }
 
-    /// Takes what was read, and decides how much is read next time: the further, the more, and
-    /// nothing ahead after the end of the file.
+    /// Stores data and decides how much to read next time: more each time, but nothing ahead once
+    /// the end of the file was reached.
     fn fill(&mut self, now: Instant, bytes: Vec<u8>, wanted: usize) {
         let is_whole = bytes.len() >= wanted;
         let more = wanted.saturating_mul(2).clamp(LEAST_BYTES, MOST_BYTES);
@@ -104,7 +105,7 @@ impl Window {
         (self.bytes, self.used, self.read_at) = (bytes, 0, now);
     }
 
-    /// Moves bytes into a buffer; returns how many.
+    /// Moves bytes into a buffer. Returns how many.
     fn drain(&mut self, into: &mut [u8]) -> usize {
         let left = self.bytes.get(self.used..).unwrap_or_default();
         let count = left.len().min(into.len());
@@ -121,7 +122,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// A file of the host's, and what was asked of it.
+    /// A file on the host, and the reads that reached it.
     struct Host {
         contents: Vec<u8>,
         fetched: Vec<(u64, usize)>,
@@ -153,7 +154,7 @@ mod tests {
             into
         }
 
-        /// Reads from front to back; returns how often the host was asked.
+        /// Reads sequentially. Returns how often the host was asked.
         fn read_through(&mut self, ahead: &mut ReadAhead, length: usize) -> usize {
             let mut offset = 0;
             loop {
@@ -210,7 +211,7 @@ mod tests {
         host.contents.fill(b'x');
         ahead.forget();
         assert_eq!(host.read(&mut ahead, 1, 2000, 1000), [b'x'; 1000]);
-        // Nor does it outlive its moment.
+        // Nor is it used beyond the maximum age.
         host.read(&mut ahead, 1, 3000, 1000);
         host.contents.fill(b'y');
         host.now += 2 * MOST_AGE;

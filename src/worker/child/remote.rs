@@ -1,5 +1,5 @@
-//! The host as an isolate in a worker has it: requests go to the parent as frames, and the thread
-//! waits.
+//! The host as seen by an isolate in a worker: requests go to the parent as frames, and the thread
+//! waits for the answer.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub(super) struct RemoteHost {
     connection: Connection,
     max_frame_bytes: u64,
     ahead: Mutex<ReadAhead>,
-    /// How many messages the isolate had taken when it last read a file.
+    /// The number of messages that the isolate had taken when it last read a file.
     messages_seen: AtomicU64,
 }
 
@@ -35,18 +35,18 @@ impl RemoteHost {
         self.connection.get().ok_or_else(|| io::Error::other("there is no session yet"))
     }
 
-    /// Writes a frame that nobody answers.
+    /// Writes a frame without waiting for an answer.
     pub(super) fn tell(&self, content: &FromWorker<'_>) -> io::Result<()> {
         self.tell_with(content, &[])
     }
 
-    /// Writes what became of a command.
+    /// Writes the reply to a command.
     pub(super) fn reply(&self, mut reply: Reply) -> io::Result<()> {
         let report = reply.report().map(std::mem::take).unwrap_or_default();
         self.tell_with(&FromWorker::Reply(reply), &report)
     }
 
-    /// Writes one with a body.
+    /// Writes a frame with a body.
     fn tell_with(&self, head: &FromWorker<'_>, body: &[u8]) -> io::Result<()> {
         let head = wire::encode_after(Vec::new(), head, body.len())?;
         let (limit, needed) = (self.max_frame_bytes, (head.len() + body.len()) as u64);
@@ -57,8 +57,8 @@ impl RemoteHost {
         self.mailbox()?.send(head, body)
     }
 
-    /// Writes a frame and waits for the answer. Only the isolate's thread asks, so that the next
-    /// one is it.
+    /// Writes a frame and waits for the answer. Only the isolate's thread sends requests, so the
+    /// next answer is the one to this request.
     fn ask(&self, content: &FromWorker<'_>) -> io::Result<Answer> {
         self.tell(content)?;
         self.mailbox()?.answer()
@@ -70,7 +70,8 @@ impl RemoteHost {
         }
         match self.ask(&FromWorker::Request(request))? {
             Answer::Reply(reply) => {
-                // Python asks for the interrupt as soon as it has the answer, and then waits again.
+                // Python checks for the interrupt as soon as it has the answer, and otherwise waits
+                // again.
                 if let HostReply::Interrupted(nth) = reply {
                     self.mailbox()?.wait_for_interrupts(nth);
                 }
@@ -82,7 +83,7 @@ impl RemoteHost {
         }
     }
 
-    /// Writes to a file in several requests.
+    /// Writes to a file, in several requests if necessary.
     fn write_file(&self, file: u32, offset: u64, bytes: &[u8]) -> io::Result<HostReply> {
         let mut written = 0;
         for piece in bytes.chunks(BULK_BYTES) {
@@ -94,7 +95,7 @@ impl RemoteHost {
                         break;
                     }
                 }
-                // What was written before counts, as it does on a device that fills up.
+                // The part written before counts, as on a device that fills up.
                 HostReply::File(Err(_)) if written > 0 => break,
                 other => return Ok(other),
             }
@@ -103,7 +104,7 @@ impl RemoteHost {
         Ok(HostReply::File(Ok(FileReply::Count(written))))
     }
 
-    /// Asks for so many bytes of a file.
+    /// Requests a number of bytes of a file.
     fn fetch(&self, file: u32, offset: u64, length: usize) -> Result<Vec<u8>, FileError> {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         match self.ask(&FromWorker::ReadFile { file, offset, length }) {
@@ -112,7 +113,7 @@ impl RemoteHost {
         }
     }
 
-    /// What was read ahead, without what is older than the last message of the host's.
+    /// Returns the data read ahead, without any from before the host's last message.
     fn ahead(&self) -> MutexGuard<'_, ReadAhead> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = self.connection.get().map_or(0, Mailbox::messages_taken);
@@ -123,8 +124,8 @@ impl RemoteHost {
     }
 }
 
-/// Whether the guest cannot know from the answer to this request that a file has changed, nor
-/// change one by it.
+/// Returns `true` if this request cannot change a file, and its answer cannot tell the guest that a
+/// file has changed.
 fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
     matches!(request, HostRequest::Now | HostRequest::WallClock | HostRequest::Write(..))
 }
@@ -135,13 +136,13 @@ impl Host for RemoteHost {
             self.ahead().forget();
         }
         let reply = match request {
-            // Every process has clocks; only how coarse they are is a rule.
+            // Every process can read clocks; only their resolution is policy.
             HostRequest::Now => {
                 let started = self.connection.get().map(Mailbox::started);
                 return HostReply::Time(started.map_or(0.0, clock::since));
             }
             HostRequest::WallClock => return HostReply::Time(clock::wall()),
-            // A template rehearses.
+            // No session: a template is rehearsing.
             HostRequest::MountPoints if self.connection.get().is_none() => {
                 return HostReply::MountPoints(Vec::new());
             }

@@ -1,5 +1,5 @@
-//! The worker's main function: gets the assets, boots an interpreter, locks itself down, and only
-//! then says that it is ready.
+//! The worker's main function: receives the image, boots an interpreter, locks the process down,
+//! and only then reports that it is ready.
 
 use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -19,11 +19,11 @@ use crate::support::shared_file::SharedFile;
 use crate::support::watchdog;
 use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Setup, ToWorker};
 
-/// The longest setup frame.
+/// The maximum length of the setup frame, in bytes.
 const SETUP_BYTES: usize = 256;
 
-/// Is a worker, with standard input as the socket to its parent, whose process number is `parent`.
-/// It returns only if it cannot start: the parent ends the process.
+/// Runs a worker, with standard input as the socket to its parent, whose process number is
+/// `parent`. Returns only if the worker cannot start; otherwise the parent ends the process.
 pub(crate) fn serve(parent: u32) -> io::Result<()> {
     let settings = Settings { parent, data_bytes: u64::MAX };
     let early = lockdown::before_threads(&settings);
@@ -35,10 +35,10 @@ pub(crate) fn serve(parent: u32) -> io::Result<()> {
     let (setup, image, interrupts) = receive_setup(&socket)?;
     let start = Start { socket, interrupts, setup, image, early, settings };
     let main = move || {
-        // Without an isolate or a parent there is nothing left to do, and nothing to tidy up.
+        // Without an isolate or a parent there is nothing left to do and nothing to clean up.
         let _end = Abort;
         if start.live().is_ok() {
-            // The parent has the last reply, and ends the process.
+            // The parent has received the last reply and will end the process.
             loop {
                 std::thread::park();
             }
@@ -56,7 +56,7 @@ fn refuse(socket: &UnixStream, reason: String) -> io::Result<()> {
     told.and(Err(io::Error::other(reason)))
 }
 
-/// Ends the process however its owner ends.
+/// Aborts the process on drop, however its owner ends.
 struct Abort;
 
 impl Drop for Abort {
@@ -65,7 +65,7 @@ impl Drop for Abort {
     }
 }
 
-/// What a worker is started with.
+/// What a worker starts with.
 struct Start {
     socket: UnixStream,
     interrupts: UnixStream,
@@ -76,8 +76,8 @@ struct Start {
 }
 
 impl Start {
-    /// Boots, locks the process down and serves the session, on the isolate's thread. In a template
-    /// it returns in the workers that it makes.
+    /// Boots, locks the process down and serves the session, on the isolate's thread. In a
+    /// template, the part after the fork runs in each worker.
     fn live(self) -> io::Result<()> {
         let Self { mut socket, mut interrupts, setup, image, mut early, mut settings } = self;
         let connection = Connection::default();
@@ -94,7 +94,7 @@ impl Start {
         if setup.is_template {
             booted.rehearse().map_err(io::Error::other)?;
             let born = fork_server::serve(&socket)?;
-            // The template's own are closed here, and their numbers may be others'.
+            // The template's own descriptors are closed here, and their numbers may be reused.
             std::mem::forget(std::mem::replace(&mut socket, born.socket));
             std::mem::forget(std::mem::replace(&mut interrupts, born.interrupts));
             early = match lockdown::after_fork(early, born.parent) {
@@ -107,13 +107,14 @@ impl Start {
         interrupted.connect(booted.control());
         let to_refuse = socket.try_clone()?;
         let mailbox = Mailbox::new(socket, Arc::clone(&interrupted))?;
-        // There was none before.
+        // The connection was not set before.
         let _ = connection.set(mailbox);
         settings.data_bytes = wire::data_bytes(memory_bytes);
         let teller = Arc::clone(&host);
         let replies: ReplySink = Box::new(move |reply| host.reply(reply).is_ok());
         let ready = move || {
-            // It ends a guest whose heap is full; afterwards no thread can be made.
+            // Started now, because no thread can be started later. The watchdog ends a guest whose
+            // heap is full.
             watchdog::prepare()?;
             std::thread::Builder::new().name("isolet-interrupts".to_owned()).spawn(move || {
                 let _end = Abort;
@@ -127,13 +128,13 @@ impl Start {
             teller.tell(&FromWorker::Ready { version: &version, report })
         };
         let served = booted.serve(&replies, ready);
-        // To tidy up would take system calls that a worker does not survive.
+        // Cleaning up would make system calls that kill a worker.
         std::mem::forget(booted);
         served
     }
 }
 
-/// Interrupts what the parent says, until it is gone.
+/// Delivers the interrupts that the parent sends, until the parent is gone.
 fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
     let mut run = [0; size_of::<u64>()];
     loop {
@@ -142,7 +143,7 @@ fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
     }
 }
 
-/// Receives the first frame, and the image and the socket for interrupts that come with it.
+/// Receives the first frame, with the image and the socket for interrupts.
 fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, SharedFile, UnixStream)> {
     let mut buffer = [0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];

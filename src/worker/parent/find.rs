@@ -1,4 +1,4 @@
-//! Where the program is looked for that workers are made of.
+//! Finds the program from which workers are started.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +7,19 @@ use crate::data::error::{Error, ErrorKind};
 
 const NAME: &str = "isolet";
 
-/// This very program, also when its file was replaced meanwhile.
+/// This program, even if its file was replaced since it started.
 const ITSELF: &str = "/proc/self/exe";
 
-/// This program calls [`crate::init`].
+/// Set if this program calls [`crate::init`].
 static CAN_BE_A_WORKER: AtomicBool = AtomicBool::new(false);
 
-/// Takes note that workers can be made of this program.
+/// Records that workers can be started from this program.
 pub(crate) fn this_program_can_be_a_worker() {
     CAN_BE_A_WORKER.store(true, Ordering::Release);
 }
 
-/// Returns `explicit` if given, else this program if it calls [`crate::init`], else `isolet` beside
-/// this executable, else the one in `PATH`.
+/// Returns the program for workers, the first of these that applies: `explicit`; this program, if
+/// it calls [`crate::init`]; `isolet` in the directory of this executable; `isolet` on the `PATH`.
 pub(crate) fn find_worker(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(path) = explicit {
         return Ok(path.to_path_buf());

@@ -1,4 +1,4 @@
-//! Starting a worker: its process, its descriptors, and the wait until it is locked down.
+//! Starts a worker: its process and descriptors, and the wait until it is locked down.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,33 +22,33 @@ use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
 use crate::worker::wire::{self, DESCRIPTORS, Setup, ToWorker, WORKER};
 
-/// How long a worker may take to be ready. Many times what it takes on a busy machine.
+/// How long a worker may take to become ready. Many times what it takes on a busy machine.
 const START_TIME: Duration = Duration::from_mins(1);
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {
     /// The program.
     pub(crate) program: &'a Path,
-    /// What [`crate::isolate::boot_of_image`] boots.
+    /// The image that [`crate::isolate::boot_of_image`] boots.
     pub(crate) image: &'a SharedFile,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
-    /// The session's memory.
+    /// The session's memory limit, in bytes.
     pub(crate) memory_bytes: u64,
-    /// What has to be in force.
+    /// The layers that must be in force.
     pub(crate) required: &'a [Layer],
-    /// Those that may make it.
+    /// The templates that may fork the worker.
     pub(crate) templates: Option<&'a Templates>,
 }
 
-/// A process to be started, for a worker or a template.
+/// A new process, for a worker or a template.
 pub(super) struct Fresh<'a> {
     image: &'a SharedFile,
     pub(super) max_report_bytes: u64,
     pub(super) memory_bytes: u64,
 }
 
-/// A template that boots.
+/// A template that is booting.
 pub(super) struct Starting {
     socket: UnixStream,
     child: Child,
@@ -57,14 +57,14 @@ pub(super) struct Starting {
 }
 
 impl Starting {
-    /// Waits until it has booted.
+    /// Waits until the template has booted.
     pub(super) fn wait(self) -> io::Result<Template> {
         Template::new(self.socket, self.child)
     }
 }
 
 impl Fresh<'_> {
-    /// Starts the process; returns it and the sockets to it. It is not set up yet.
+    /// Starts the process. Returns it and the socket to it. It is not set up yet.
     fn spawn(program: &Path) -> io::Result<(UnixStream, Child)> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(program);
@@ -115,7 +115,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
             let their_interrupts = their_interrupts.try_clone().map_err(failed)?;
             let stuck = Arc::clone(&template);
             let _armed = in_time(move || stuck.kill()).map_err(failed)?;
-            // A template that cannot is no reason for the session not to start.
+            // If the template cannot fork, the session starts with a new process.
             template.fork(theirs, their_interrupts).await.ok().map(|forked| (ours, forked))
         }
         None => None,
@@ -131,7 +131,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         })
     };
     let Started { link, ready } = started.map_err(failed)?;
-    // Kills the worker if it is not ready in time; the link then says that it is gone.
+    // Kills a worker that is not ready in time. The link then reports that it is gone.
     let control = Arc::clone(&link.control);
     let armed = in_time(move || control.terminate()).map_err(failed)?;
     let answer = ready.await;
@@ -159,7 +159,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     Ok((link, report))
 }
 
-/// Calls this if it takes longer than it may until what is returned is dropped.
+/// Calls `kill` at the time limit, unless the returned guard is dropped before.
 pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
     let late = move || {
         kill();
@@ -168,7 +168,7 @@ pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
     watchdog::arm(Instant::now() + START_TIME, Box::new(late))
 }
 
-/// Sends the first frame, and the descriptors with it.
+/// Sends the first frame, with the descriptors.
 fn send_setup(
     socket: &UnixStream,
     setup: Setup,

@@ -1,5 +1,5 @@
-//! The parent's end of a worker: what its frames are answered with, and the means to stop it.
-//! Whatever the worker sends, and however it ends, costs its own session only.
+//! The parent's side of a worker: answers its frames and stops it. A misbehaving worker affects
+//! only its own session.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -24,14 +24,14 @@ use crate::protocol::{Control, Host, HostReply, HostRequest, Link, Message, Repl
 use crate::support::block_on::PollSource;
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
 
-/// Messages that may wait for a worker to read them: more than there can be calls of host
-/// functions.
+/// The maximum number of messages that wait for a worker to read them: more than there can be tool
+/// calls.
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
 
-/// The threads of a worker do little, and there may be many.
+/// Small, because a worker's threads do little and there may be many.
 const STACK_BYTES: usize = 512 << 10;
 
-/// What a worker says when it is ready: which program it is, and what is in force.
+/// A worker's report when it is ready: its version, and the layers in force.
 pub(crate) type Readiness = Result<(String, IsolationReport), String>;
 
 /// A worker that was started.
@@ -40,35 +40,35 @@ pub(crate) struct Started {
     pub(crate) ready: oneshot::Receiver<Readiness>,
 }
 
-/// What a worker may have.
+/// The limits of a worker.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// The longest frame that is taken from it.
+    /// The maximum length of a frame from the worker, in bytes.
     pub(crate) frame_bytes: u64,
-    /// The memory that it may hold.
+    /// The maximum memory that it may hold, in bytes.
     pub(crate) resident_bytes: u64,
 }
 
 struct WorkerControl {
     process: Mutex<Process>,
-    /// `None` where the kernel does not say how much memory a process holds.
+    /// `None` if the kernel does not report how much memory a process holds.
     statm: Option<Statm>,
     resident_bytes: u64,
-    /// What it held when it was killed for it.
+    /// The memory that it held when it was killed for exceeding the limit, in bytes.
     overgrown: OnceLock<u64>,
     /// Takes the numbers of the runs to interrupt.
     interrupts: UnixStream,
-    /// The number of the run that is under way, or the last one.
+    /// The number of the current or last run.
     run: AtomicU64,
-    /// An interrupt was asked for in this run.
+    /// Set if an interrupt was requested in this run.
     asked: AtomicBool,
-    /// Replies that the worker owes: one to each command and peek, and one that says that it could
-    /// not start.
+    /// The number of replies that the worker owes: one for each command and peek, and one for a
+    /// failed start.
     owed: AtomicUsize,
     shift: Arc<Shift>,
 }
 
-/// What a worker's frames are answered with.
+/// Answers a worker's frames.
 struct Answers {
     writer: Writer,
     host: Arc<dyn Host>,
@@ -77,7 +77,7 @@ struct Answers {
     ready: Option<oneshot::Sender<Readiness>>,
 }
 
-/// Starts the thread of a worker. `first` writes to it before anybody else.
+/// Starts the thread of a worker. `first` writes to it before anything else does.
 pub(crate) fn start(
     socket: UnixStream,
     interrupts: UnixStream,
@@ -101,7 +101,7 @@ pub(crate) fn start(
         shift: Arc::default(),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
-        // It has ended already; the reading thread says how.
+        // The worker has already ended; the reading thread reports how.
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
         _ => Err(error),
     });
@@ -133,8 +133,8 @@ pub(crate) fn start(
         if matches!(message, Message::Command(_) | Message::Peek(..)) {
             shared.owed.fetch_add(1, Ordering::Relaxed);
         }
-        // A worker that is gone says so by its replies, and one that cannot be written to has to
-        // go.
+        // If the worker is gone, its replies report it. A worker that cannot be written to is
+        // killed.
         if shared.send(&writer, message).is_err() {
             shared.terminate();
         }
@@ -199,12 +199,12 @@ impl Answer for Answers {
         if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             return Err(violation("a reply that nobody has asked for"));
         }
-        // The session may be gone; then the worker is about to be killed.
+        // The session may be gone; the worker is then about to be killed.
         let _ = self.replies.send(reply);
         Ok(())
     }
 
-    /// Sees to the worker's end.
+    /// Handles the worker's end.
     fn end(&mut self, reason: io::Result<()>) {
         let status = self.control.end();
         let reason = match reason {
@@ -222,7 +222,7 @@ impl Answer for Answers {
             }
             None => Reply::Failed(reason),
         };
-        // Who does not listen any more does not have to know.
+        // If nobody receives replies any more, nobody needs this one.
         let _ = self.replies.send(reply);
     }
 }
@@ -244,7 +244,7 @@ impl Answers {
         }
     }
 
-    /// Answers a request. A worker that asks for more than it reads waits.
+    /// Answers a request. Waits while the worker has not read earlier answers.
     fn answer_request(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
         self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
@@ -262,10 +262,10 @@ impl WorkerControl {
         writer.send(Kind::Message, Frame::new(head, body))
     }
 
-    /// Kills the worker, if it still lives, and waits until it is gone.
+    /// Kills the worker, if it still runs, and waits for its end.
     fn end(&self) -> io::Result<ExitStatus> {
         let mut process = lock(&self.process);
-        // It fails only if the worker is gone already.
+        // Killing fails only if the worker is already gone.
         let _ = process.kill();
         process.wait()
     }
@@ -289,7 +289,8 @@ impl Control for WorkerControl {
     fn interrupt(&self) {
         self.asked.store(true, Ordering::Release);
         let run = self.run.load(Ordering::Acquire).to_le_bytes();
-        // A worker that has not read thousands of them reads no more; it is killed in the end.
+        // A full socket means that the worker has left thousands of interrupts unread. It is killed
+        // in the end.
         let _ = (&self.interrupts).write(&run);
     }
 
@@ -303,12 +304,12 @@ impl Control for WorkerControl {
     }
 
     fn is_alive(&self) -> bool {
-        // While it is locked the process is being killed, or its end waited for.
+        // If it is locked, another thread is killing the process or waiting for its end.
         self.process.try_lock().is_ok_and(|mut process| !process.has_ended())
     }
 
-    /// Nothing ends a guest as surely and as quickly as the end of its process, and nothing of it
-    /// is needed any more: what it has written is in the socket or here.
+    /// Killing the process is the fastest and most reliable way to end a guest, and nothing of the
+    /// worker is needed any more: its output is in the socket or was already received.
     fn terminate(&self) {
         let _ = lock(&self.process).kill();
         self.shift.leave_to_thread();
@@ -319,7 +320,7 @@ fn violation(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// How the worker ended.
+/// Describes how the worker ended.
 fn ending(status: io::Result<ExitStatus>) -> String {
     match status {
         Ok(status) => match (status.signal(), status.code()) {

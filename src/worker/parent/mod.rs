@@ -1,5 +1,5 @@
-//! The host's end of workers: starts them, answers their frames, and stops them. Takes every frame
-//! for hostile.
+//! The parent side of workers: starts them, answers their frames, and stops them. Every frame is
+//! treated as hostile.
 
 mod find;
 mod launch;

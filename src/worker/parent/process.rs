@@ -12,7 +12,7 @@ pub(crate) enum Process {
 }
 
 impl Process {
-    /// Kills it. It fails only if it has ended already.
+    /// Kills the process. Fails only if it has already ended.
     pub(crate) fn kill(&mut self) -> io::Result<()> {
         match self {
             Self::Child(child) => child.kill(),
@@ -20,7 +20,7 @@ impl Process {
         }
     }
 
-    /// Whether it has ended, as the system sees it.
+    /// Returns `true` if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         match self {
             Self::Child(child) => !matches!(child.try_wait(), Ok(None)),
@@ -28,7 +28,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) fn wait(&mut self) -> io::Result<ExitStatus> {
         match self {
             Self::Child(child) => child.wait(),

@@ -1,9 +1,9 @@
-//! Reading what a worker sends, and answering it: by a thread, or by the caller of a session, who
-//! waits for it anyway. One frame after the other, whoever reads.
+//! Reads a worker's frames and has them answered, by a thread or by a session's caller that waits
+//! anyway. Only one of them reads at a time, one frame after another.
 //!
-//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than what
-//! they are for. It reads only while it looks for what comes ([`crate::support::block_on`]); before
-//! it sleeps or does something else it leaves the reading to the thread.
+//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than the
+//! work. It reads only while it spins ([`crate::support::block_on`]). Before it sleeps or does
+//! something else, it hands reading back to the thread.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,15 +18,15 @@ use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::{self, FromWorker};
 
-/// Answers a worker.
+/// Answers a worker's frames.
 pub(super) trait Answer: Send {
-    /// Returns whether that may have to be waited for.
+    /// Returns `true` if answering the frame may take time.
     fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool;
-    /// Does what a frame asks for. An error is the end of the worker.
+    /// Carries out a frame. An error ends the worker.
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
-    /// Takes what became of a command or a peek.
+    /// Takes the reply to a command or a peek.
     fn reply(&mut self, reply: Reply) -> io::Result<()>;
-    /// Is called once there are no more frames, with the error that ended them.
+    /// Called when no more frames will arrive, with the error that ended them.
     fn end(&mut self, reason: io::Result<()>);
 }
 
@@ -35,20 +35,20 @@ pub(super) struct Reader {
     socket: UnixStream,
     incoming: Incoming,
     answers: Box<dyn Answer>,
-    /// The last frame was output: what prints a line mostly prints another one, and to be woken for
-    /// each takes longer than to look for it.
+    /// Set if the last frame was output. Guests usually print several lines in a row, and spinning
+    /// is cheaper than a wake-up per line.
     more_is_likely: bool,
-    /// There are no more frames, for this reason.
+    /// Set when no more frames will arrive, with the reason.
     ended: Option<io::Result<()>>,
 }
 
-/// What came of reading.
+/// The result of reading.
 enum Progress {
-    /// Something came.
+    /// Data was read.
     Came,
-    /// Nothing has come.
+    /// There was no data.
     Nothing,
-    /// What is to be done next is the thread's to do: it may take a while, or is the last.
+    /// The next step is for the thread: it may take time, or the worker has ended.
     Thread,
 }
 
@@ -63,7 +63,7 @@ impl Reader {
         }
     }
 
-    /// Reads until there are no more frames, when no caller does.
+    /// Reads until no more frames arrive. Pauses while a caller reads.
     pub(super) fn serve(mut self, shift: &Shift) {
         while self.ended.is_none() {
             let mut progress = Progress::Nothing;
@@ -83,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// Reads something and has it answered. With [`RecvFlags::DONTWAIT`] neither is waited for.
+    /// Reads data and has it answered. With [`RecvFlags::DONTWAIT`] neither waits.
     fn read(&mut self, flags: RecvFlags) -> Progress {
         match self.try_read(flags) {
             Ok(progress) => progress,
@@ -134,7 +134,7 @@ impl Reader {
     }
 }
 
-/// Whose turn it is to read.
+/// Decides whether the thread or a caller reads.
 #[derive(Default)]
 pub(super) struct Shift {
     turn: Mutex<Turn>,
@@ -145,15 +145,15 @@ pub(super) struct Shift {
 struct Turn {
     /// A caller wants to read.
     is_wanted: bool,
-    /// Something is the thread's to do first.
+    /// The thread must act before a caller may read.
     is_refused: bool,
-    /// A caller may read. Otherwise the thread has it.
+    /// The reader, while a caller may use it. Otherwise the thread has it.
     reader: Option<Reader>,
 }
 
 impl Shift {
-    /// The thread has read something. If a caller wants to read, this returns when it does not any
-    /// more.
+    /// Called by the thread after each read. If a caller wants to read, returns only when it is
+    /// done.
     fn offer(&self, reader: Reader) -> Reader {
         let mut turn = lock(&self.turn);
         turn.is_refused = false;
@@ -170,7 +170,8 @@ impl Shift {
         }
     }
 
-    /// The worker is killed, and somebody has to see its end. A caller that reads just now does.
+    /// Hands reading back to the thread, so that it sees the end of a killed worker. If a caller is
+    /// reading at the moment, the caller sees it.
     pub(super) fn leave_to_thread(&self) {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
@@ -226,7 +227,7 @@ mod tests {
     use crate::data::output::Stream;
     use crate::protocol::HostRequest;
 
-    /// What was answered, in its order, and by which thread.
+    /// The answered frames, in order, each with the thread that answered it.
     #[derive(Debug, PartialEq, Eq)]
     enum Seen {
         Output(Vec<u8>),
@@ -254,7 +255,7 @@ mod tests {
             };
             let failed = seen == Seen::Failed;
             self.0.send((seen, thread::current().id())).unwrap();
-            // As when there is no thread for the rest of an answer.
+            // Fails as it would without a thread for the rest of an answer.
             if failed { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         }
 
@@ -289,14 +290,14 @@ mod tests {
             self.socket.write_all(&[head.unwrap(), vec![self.count]].concat()).unwrap();
         }
 
-        /// Sends something that a caller reads.
+        /// Sends bytes that a caller reads.
         fn send_to_caller(&mut self, bytes: &[u8]) {
             self.hand_over();
             self.socket.write_all(bytes).unwrap();
             while self.shift.poll_once() {}
         }
 
-        /// Prints and reads until a caller has read what was printed.
+        /// Prints and reads until a caller has read the output.
         fn hand_over(&mut self) {
             loop {
                 self.print();
@@ -352,7 +353,7 @@ mod tests {
             worker.hand_over();
             worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
             if leaves {
-                // The caller has gone without a word, and the session is closed.
+                // The caller has left without releasing the reader, and the session is closed.
                 worker.shift.leave_to_thread();
             } else {
                 while worker.shift.poll_once() {}

@@ -1,11 +1,11 @@
-//! Starts processes from a thread that lives as long as this process does: the kernel ends a worker
-//! when the *thread* that started it ends, and a caller's may end at any time.
+//! Starts processes from a thread that lives as long as this process. The kernel ends a worker when
+//! the *thread* that started it ends, and a caller's thread may end at any time.
 
 use std::io;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError, mpsc};
 
-/// A process to start, and where to answer whether it was.
+/// A process to start, and the channel for the result.
 type Request = (Command, mpsc::Sender<io::Result<Child>>);
 
 /// Starts a process.
@@ -27,7 +27,7 @@ fn start() -> io::Result<mpsc::Sender<Request>> {
     let (requests, commands) = mpsc::channel::<Request>();
     let serve = move || {
         for (mut command, answer) in commands {
-            // The caller waits for the answer, so it cannot be gone.
+            // The caller waits for the answer, so sending cannot fail.
             let _ = answer.send(command.spawn());
         }
     };

@@ -1,6 +1,5 @@
-//! A template: a worker that has booted an interpreter and runs no session, but makes workers that
-//! have one by forking itself. They start in milliseconds, and share the memory that they do not
-//! write to.
+//! A template: a process that has booted an interpreter, runs no session, and makes workers by
+//! forking itself. These start in milliseconds and share the memory that they do not write to.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +17,7 @@ use super::launch::in_time;
 use super::link::thread;
 use crate::worker::wire::template_record::Record;
 
-/// The parent's end of a template. When it is dropped the template ends, and its workers with it.
+/// The parent's end of a template. Dropping it ends the template and its workers.
 pub(crate) struct Template {
     socket: UnixStream,
     shared: Arc<Shared>,
@@ -32,23 +31,22 @@ struct Shared {
 #[derive(Default)]
 struct Workers {
     last: u64,
-    /// The template has ended.
+    /// Set when the template has ended.
     is_gone: bool,
     expected: HashMap<u64, oneshot::Sender<io::Result<OwnedFd>>>,
     running: HashMap<u64, mpsc::Sender<i32>>,
 }
 
-/// A worker that a template has made.
+/// A worker that a template has forked.
 pub(crate) struct Forked {
     fd: OwnedFd,
     status: mpsc::Receiver<i32>,
-    /// It ends with the last of its workers.
+    /// Kept, so that the template ends only after the last of its workers.
     _template: Arc<Template>,
 }
 
 impl Template {
-    /// Waits until a template that was started is ready. `socket` is the one over which it was set
-    /// up.
+    /// Waits until a started template is ready. `socket` is the one over which it was set up.
     pub(super) fn new(socket: UnixStream, child: Child) -> io::Result<Self> {
         let shared = Arc::new(Shared { workers: Mutex::default(), process: Mutex::new(child) });
         let stuck = Arc::clone(&shared);
@@ -69,7 +67,7 @@ impl Template {
         }
     }
 
-    /// Has a worker made that gets these sockets.
+    /// Forks a worker that gets these sockets.
     pub(super) async fn fork(
         self: &Arc<Self>,
         socket: UnixStream,
@@ -87,8 +85,8 @@ impl Template {
             let (ended, status) = mpsc::channel();
             workers.expected.insert(number, sender);
             workers.running.insert(number, ended);
-            // While the lock is held, so that records go out one by one. The template reads them at
-            // once.
+            // Sent while the lock is held, so that records go out one by one. The template reads
+            // them at once.
             Record::Fork(number).send(&self.socket, &[socket.as_fd(), interrupts.as_fd()])?;
             (expected, status)
         };
@@ -101,7 +99,7 @@ impl Template {
         lock(&self.shared.workers).is_gone
     }
 
-    /// Kills it, and its workers with it.
+    /// Kills the template and its workers.
     pub(super) fn kill(&self) {
         self.shared.kill();
     }
@@ -109,15 +107,15 @@ impl Template {
 
 impl Drop for Template {
     fn drop(&mut self) {
-        // It fails only if the template is gone already.
+        // Fails only if the template is already gone.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
 impl Shared {
-    /// Serves the template until it is gone. Nobody gets an answer any more then.
+    /// Serves the template until it is gone. After that nobody gets an answer.
     fn serve(&self, socket: &UnixStream) {
-        // Whatever it ends with, it is the end.
+        // Any result means that the template is gone.
         let _ = self.read(socket);
         let mut workers = lock(&self.workers);
         workers.is_gone = true;
@@ -128,7 +126,7 @@ impl Shared {
     }
 
     fn kill(&self) {
-        // It fails only if the template has ended already.
+        // Fails only if the template has already ended.
         let _ = lock(&self.process).kill();
     }
 
@@ -137,7 +135,7 @@ impl Shared {
         let _ = lock(&self.process).wait();
     }
 
-    /// Takes what the template says until it is gone.
+    /// Reads the template's records until it is gone.
     fn read(&self, socket: &UnixStream) -> io::Result<()> {
         while let Some((record, fds)) = Record::receive(socket)? {
             let mut workers = lock(&self.workers);
@@ -145,7 +143,8 @@ impl Shared {
                 Record::Forked(number) => {
                     let fd = fds.into_iter().next().ok_or(io::ErrorKind::InvalidData)?;
                     if let Some(expected) = workers.expected.remove(&number) {
-                        // Who does not wait any more drops the sockets, and the worker ends.
+                        // If the caller no longer waits, its sockets are dropped and the worker
+                        // ends.
                         let _ = expected.send(Ok(fd));
                     }
                 }
@@ -168,13 +167,13 @@ impl Shared {
 }
 
 impl Forked {
-    /// Whether it has ended: its descriptor can be read then.
+    /// Returns `true` if the worker has ended, which makes its descriptor readable.
     pub(super) fn has_ended(&self) -> bool {
         let mut ended = [PollFd::new(&self.fd, PollFlags::IN)];
         poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
     }
 
-    /// The descriptor of its process.
+    /// Returns the descriptor of the worker's process.
     pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.fd
     }
@@ -183,7 +182,7 @@ impl Forked {
         Ok(pidfd_send_signal(&self.fd, Signal::KILL)?)
     }
 
-    /// Waits for its end and returns its status as the kernel gave it.
+    /// Waits for the worker's end. Returns its status as the kernel reported it.
     pub(super) fn wait(&self) -> io::Result<i32> {
         self.status.recv().map_err(|_| io::Error::other("its template has ended"))
     }

@@ -1,4 +1,4 @@
-//! The templates of an engine: one for each kind of worker that is wanted more than once.
+//! The templates of an engine: one for each kind of worker that is needed more than once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use super::launch::{Fresh, start_template};
 use super::link::thread;
 use super::template::Template;
 
-/// Templates by the workers that they make. A program that wants one worker gets one, and no
-/// template.
+/// Templates, keyed by worker configuration. The first workers of a configuration start without
+/// one.
 #[derive(Default)]
 pub(crate) struct Templates(Arc<Mutex<HashMap<Kind, Slot>>>);
 
-/// What the workers of a template have in common.
+/// The configuration that the workers of a template share.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Kind {
     program: PathBuf,
@@ -22,16 +22,16 @@ struct Kind {
 }
 
 enum Slot {
-    /// One such worker was started.
+    /// One worker of this kind was started.
     Wanted,
     Starting,
     Ready(Arc<Template>),
-    /// It could not be. Workers are started without.
+    /// The template could not start. Workers start without one.
     Failed,
 }
 
 impl Templates {
-    /// The template for such a worker. The second time that there is none, one is started.
+    /// Returns the template for such a worker. The second call that finds none starts one.
     pub(super) fn find(&self, program: &Path, fresh: &Fresh<'_>) -> Option<Arc<Template>> {
         let program = program.to_owned();
         let (max_report_bytes, memory_bytes) = (fresh.max_report_bytes, fresh.memory_bytes);
@@ -63,7 +63,7 @@ impl Templates {
                 Ok(template) => Slot::Ready(Arc::new(template)),
                 Err(_) => Slot::Failed,
             };
-            // Without an engine nobody wants it any more.
+            // If the engine is gone, nobody needs the template.
             if let Some(slots) = slots.upgrade() {
                 lock(&slots).insert(kind, slot);
             }

@@ -1,8 +1,8 @@
-//! Ends workers that hold more memory than a session may have.
+//! Ends workers that hold more memory than they may.
 //!
-//! The kernel's own limit (`RLIMIT_DATA`) counts the memory that can be written to at the moment.
-//! Code that took a worker over may fill memory and then make it read-only, over and over, which
-//! counts for nothing. So the parent looks at what its workers hold.
+//! The kernel's limit (`RLIMIT_DATA`) counts memory that is writable at the moment. An attacker in
+//! a worker can repeatedly fill memory and then make it read-only, which does not count. So the
+//! parent checks how much memory its workers hold.
 
 use std::fs;
 use std::io;
@@ -13,29 +13,29 @@ use std::time::{Duration, Instant};
 use super::process::Process;
 use crate::support::watchdog;
 
-/// How often the workers that carry out a command are looked at.
+/// How often workers that are running a command are checked.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Of so many looks one is at the idle workers, too.
+/// Every this many checks, idle workers are checked too.
 const IDLE: u64 = 20;
 
-/// A worker whose memory is looked at.
+/// A worker whose memory is checked.
 pub(super) trait Watched: Send + Sync {
-    /// Returns whether it carries out a command.
+    /// Returns `true` if the worker is running a command.
     fn is_busy(&self) -> bool;
-    /// Ends it if it holds more than it may.
+    /// Ends the worker if it holds more memory than it may.
     fn check_memory(&self);
 }
 
 struct Watch {
     workers: Vec<Weak<dyn Watched>>,
-    /// The watchdog calls while there are workers.
+    /// Set while the watchdog makes these checks, which is while there are workers.
     is_running: bool,
 }
 
 static WATCH: Mutex<Watch> = Mutex::new(Watch { workers: Vec::new(), is_running: false });
 
-/// Has a worker looked at until it is dropped.
+/// Checks a worker until it is dropped.
 pub(super) fn watch(worker: Weak<dyn Watched>) -> io::Result<()> {
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     watch.workers.push(worker);
@@ -51,7 +51,7 @@ pub(super) fn watch(worker: Weak<dyn Watched>) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks at the workers once. Returns whether there are any.
+/// Checks the workers once. Returns `true` if there are any.
 fn look(at_idle_ones: bool) -> bool {
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     let mut workers = Vec::with_capacity(watch.workers.len());
@@ -66,7 +66,7 @@ fn look(at_idle_ones: bool) -> bool {
     !workers.is_empty()
 }
 
-/// Where the kernel says how much memory a process holds.
+/// The file in which the kernel reports how much memory a process holds.
 pub(super) struct Statm(String);
 
 impl Statm {
@@ -78,14 +78,15 @@ impl Statm {
         Ok(Self(format!("/proc/{id}/statm")))
     }
 
-    /// Returns the bytes that are resident; `None` if the process is gone, or hidden from this one.
+    /// Returns the resident memory, in bytes; `None` if the process is gone or hidden from this
+    /// one.
     pub(super) fn resident(&self) -> Option<u64> {
         let pages: u64 = fs::read_to_string(&self.0).ok()?.split(' ').nth(1)?.parse().ok()?;
         Some(pages.saturating_mul(rustix::param::page_size() as u64))
     }
 }
 
-/// The number of the process that a descriptor is of.
+/// Returns the number of the process that a descriptor refers to.
 fn number(descriptor: i32) -> io::Result<u32> {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}"))?;
     let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));

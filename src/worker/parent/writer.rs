@@ -1,5 +1,5 @@
-//! What is written to a worker: at once what its socket takes while the worker reads it, the rest
-//! by a thread that waits for the worker to read. Nobody else waits for it.
+//! Writes to a worker: directly while its socket accepts data, then from a thread that waits for
+//! the worker to read. Nothing else waits for it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,46 +15,46 @@ use super::link::thread;
 use crate::support::spin::spin;
 use crate::worker::wire::outgoing::Outgoing;
 
-/// How long the caller writes to a worker that reads, however slowly.
+/// How long the caller writes to a worker that keeps reading, however slowly.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What is written.
+/// A frame to write.
 pub(super) type Frame = Outgoing<Bytes>;
 
-/// What a frame is to the worker.
+/// The role of a frame for the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It has not asked for it.
+    /// The worker has not asked for it.
     Message,
-    /// It waits for it.
+    /// The worker waits for it.
     Reply,
 }
 
-/// Writes frames in the order in which they come.
+/// Writes frames in the order of the calls.
 #[derive(Clone)]
 pub(super) struct Writer(Arc<Shared>);
 
 struct Shared {
     socket: UnixStream,
     backlog: Mutex<Backlog>,
-    /// Told when a frame of the backlog was written.
+    /// Notified when a frame of the backlog was written.
     written: Condvar,
 }
 
-/// A frame of which the socket has taken so many bytes.
+/// A frame of which the first `written` bytes are in the socket.
 struct Waiting {
     kind: Kind,
     frame: Arc<Frame>,
     written: usize,
 }
 
-/// What the socket has not taken.
+/// The frames that the socket has not accepted yet.
 #[derive(Default)]
 struct Backlog {
     frames: VecDeque<Waiting>,
-    /// A thread writes them.
+    /// Set while a thread writes them.
     draining: bool,
-    /// The worker is gone.
+    /// Set when the worker is gone.
     broken: bool,
 }
 
@@ -70,7 +70,7 @@ impl Writer {
         Self(Arc::new(Shared { socket, backlog, written }))
     }
 
-    /// Writes a frame, now or later. That the worker is gone is for who reads from it to say.
+    /// Writes a frame, now or later. Does not fail if the worker is gone: the reader reports that.
     pub(super) fn send(&self, kind: Kind, frame: Frame) -> io::Result<()> {
         let mut backlog = self.0.lock();
         if backlog.broken {
@@ -94,12 +94,12 @@ impl Writer {
         Ok(())
     }
 
-    /// How many messages the worker has still to read.
+    /// Returns how many messages the worker has not read yet.
     pub(super) fn waiting_messages(&self) -> usize {
         self.0.lock().count(Kind::Message)
     }
 
-    /// Waits until the worker has read what it has asked for.
+    /// Waits until the worker has read all answers to its requests.
     pub(super) fn wait_for_replies(&self) {
         let backlog = self.0.lock();
         let waiting = |backlog: &mut Backlog| backlog.count(Kind::Reply) > 0;
@@ -112,9 +112,9 @@ impl Shared {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what the socket takes as long as the worker makes room in it, for a while: a value of
-    /// a megabyte is several times what a socket holds, and to start a thread for the rest takes
-    /// longer than it does.
+    /// Writes as long as the worker makes room in the socket, for up to `PATIENCE`. A value of a
+    /// megabyte is several times what a socket holds, and starting a thread for the rest would take
+    /// longer.
     fn write_while_read(&self, frame: &Frame) -> io::Result<usize> {
         let start = Instant::now();
         let mut written = self.write_now(frame, 0)?;
@@ -132,7 +132,8 @@ impl Shared {
         Ok(written)
     }
 
-    /// Writes what the socket takes without waiting; returns how much of the frame is written then.
+    /// Writes as much as the socket accepts without waiting. Returns how much of the frame is
+    /// written in total.
     fn write_now(&self, frame: &Frame, mut written: usize) -> io::Result<usize> {
         while written < frame.len() {
             match self.write(frame, written, SendFlags::DONTWAIT) {
@@ -144,7 +145,7 @@ impl Shared {
         Ok(written)
     }
 
-    /// Writes something of the rest of a frame.
+    /// Writes part of the rest of a frame.
     fn write(&self, frame: &Frame, written: usize, flags: SendFlags) -> rustix::io::Result<usize> {
         let mut nothing = SendAncillaryBuffer::default();
         loop {
@@ -156,10 +157,10 @@ impl Shared {
         }
     }
 
-    /// Writes the backlog until there is none.
+    /// Writes the backlog until it is empty.
     fn drain(&self) {
         let mut backlog = self.lock();
-        // A frame counts until it is written.
+        // A frame stays in the backlog, and counts, until it is written.
         while let Some(Waiting { frame, written, .. }) = backlog.frames.front() {
             let (frame, mut written) = (Arc::clone(frame), *written);
             drop(backlog);

@@ -1,4 +1,4 @@
-//! Frames as they come out of a socket, cut anywhere.
+//! Splits the bytes from a socket into frames. The bytes may arrive in any pieces.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -9,26 +9,26 @@ use rustix::net::{RecvFlags, recv};
 
 use super as wire;
 
-/// What is read at once: of a longer frame more, but memory is taken for what has come, not for
-/// what is claimed.
+/// The minimum size of a read. Longer frames are read in larger pieces, but memory is allocated
+/// only for data that has arrived, not for the announced length.
 const READ_BYTES: usize = 64 << 10;
 const MOST_READ_BYTES: usize = 1 << 20;
 
-/// What has come and nobody has taken yet.
+/// Data that has arrived and was not taken yet.
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
-    /// Where the first frame begins; those before were taken.
+    /// Where the first frame begins; earlier ones were taken.
     start: usize,
     max_frame_bytes: u64,
 }
 
 impl Incoming {
-    /// Takes frames up to this length.
+    /// Accepts frames up to this length, in bytes.
     pub(crate) fn new(max_frame_bytes: u64) -> Self {
         Self { bytes: Vec::new(), start: 0, max_frame_bytes }
     }
 
-    /// Receives something. The end of the stream is `false`.
+    /// Receives data. Returns `false` at the end of the stream.
     pub(crate) fn receive(&mut self, socket: &UnixStream, flags: RecvFlags) -> io::Result<bool> {
         self.bytes.drain(..self.start);
         self.start = 0;
@@ -41,7 +41,7 @@ impl Incoming {
         }
     }
 
-    /// The content of the first frame, if all of it is here.
+    /// Returns the content of the first frame, if all of it has arrived.
     pub(crate) fn first(&self) -> io::Result<Option<&[u8]>> {
         let frames = &self.bytes[self.start..];
         match wire::content_bytes(frames) {
@@ -54,8 +54,8 @@ impl Incoming {
         }
     }
 
-    /// Takes the first frame, of which the last so many bytes are returned. If they are many, they
-    /// stay in the buffer that they came in.
+    /// Takes the first frame and returns its last `body_bytes` bytes. A large body stays in the
+    /// buffer in which it arrived.
     pub(crate) fn take_body(&mut self, body_bytes: usize) -> Vec<u8> {
         let end = self.start + wire::first(&self.bytes[self.start..]).map_or(0, wire::frame_bytes);
         let start = end.saturating_sub(body_bytes);
@@ -71,7 +71,7 @@ impl Incoming {
         body
     }
 
-    /// Takes the first frame, after which the next one is it.
+    /// Takes the first frame; the next one becomes the first.
     pub(crate) fn take_first(&mut self) {
         self.start += wire::first(&self.bytes[self.start..]).map_or(0, wire::frame_bytes);
         if self.start == self.bytes.len() {
@@ -99,7 +99,7 @@ mod tests {
             frame
         };
         let frames = [3, 0, 200_000, 4, 100_000].map(frame).concat();
-        // The last is more than is read at once, and less than a socket holds.
+        // The last size is more than one read takes, and less than a socket holds.
         for piece in [1, 7, 4096, 100_000] {
             let (mut ours, theirs) = UnixStream::pair().unwrap();
             let mut incoming = Incoming::new(u64::MAX);

@@ -1,7 +1,7 @@
-//! Frames between parent and worker: eight bytes of length, little-endian, then so many bytes: a
-//! head as `postcard` has it, and a body, the rest. Bytes that may be many are a body: a long one
-//! is written from where it is, and taken with the buffer that it came in. Both sides are the same
-//! program, so that there is no version to negotiate; the worker says which one it is.
+//! Frames between parent and worker. A frame is a length (eight bytes, little-endian) and that many
+//! bytes: a head, encoded with `postcard`, and the rest, its body. Large payloads go in the body,
+//! which is written and received without copying. Both sides are the same program, so no version is
+//! negotiated; the worker reports its version.
 
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
@@ -18,29 +18,31 @@ use crate::data::output::Stream;
 use crate::fs::FileError;
 use crate::protocol::{HostReply, HostRequest, Message, Reply};
 
-/// The bytes of a frame's length.
+/// The size of a frame's length field, in bytes.
 const HEADER: usize = size_of::<u64>();
 
-/// The most that one frame reads from or writes to a file or a stream; more goes in several.
+/// The maximum number of bytes that one frame reads from or writes to a file or stream. More takes
+/// several frames.
 pub(crate) const BULK_BYTES: usize = 1 << 20;
 
-/// Room in every frame beside a value: WebAssembly to verify, requests, names.
+/// Space in every frame in addition to a value: WebAssembly to verify, requests, names.
 const OVERHEAD_BYTES: u64 = 160 << 20;
 
-/// What the parent tells a worker first. The descriptors of the assets come along, and that of the
-/// socket for interrupts: each is the number of the run that is meant, in eight bytes,
+/// The parent's first frame to a worker. It carries the descriptors of the image and of the socket
+/// for interrupts. An interrupt on that socket is the number of the run, in eight bytes,
 /// little-endian.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    /// The longest report of the guest's that the session takes.
+    /// The maximum length of a guest's report that the session accepts, in bytes.
     pub(crate) max_report_bytes: u64,
-    /// The session's memory.
+    /// The session's memory limit, in bytes.
     pub(crate) memory_bytes: u64,
-    /// Whether it is to be a template, and this socket is for its [records](template_record).
+    /// Set if the process is to be a template, and this socket is for its
+    /// [records](template_record).
     pub(crate) is_template: bool,
 }
 
-/// What a parent sends.
+/// A frame from the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     Setup(Setup),
@@ -48,9 +50,10 @@ pub(crate) enum ToWorker {
     Message(MessageHead),
     /// The answer to the request.
     Reply(HostReply),
-    /// What was read of a file.
+    /// Data read from a file.
     FileBytes(Result<FileBytes, FileError>),
-    /// The command that follows is of this run; interrupts of others are not meant for it.
+    /// The number of the run that the next command belongs to. Interrupts of other runs do not
+    /// apply to it.
     Run(u64),
 }
 
@@ -84,22 +87,22 @@ impl MessageHead {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FileBytes(#[serde(with = "serde_bytes")] pub(crate) Vec<u8>);
 
-/// What a worker sends.
+/// A frame from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker<'a> {
-    /// It is locked down and waits for commands.
+    /// The worker is locked down and waits for commands.
     Ready {
-        /// Which program it is.
+        /// The version of the worker's program.
         version: &'a str,
         report: IsolationReport,
     },
-    /// It cannot be, for this reason.
+    /// The worker cannot start, for this reason.
     NotReady(&'a str),
     #[serde(borrow)]
     Request(HostRequest<'a>),
     /// [`HostRequest::Write`]; the output is the body.
     Write(Stream),
-    /// Read so many bytes of an open file.
+    /// Reads a number of bytes of an open file.
     ReadFile { file: u32, offset: u64, length: u32 },
     /// A reply, whose report is the body.
     Reply(Reply),
@@ -108,34 +111,35 @@ pub(crate) enum FromWorker<'a> {
 /// The first argument of a worker; the second is the number of its parent's process.
 pub(crate) const WORKER: &str = "isolet-worker";
 
-/// How many descriptors a worker gets with the first frame: of the image, and of a socket for
+/// The number of descriptors that come with the first frame: of the image, and of the socket for
 /// interrupts.
 pub(crate) const DESCRIPTORS: usize = 2;
 
-/// Which program this is. A worker of another one is refused.
+/// Returns the version of this program. A worker of another version is refused.
 pub(crate) fn version() -> String {
     format!("isolet {} with V8 {}", env!("CARGO_PKG_VERSION"), crate::data::version::v8_version())
 }
 
-/// The longest frame of a worker whose session lets values of so many bytes cross.
+/// Returns the maximum length of a worker's frame, for this maximum length of a report, both in
+/// bytes.
 pub(crate) fn max_frame_bytes(max_report_bytes: u64) -> u64 {
     max_report_bytes.saturating_add(OVERHEAD_BYTES)
 }
 
-/// The memory that the kernel lets a worker write to, for a session of so many bytes: V8's heap,
-/// which may grow beyond its limit while the guest is stopped for it, compiled code, and stacks
-/// come besides.
+/// Returns the limit on a worker's writable memory, for this memory limit of its session, both in
+/// bytes. It also covers V8's heap, which may exceed its limit while the guest is being stopped for
+/// it, compiled code, and stacks.
 pub(crate) fn data_bytes(memory_bytes: u64) -> u64 {
     memory_bytes.saturating_add(4 << 30)
 }
 
-/// The memory that such a worker may hold in all: the image and the program's own code come
-/// besides.
+/// Returns the limit on all memory that such a worker may hold, in bytes. It also covers the image
+/// and the program's code.
 pub(crate) fn resident_bytes(memory_bytes: u64) -> u64 {
     data_bytes(memory_bytes).saturating_add(256 << 20)
 }
 
-/// What a frame is made of, which says whether it has a body.
+/// The head of a frame, which determines whether the frame has a body.
 pub(crate) trait Head {
     fn has_body(&self) -> bool;
 }
@@ -152,12 +156,13 @@ impl Head for FromWorker<'_> {
     }
 }
 
-/// Makes a frame without a body.
+/// Encodes a frame without a body.
 pub(crate) fn encode(head: &impl Serialize) -> io::Result<Vec<u8>> {
     encode_after(Vec::new(), head, 0)
 }
 
-/// Makes what comes before the body of a frame, which has so many bytes, after other frames.
+/// Encodes the part of a frame before its body of `body_bytes` bytes, and appends it to other
+/// frames.
 pub(crate) fn encode_after(
     mut frames: Vec<u8>,
     head: &impl Serialize,
@@ -172,7 +177,7 @@ pub(crate) fn encode_after(
     Ok(frames)
 }
 
-/// What `postcard` writes to. Its own way to go on after other bytes takes one byte at a time.
+/// The buffer that `postcard` writes to. Its built-in way of appending writes one byte at a time.
 struct Frames(Vec<u8>);
 
 impl Flavor for Frames {
@@ -193,23 +198,23 @@ impl Flavor for Frames {
     }
 }
 
-/// How many bytes the content of the first frame in `bytes` has, as it claims.
+/// Returns the announced length of the content of the first frame in `bytes`.
 pub(crate) fn content_bytes(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk::<HEADER>().map(|header| u64::from_le_bytes(*header))
 }
 
-/// The content of the first frame in `bytes`; `None` if not all of it is there.
+/// Returns the content of the first frame in `bytes`; `None` if it is incomplete.
 pub(crate) fn first(bytes: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(content_bytes(bytes)?).ok()?;
     bytes.get(HEADER..)?.get(..length)
 }
 
-/// How many bytes a frame with this content has.
+/// Returns the length of a frame with this content.
 pub(crate) fn frame_bytes(content: &[u8]) -> usize {
     HEADER + content.len()
 }
 
-/// How many bytes are missing of the first frame in `bytes`, as far as that is known.
+/// Returns how many bytes of the first frame in `bytes` are missing, as far as that is known.
 pub(crate) fn missing(bytes: &[u8]) -> usize {
     let Some(length) = content_bytes(bytes) else { return HEADER };
     usize::try_from(length).unwrap_or(usize::MAX).saturating_sub(bytes.len() - HEADER)
@@ -220,7 +225,7 @@ pub(crate) fn send(socket: &mut impl Write, content: &impl Serialize) -> io::Res
     socket.write_all(&encode(content)?)
 }
 
-/// Reads what a frame holds: its head, and its body.
+/// Decodes the content of a frame: its head and its body.
 pub(crate) fn decode<'a, T: Deserialize<'a> + Head>(
     content: &'a [u8],
 ) -> io::Result<(T, &'a [u8])> {

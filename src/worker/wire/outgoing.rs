@@ -1,16 +1,15 @@
-//! A frame on its way into a socket, which may take it in pieces.
+//! A frame that is being written to a socket, which may accept it in pieces.
 
 use std::io::IoSlice;
 
-/// A shorter body is copied behind its head: to write it with its head is quicker than to write
-/// both.
+/// A shorter body is copied behind its head, because one write is faster than two.
 const SHORT_BYTES: usize = 16 << 10;
 
-/// What is to be written of a frame, or of several, the last of which has the body.
+/// A frame to write, or several, of which the last one has the body.
 pub(crate) struct Outgoing<B> {
     head: Vec<u8>,
-    /// Kept until all is written even where it has been copied: it may count as what waits to be
-    /// read.
+    /// Kept until everything is written, even if it was copied: an answer counts as
+    /// unread until it is dropped.
     body: B,
     is_copied: bool,
 }
@@ -28,7 +27,7 @@ impl<B: AsRef<[u8]>> Outgoing<B> {
         self.head.len() + self.body().len()
     }
 
-    /// What there is after so many bytes.
+    /// Returns the data that follows the first `sent` bytes.
     pub(crate) fn after(&self, sent: usize) -> [IoSlice<'_>; 2] {
         let head = self.head.get(sent..).unwrap_or_default();
         let body = self.body().get(sent.saturating_sub(self.head.len())..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a template and its parent tell each other: records of one length, some with descriptors.
+//! The records between a template and its parent: of fixed length, some with descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -10,23 +10,23 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The most descriptors that come with a record.
+/// The maximum number of descriptors that come with a record.
 const DESCRIPTORS: usize = 2;
 
-/// The bytes of a record: which kind, the number of the worker, a status.
+/// The length of a record, in bytes: its kind, the number of the worker, a status.
 const BYTES: usize = 1 + size_of::<u64>() + size_of::<i32>();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// From the template: it has booted.
     Ready,
-    /// To the template: make the worker of this number, which gets the two sockets that come along.
+    /// To the template: fork the worker of this number, with the two sockets attached.
     Fork(u64),
-    /// From the template: the worker is there; its descriptor comes along.
+    /// From the template: the worker exists; its descriptor is attached.
     Forked(u64),
-    /// From the template: the worker cannot be made; this is the error's number.
+    /// From the template: the worker cannot be forked; this is the error number.
     Failed(u64, i32),
-    /// From the template: the worker has ended, with this status as the kernel gives it.
+    /// From the template: the worker has ended, with this status as the kernel reported it.
     Ended(u64, i32),
 }
 
@@ -72,7 +72,7 @@ impl Record {
         if sent == BYTES { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// Waits for a record; `None` if the other side is gone.
+    /// Waits for a record; `None` if the peer is gone.
     pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(Self, Vec<OwnedFd>)>> {
         let mut bytes = [0; BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];

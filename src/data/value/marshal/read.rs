@@ -1,13 +1,13 @@
-//! Reading the format out of hostile bytes: only what a [`Value`] can be is accepted, and what it
-//! takes in memory is charged before it is taken.
+//! Decodes values from hostile bytes. Accepts only what a [`Value`] can represent, and charges
+//! memory before it allocates it.
 
 use super::super::{BigInt, Value};
 use super::MAX_DEPTH;
 
-/// What a value takes where it is held: in a list, or as a key or an item of a dict.
+/// The size of a value in its container: in a list, or as a key or value of a dict.
 const VALUE_BYTES: u64 = size_of::<Value>() as u64;
 
-/// The least that an allocator takes for a block of memory.
+/// The smallest block of memory that an allocator hands out, in bytes.
 const LEAST_BLOCK_BYTES: u64 = 32;
 
 /// Why bytes from the guest are not a value.
@@ -29,7 +29,7 @@ pub(crate) enum DecodeError {
     Memory { needed: u64, limit: u64 },
 }
 
-/// Reads exactly one value from `bytes`, which takes no more than so many bytes of memory.
+/// Decodes exactly one value from `bytes`, which may take at most `max_memory` bytes of memory.
 pub(crate) fn decode_within(bytes: &[u8], max_memory: u64) -> Result<Value, DecodeError> {
     let mut reader = Reader::new(bytes);
     let value = reader.value(max_memory)?;
@@ -37,28 +37,28 @@ pub(crate) fn decode_within(bytes: &[u8], max_memory: u64) -> Result<Value, Deco
     Ok(value)
 }
 
-/// Reads exactly one value from `bytes`, however much memory a value of so many bytes takes.
+/// Decodes exactly one value from `bytes`, without a memory limit.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    // Nothing takes more than a list of `None`, of a byte each.
+    // A list of `None`s takes the most memory per encoded byte: one value for each byte.
     decode_within(bytes, (bytes.len() as u64).saturating_mul(VALUE_BYTES))
 }
 
-/// The bytes of a block of memory of this length, with what the allocator adds.
+/// Returns the size of a block of memory of this length, including the allocator's overhead.
 fn block(bytes: u64) -> u64 {
     if bytes == 0 { 0 } else { (bytes.saturating_add(23) & !15).max(LEAST_BLOCK_BYTES) }
 }
 
-/// The depth of what is inside a container at this depth.
+/// Returns the depth of the items of a container at this depth.
 fn deeper(depth: usize) -> Result<usize, DecodeError> {
     if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(DecodeError::Depth) }
 }
 
-/// Reads one value after the other, some of them without keeping them.
+/// Decodes one value after another, or skips them.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The lists and dicts around, which [`dict`](Self::dict) and [`list`](Self::list) have
-    /// entered.
+    /// The number of enclosing lists and dicts, which [`dict`](Self::dict) and [`list`](Self::list)
+    /// have entered.
     depth: usize,
 }
 
@@ -67,16 +67,16 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0, depth: 0 }
     }
 
-    /// Fails unless everything has been read.
+    /// Fails if bytes are left over.
     pub(crate) fn end(&self) -> Result<(), DecodeError> {
         if self.at == self.bytes.len() { Ok(()) } else { Err(DecodeError::Trailing(self.at)) }
     }
 
-    /// Reads a value. After [`DecodeError::Memory`] it has been passed over, and what follows can
-    /// be read.
+    /// Decodes a value. If it fails with [`DecodeError::Memory`], the value is skipped, and the
+    /// next one can be read.
     pub(crate) fn value(&mut self, max_memory: u64) -> Result<Value, DecodeError> {
         let start = self.at;
-        // What holds the value itself has room for it: a `bytes` as long as the limit is within it.
+        // The smallest block is free, so that a `bytes` as long as the limit is within it.
         let mut memory = Memory { left: max_memory.saturating_add(LEAST_BLOCK_BYTES) };
         match self.build(self.depth, &mut memory) {
             Err(DecodeError::Memory { .. }) => {
@@ -87,12 +87,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over a value. Returns how much memory it would take.
+    /// Skips a value. Returns how much memory it would take.
     pub(crate) fn skip(&mut self) -> Result<u64, DecodeError> {
         self.measure(self.depth)
     }
 
-    /// Reads a text without copying it. Anything else is passed over, and `None`.
+    /// Reads a text without copying it. Skips any other value and returns `None`.
     pub(crate) fn text(&mut self) -> Result<Option<&'a str>, DecodeError> {
         match self.peek()? {
             b'u' | b't' => {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an int of 64 bits. Anything else is passed over, and `None`.
+    /// Reads a 64-bit int. Skips any other value and returns `None`.
     pub(crate) fn int(&mut self) -> Result<Option<i64>, DecodeError> {
         match self.peek()? {
             b'i' | b'l' => Ok(self.value(u64::MAX)?.as_i64()),
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a bool. Anything else is passed over, and `None`.
+    /// Reads a bool. Skips any other value and returns `None`.
     pub(crate) fn bool(&mut self) -> Result<Option<bool>, DecodeError> {
         match self.peek()? {
             b'T' | b'F' => Ok(self.value(u64::MAX)?.as_bool()),
@@ -119,8 +119,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a dict: `item` reads the value of each key that is text; other keys are passed over
-    /// with their values. Returns whether it is a dict; anything else is passed over.
+    /// Reads a dict: calls `item` for the value of each key that is text, and skips other keys with
+    /// their values. Returns `true` for a dict; skips any other value.
     pub(crate) fn dict(
         &mut self,
         mut item: impl FnMut(&'a str, &mut Self) -> Result<(), DecodeError>,
@@ -142,8 +142,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Reads a list: `item` reads each item of it. Returns whether it is a list; anything else is
-    /// passed over.
+    /// Reads a list: calls `item` for each item. Returns `true` for a list; skips any other value.
     pub(crate) fn list(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<(), DecodeError>,
@@ -183,7 +182,7 @@ impl<'a> Reader<'a> {
         usize::try_from(length).map_err(|_| DecodeError::Truncated(self.at))
     }
 
-    /// The number of a list's items, each of which has a byte at least.
+    /// Reads the number of a list's items. Each takes at least one byte, which bounds the number.
     fn items(&mut self) -> Result<usize, DecodeError> {
         let length = self.length()?;
         if length > self.bytes.len() - self.at {
@@ -204,7 +203,7 @@ impl<'a> Reader<'a> {
         Ok((count < 0, self.take(count.unsigned_abs() as usize * 2)?))
     }
 
-    /// Makes the next value, which is inside so many others.
+    /// Decodes the next value, which is inside `depth` containers.
     fn build(&mut self, depth: usize, memory: &mut Memory) -> Result<Value, DecodeError> {
         let at = self.at;
         let [tag] = self.array()?;
@@ -269,7 +268,8 @@ impl<'a> Reader<'a> {
                     }
                     items.push((key, self.build(depth, memory)?));
                 }
-                // Many small dicts would otherwise take several times their share.
+                // Without this, many small dicts would take several times the memory charged for
+                // them.
                 items.shrink_to_fit();
                 Value::Dict(items)
             }
@@ -277,8 +277,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes over the next value, which is inside so many others. Returns how much memory it would
-    /// take, without what holds it.
+    /// Skips the next value, which is inside `depth` containers. Returns how much memory it would
+    /// take, without its place in the container.
     fn measure(&mut self, depth: usize) -> Result<u64, DecodeError> {
         let at = self.at;
         let [tag] = self.array()?;
@@ -336,7 +336,7 @@ fn is_list(tag: u8) -> bool {
     matches!(tag, b'[' | b'(' | b'<' | b'>')
 }
 
-/// How much memory is left for what is made.
+/// The memory that may still be allocated, in bytes.
 struct Memory {
     left: u64,
 }
@@ -345,20 +345,22 @@ impl Memory {
     fn charge(&mut self, bytes: u64) -> Result<(), DecodeError> {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
-            // What is needed in all is measured by who knows where the value begins.
+            // Only this block's need is known here. The caller that knows where the value begins
+            // measures the total.
             None => return Err(DecodeError::Memory { needed: bytes, limit: self.left }),
         }
         Ok(())
     }
 }
 
-/// What an int takes besides the value itself: none unless it has more than 64 bits.
+/// Returns the memory that an int takes in addition to the value itself: none unless it exceeds 64
+/// bits.
 fn long_memory(digits: &[u8]) -> u64 {
     let bytes = digits.len() as u64 * 15 / 16;
     if bytes < 8 { 0 } else { block(bytes + 8) }
 }
 
-/// Makes an int of digits of 15 bits.
+/// Makes an int from 15-bit digits.
 fn long(negative: bool, digits: &[u8]) -> Value {
     let mut magnitude = Vec::with_capacity(digits.len());
     let (mut window, mut bits) = (0u32, 0);

@@ -1,4 +1,4 @@
-//! Tests of the format: what CPython writes, and what only an attacker does.
+//! Tests of the format, with bytes that CPython writes and bytes that only an attacker sends.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn nested_false_lengths_reserve_no_more_than_the_limit() {
         encode_length(claimed, &mut bytes);
     }
     bytes.extend(vec![b'N'; claimed]);
-    // Reserving what each level claims would be 64 GiB.
+    // Reserving what each level claims would take 64 GiB.
     let limit = (claimed * 40) as u64;
     let Err(DecodeError::Truncated(_)) = decode_within(&bytes, limit) else {
         panic!("the first level takes all that there is");
@@ -82,7 +82,7 @@ fn what_takes_more_memory_than_it_may_is_refused_with_both_numbers() {
         encode(&value, &mut bytes);
         assert_eq!(Reader::new(&bytes).skip(), Ok(needed), "{value}");
         assert_eq!(decode_within(&bytes, needed).as_ref(), Ok(&value));
-        // The smallest block is free, so that a `bytes` of the limit's length is within it.
+        // The smallest block is free, so that a `bytes` as long as the limit is within it.
         let limit = needed - 33;
         let error = DecodeError::Memory { needed, limit };
         assert_eq!(decode_within(&bytes, limit), Err(error), "{value}");

@@ -1,4 +1,5 @@
-//! Tests of the classes of addresses, and of what rules about names and addresses reach.
+//! Tests of the classes of addresses, and of the addresses that rules for names and addresses
+//! cover.
 
 use std::net::{IpAddr, Ipv6Addr};
 

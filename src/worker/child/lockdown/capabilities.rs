@@ -1,4 +1,4 @@
-//! Capabilities: none is kept, and none can come back.
+//! Drops all capabilities, so that none can come back.
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -15,14 +15,14 @@ const NONE: CapabilitySets = CapabilitySets {
     inheritable: CapabilitySet::empty(),
 };
 
-/// Drops all capabilities, those that starting a program could bring back first.
+/// Drops all capabilities, beginning with those that starting a program could restore.
 pub(super) fn drop_all(states: &mut States) {
     let bounding = empty_bounding_set();
     match drop_held() {
         Ok(()) => {
             let detail = match bounding {
                 Ok(()) => "none, and none in the bounding set".to_owned(),
-                // Without any there is nothing that the bounding set could give to this process.
+                // Without capabilities, the bounding set cannot give this process any.
                 Err(errno) => format!("none; the bounding set is as it was: {errno}"),
             };
             states.enforced(Layer::Capabilities, detail);
@@ -35,7 +35,7 @@ pub(super) fn drop_all(states: &mut States) {
 
 fn drop_held() -> Result<(), Errno> {
     match clear_ambient_capability_set() {
-        // A kernel that knows of no ambient set has none to clear.
+        // A kernel without ambient sets has none to clear.
         Err(Errno::INVAL) => {}
         result => result?,
     }
@@ -43,14 +43,14 @@ fn drop_held() -> Result<(), Errno> {
     if capabilities(None)? == NONE { Ok(()) } else { Err(Errno::PERM) }
 }
 
-/// Empties the set of what a started program can be given. Takes the privilege to do so.
+/// Empties the set of capabilities that a started program can get. Needs the privilege to do so.
 fn empty_bounding_set() -> Result<(), Errno> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         match capability_is_in_bounding_set(capability) {
             Ok(true) => remove_capability_from_bounding_set(capability)?,
             Ok(false) => {}
-            // The first number that the kernel has no capability for.
+            // The first number beyond the kernel's last capability.
             Err(Errno::INVAL) => break,
             Err(errno) => return Err(errno),
         }

@@ -1,4 +1,4 @@
-//! Landlock: a ruleset that handles all it can and allows nothing.
+//! Landlock: a ruleset that handles all access rights and allows none.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, RestrictionStatus,
@@ -8,11 +8,12 @@ use landlock::{
 use super::states::States;
 use crate::data::isolation::Layer;
 
-/// The newest interface whose rights are handled. An older kernel is asked for those it has.
+/// The newest interface whose rights are handled. On an older kernel, only the rights it knows are
+/// handled.
 const NEWEST: ABI = ABI::V9;
 
-/// Denies this thread, and those that it will start, every path, TCP, and what leads to processes
-/// outside.
+/// Denies every path, TCP and access to outside processes, for this thread and those that it will
+/// start.
 pub(super) fn deny_all(states: &mut States) {
     let outcome = match restrict() {
         Ok(outcome) => outcome,
@@ -43,7 +44,7 @@ fn restrict() -> Result<RestrictionStatus, RulesetError> {
         .restrict_self()
 }
 
-/// What an interface of this age denies when asked for everything.
+/// Describes what an interface of this version denies when all rights are requested.
 fn detail(abi: ABI) -> String {
     let parts = [
         (ABI::V1, "no paths"),

@@ -6,7 +6,7 @@ use super::LockdownError;
 use super::states::States;
 use crate::data::isolation::Layer;
 
-/// Limits that starting V8 does not feel. `FSIZE` counts for files only, not for the socket.
+/// Limits that do not affect the start of V8. `FSIZE` applies only to files, not to the socket.
 const EARLY: &[Resource] = &[
     Resource::Core,
     Resource::Fsize,
@@ -16,18 +16,18 @@ const EARLY: &[Resource] = &[
     Resource::Rtprio,
 ];
 
-/// Limits that starting V8 would run into: it makes descriptors and threads. Those that are there
-/// stay and work; there will be no other.
+/// Limits that would prevent V8 from starting, because it makes descriptors and threads. Existing
+/// ones keep working; no more can be made.
 const LATE: &[Resource] = &[Resource::Nofile, Resource::Nproc];
 
-/// Sets to zero what is never needed.
+/// Sets limits for resources that are never needed to zero.
 pub(super) fn set_early() -> Result<(), LockdownError> {
     EARLY.iter().try_for_each(|resource| lower(*resource, 0))
 }
 
-/// Sets to zero what only starting needed, and bounds the memory that can be written to.
+/// Sets limits for resources that only starting needed to zero, and limits writable memory.
 ///
-/// The address space has no limit: V8 reserves many gigabytes of it that it never touches.
+/// The address space has no limit: V8 reserves many gigabytes that it never touches.
 pub(super) fn set_late(data_bytes: u64, states: &mut States) -> Result<(), LockdownError> {
     LATE.iter().try_for_each(|resource| lower(*resource, 0))?;
     lower(Resource::Data, data_bytes)?;
@@ -36,7 +36,7 @@ pub(super) fn set_late(data_bytes: u64, states: &mut States) -> Result<(), Lockd
     Ok(())
 }
 
-/// Sets a limit that cannot be raised again. A lower one that is there stays.
+/// Sets a limit that cannot be raised again. An existing lower limit stays.
 fn lower(resource: Resource, wanted: u64) -> Result<(), LockdownError> {
     let limit = getrlimit(resource).maximum.map_or(wanted, |there| there.min(wanted));
     setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })

@@ -1,12 +1,12 @@
-//! The lockdown of a worker: a process gives up what running a session does not need.
+//! The lockdown of a worker: the process gives up everything that running a session does not need.
 //!
-//! It comes in two parts. [`before_threads`] does what the kernel keeps for each thread and new
-//! threads inherit, so it has to come while there is one thread. [`after_load`] comes when V8, its
-//! threads and the interpreter are there, and takes away what only starting them needed; the last
-//! step is the seccomp filter, for all threads at once.
+//! It has two parts. [`before_threads`] sets state that the kernel keeps per thread and that new
+//! threads inherit, so it must run while there is one thread. [`after_load`] runs when V8, its
+//! threads and the interpreter exist, and removes what only starting them needed. Its last step is
+//! the seccomp filter, for all threads at once.
 //!
-//! Steps that every kernel allows are errors if they fail. The others are recorded, so that whoever
-//! asked for the worker can decide whether what is in force is enough.
+//! A step that every kernel supports is an error if it fails. Other steps are recorded, so that the
+//! parent can decide whether the layers in force are sufficient.
 
 mod capabilities;
 mod landlock;
@@ -25,57 +25,58 @@ use std::io;
 use crate::data::isolation::{IsolationReport, Layer};
 use states::States;
 
-/// What a lockdown has to know.
+/// Settings of a lockdown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// The process that started this one, and with which it is to end.
+    /// The process that started this one, and with which it must end.
     ///
-    /// The kernel means the *thread* that started it: it has to live as long as the worker should.
-    pub parent: u32,
-    /// How many bytes of private memory that can be written to the worker may have: a last resort,
-    /// above every limit that ends in an exception. At it allocations fail, and most end the
+    /// The kernel refers to the *thread* that started it, so that thread must live as long as the
     /// worker.
+    pub parent: u32,
+    /// The maximum private writable memory of the worker, in bytes. It is a last resort, above
+    /// every limit that raises an exception: at this limit allocations fail, and most failures end
+    /// the worker.
     ///
-    /// What is reserved for writing counts also if nothing was written. The code of V8 alone counts
-    /// 512 MiB; a worker that has run nothing yet is at about 720 MiB.
+    /// Memory reserved for writing counts even if it was never written. V8's code space alone
+    /// counts 512 MiB; a worker that has run nothing yet is at about 720 MiB.
     pub data_bytes: u64,
 }
 
-/// What [`before_threads`] has reached; [`after_load`] goes on from it.
+/// The result of [`before_threads`], which [`after_load`] continues.
 #[derive(Debug)]
 #[must_use = "a lockdown is in force only after `after_load`"]
 pub(crate) struct Early(States);
 
-/// A step without which there is no lockdown failed. The process should end.
+/// A required step of the lockdown failed. The process should end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LockdownError {
     /// The kernel refused a step.
     #[error("a worker cannot {step}: {source}")]
     Step {
-        /// What was to be done.
+        /// The step.
         step: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// There were threads already, which the first part would not have restricted.
+    /// There were already several threads, which the first part would not restrict.
     #[error(
         "a worker can lock itself down with 1 thread, it has {found}; `isolet::init()` has to come \
          before what starts threads, such as `#[tokio::main]`"
     )]
     Threads {
-        /// How many there are.
+        /// The number of threads.
         found: usize,
     },
-    /// The process that should end this one has ended, or is another one.
+    /// The process that should end this one has ended, or is not its parent.
     #[error("the worker's parent is process {found}, expected {expected}")]
     Parent {
-        /// Its parent now, 0 if it is outside this process's namespace.
+        /// The parent now; 0 if it is outside this process's namespace.
         found: u32,
-        /// The parent that was named.
+        /// The parent given in the settings.
         expected: u32,
     },
-    /// The table of system calls does not make a filter.
+    /// The filter could not be built from the table of system calls.
     #[error("the worker's seccomp filter cannot be built: {0}")]
     Filter(seccompiler::BackendError),
 }
@@ -86,19 +87,19 @@ impl LockdownError {
     }
 }
 
-/// Does what has to be done while the process has one thread.
+/// Runs the first part, while the process has one thread.
 ///
-/// Afterwards the process has the descriptors 0, 1 and 2 only and dies with its parent. Where the
-/// kernel has landlock or grants a mount namespace, it can open nothing by a path. It can still
-/// make threads, memory and event loops.
+/// Afterwards the process has only the descriptors 0, 1 and 2, and dies with its parent. If the
+/// kernel supports landlock or grants a mount namespace, the process cannot open anything by a
+/// path. It can still create threads, memory and event loops.
 ///
-/// Files that V8 would read are out of reach: among them `/dev/urandom`, without which V8 takes its
-/// random seeds from the clock. Give it another source of entropy first.
+/// Files that V8 would read become inaccessible, among them `/dev/urandom`, without which V8 takes
+/// its random seeds from the clock. Give V8 another source of entropy first.
 ///
 /// # Errors
 ///
-/// [`LockdownError`] if there is a second thread, the parent is not the one named, or a step fails
-/// that every kernel allows.
+/// [`LockdownError`] if there is a second thread, the parent is not the one given, or a step fails
+/// that every kernel supports.
 pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError> {
     let mut states = States::default();
     process::require_one_thread()?;
@@ -107,24 +108,24 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     process::close_descriptors(&mut states)?;
     process::leave_session()?;
     limits::set_early()?;
-    // A namespace of users grants what the other namespaces and the empty root need.
+    // A user namespace permits the other namespaces and the empty root.
     namespaces::enter(&mut states);
     root::replace(&mut states);
     capabilities::drop_all(&mut states);
-    // Landlock may be used by who cannot gain privileges.
+    // Landlock may only be used by processes that cannot gain privileges.
     process::give_up_privileges(&mut states)?;
     landlock::deny_all(&mut states);
-    // After the last change of credentials, which may reset both.
+    // After the last change of credentials, because a change may reset both.
     process::forbid_dumps(&mut states)?;
     process::die_with(settings.parent)?;
     Ok(Early(states))
 }
 
-/// Repeats in a copy of a process what such a copy does not inherit.
+/// Repeats the steps that a forked copy of a process does not inherit.
 ///
 /// # Errors
 ///
-/// [`LockdownError`] if the template, its parent, has ended.
+/// [`LockdownError`] if the template, which is the parent of the copy, has ended.
 pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownError> {
     let Early(mut states) = early;
     let id = std::process::id();
@@ -133,23 +134,23 @@ pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownE
     Ok(Early(states))
 }
 
-/// Does the rest, when everything is loaded and every thread started.
+/// Runs the second part, when everything is loaded and every thread started.
 ///
-/// Afterwards any system call that is not in the table of `syscalls.rs` kills the process, on every
-/// thread, and memory that can be written to ends at [`Settings::data_bytes`]. No thread can be
-/// started and no descriptor made.
+/// Afterwards any system call outside the table of `syscalls.rs` kills the process, on every
+/// thread. Writable memory is limited to [`Settings::data_bytes`]. No thread can be started and no
+/// descriptor created.
 ///
 /// # Errors
 ///
-/// [`LockdownError`] if the limits cannot be set or the filter cannot be built. That the kernel has
-/// no seccomp is not an error but part of the report.
+/// [`LockdownError`] if the limits cannot be set or the filter cannot be built. A kernel without
+/// seccomp is not an error but part of the report.
 pub(crate) fn after_load(
     early: Early,
     settings: &Settings,
 ) -> Result<IsolationReport, LockdownError> {
     let Early(mut states) = early;
     limits::set_late(settings.data_bytes, &mut states)?;
-    // The last step: it forbids what all others need.
+    // The last step, because the filter forbids the system calls that the other steps need.
     seccomp::apply(&mut states)?;
     Ok(IsolationReport::process(states))
 }

@@ -1,7 +1,7 @@
-//! Namespaces of the worker's own: users, mounts, network, IPC.
+//! The worker's own namespaces: user, mount, network, IPC.
 //!
-//! A namespace of process numbers would hold the children that the worker never has, one of host
-//! names copies the name that it should hide: neither is made.
+//! Two kinds are not used. A PID namespace would be for children, which a worker never has. A UTS
+//! namespace starts with a copy of the host name that it should hide.
 
 use rustix::io::Errno;
 use rustix::thread::UnshareFlags;
@@ -9,11 +9,11 @@ use rustix::thread::UnshareFlags;
 use super::states::States;
 use crate::data::isolation::Layer;
 
-/// Enters each namespace that the kernel grants, and records each.
+/// Enters each namespace that the kernel grants, and records the result.
 ///
-/// The namespace of users comes first: in it the process may make the others, whoever it was
-/// before. Nobody is mapped into it, so its user has no name there. Where it is denied, a process
-/// that is privileged still gets the others.
+/// The user namespace comes first: in it, any process may create the others. No user is mapped into
+/// it, so the worker's user has no name there. If it is denied, a privileged process can still
+/// enter the others.
 pub(super) fn enter(states: &mut States) {
     let user = unshare(UnshareFlags::NEWUSER);
     match user {
@@ -41,7 +41,7 @@ pub(super) fn enter(states: &mut States) {
 
 fn unshare(flag: UnshareFlags) -> Result<(), Errno> {
     #[expect(unsafe_code, reason = "one flag of this call would take descriptors from threads")]
-    // SAFETY: the call is unsafe for `UnshareFlags::FILES` only, and no caller passes that.
+    // SAFETY: the call is unsafe only for `UnshareFlags::FILES`, and no caller passes that.
     unsafe {
         rustix::thread::unshare_unsafe(flag)
     }

@@ -1,4 +1,4 @@
-//! What the process is to others: its descriptors, its session, its parent, who may look into it.
+//! The process's relations to others: its descriptors, session and parent, and who may inspect it.
 
 use std::ffi::c_long;
 use std::io;
@@ -32,14 +32,15 @@ pub(super) fn check_environment(states: &mut States) {
     }
 }
 
-/// Closes every descriptor but 0, 1 and 2: also those that a parent's libraries forgot to mark.
+/// Closes every descriptor except 0, 1 and 2, including those that a parent's libraries did not
+/// mark close-on-exec.
 pub(super) fn close_descriptors(states: &mut States) -> Result<(), LockdownError> {
     const FIRST: c_long = 3;
     const LAST: c_long = c_long::MAX & 0xffff_ffff;
     #[expect(unsafe_code, reason = "that nobody owns a descriptor is not known to the compiler")]
     // SAFETY: the call takes three numbers and touches no memory. It would break code that owns a
     // descriptor above 2. This runs at the start of a process that has one thread, in a function
-    // that never returns to what ran before: nothing touches what that had opened.
+    // that never returns to earlier code, so nothing uses a descriptor that was opened before.
     let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, LAST, 0) };
     if result != 0 {
         let source = io::Error::last_os_error();
@@ -53,7 +54,7 @@ pub(super) fn close_descriptors(states: &mut States) -> Result<(), LockdownError
 pub(super) fn leave_session() -> Result<(), LockdownError> {
     let own = rustix::process::getpid();
     match rustix::process::setsid() {
-        // A process that leads a session already is what this is to achieve.
+        // The process already leads a session, which is the goal.
         Err(Errno::PERM) if rustix::process::getsid(None) == Ok(own) => {}
         result => drop(result.map_err(LockdownError::step("leave its session"))?),
     }
@@ -61,7 +62,7 @@ pub(super) fn leave_session() -> Result<(), LockdownError> {
     rustix::process::chdir("/").map_err(LockdownError::step("change to the root directory"))
 }
 
-/// Gives up gaining privileges by starting a program.
+/// Gives up the ability to gain privileges by starting a program.
 pub(super) fn give_up_privileges(states: &mut States) -> Result<(), LockdownError> {
     rustix::thread::set_no_new_privs(true)
         .map_err(LockdownError::step("give up gaining privileges"))?;
@@ -69,7 +70,7 @@ pub(super) fn give_up_privileges(states: &mut States) -> Result<(), LockdownErro
     Ok(())
 }
 
-/// Makes the process one that leaves no core dump and that its user's others cannot trace.
+/// Prevents core dumps, and tracing by the user's other processes.
 pub(super) fn forbid_dumps(states: &mut States) -> Result<(), LockdownError> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(LockdownError::step("forbid dumps of its memory"))?;
@@ -77,11 +78,11 @@ pub(super) fn forbid_dumps(states: &mut States) -> Result<(), LockdownError> {
     Ok(())
 }
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub(super) fn die_with(parent: u32) -> Result<(), LockdownError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(LockdownError::step("ask to die with its parent"))?;
-    // The parent may have died before it was asked; then the parent is another one by now.
+    // The parent may have died before the call above. The process then has another parent by now.
     let found = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid().unsigned_abs());
     if found == parent { Ok(()) } else { Err(LockdownError::Parent { found, expected: parent }) }
 }

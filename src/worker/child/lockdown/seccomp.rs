@@ -1,4 +1,4 @@
-//! The seccomp filters: the table of [`CALLS`] as programs for the kernel, applied to all threads.
+//! The seccomp filters: compiles the table of [`CALLS`] and applies it to all threads.
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
@@ -12,8 +12,8 @@ use crate::data::isolation::Layer;
 
 /// Applies the filters to every thread of the process.
 ///
-/// From here on a call that is not in the table, or comes by another architecture's numbers, kills
-/// the process.
+/// Afterwards a system call that is not in the table, or that uses another architecture's numbers,
+/// kills the process.
 pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
     let programs = programs().map_err(LockdownError::Filter)?;
     let applied = programs.iter().try_for_each(|one| seccompiler::apply_filter_all_threads(one));
@@ -30,11 +30,11 @@ pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
     Ok(())
 }
 
-/// Builds the filters in the order in which they are to be applied.
+/// Builds the filters in the order in which they must be applied.
 ///
-/// A filter knows two answers, so each error is a filter of its own. Of the answers of all filters
-/// the kernel takes the strictest, and to fail is stricter than to run. The filter that kills comes
-/// last, as it does not let another one come.
+/// A filter can return only two results, so each error number needs a separate filter. The kernel
+/// takes the strictest result of all filters, and failing is stricter than running. The filter that
+/// kills comes last, because it prevents further filters.
 pub(super) fn programs() -> Result<Vec<BpfProgram>, BackendError> {
     let error = |call: &Call| match call.then {
         Then::Run => None,
@@ -49,7 +49,7 @@ pub(super) fn programs() -> Result<Vec<BpfProgram>, BackendError> {
     refusing.chain([killing]).collect()
 }
 
-/// Builds the filter that answers these calls one way, and all others another way.
+/// Builds the filter that gives one result for these calls, and another for all others.
 fn program<'a>(
     calls: impl Iterator<Item = &'a Call>,
     answer: SeccompAction,
@@ -63,14 +63,15 @@ fn program<'a>(
     SeccompFilter::new(rules, otherwise, answer, target)?.try_into()
 }
 
-/// The rules of one call, of which one has to match; none for a call that is always in the table.
+/// Returns the rules of one call, of which one must match; none for a call that is always
+/// permitted.
 fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
     use SeccompCmpOp::{Eq, MaskedEq};
     let rule = |argument, length, operator, value| {
         SeccompRule::new(vec![SeccompCondition::new(argument, length, operator, value)?])
     };
-    // Of an argument that the kernel takes as an `int` the upper half is nothing.
+    // If the kernel takes an argument as an `int`, its upper half is ignored.
     let bits = |int: i32| u64::from(int.cast_unsigned());
     match when {
         When::Always => Ok(Vec::new()),

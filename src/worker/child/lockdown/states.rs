@@ -1,11 +1,11 @@
-//! What became of each layer, as a lockdown goes along.
+//! Records the state of each layer during a lockdown.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 
 use crate::data::isolation::{Layer, LayerState};
 
-/// The states so far.
+/// The states recorded so far.
 #[derive(Debug, Default)]
 pub(super) struct States(BTreeMap<Layer, LayerState>);
 
@@ -15,12 +15,12 @@ impl States {
         self.0.insert(layer, LayerState::Enforced(detail.into()));
     }
 
-    /// Records that a layer is not in force, and why.
+    /// Records that a layer is not in force, and the reason.
     pub(super) fn missing(&mut self, layer: Layer, reason: impl Into<String>) {
         self.0.insert(layer, LayerState::Missing(reason.into()));
     }
 
-    /// Returns whether a layer was recorded as in force.
+    /// Returns `true` if a layer was recorded as in force.
     pub(super) fn is_enforced(&self, layer: Layer) -> bool {
         self.0.get(&layer).is_some_and(LayerState::is_enforced)
     }

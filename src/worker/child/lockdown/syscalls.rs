@@ -1,26 +1,26 @@
-//! The system calls that a worker survives after the lockdown, each with the reason why.
+//! The system calls that the seccomp filter permits, each with the reason.
 //!
-//! The calls were found by running the interpreter, V8's compilers and its collector under a
-//! tracer; what is kept although it did not occur is what a signal, a crash, another kernel or
-//! another machine leads to. No call that runs names a file, makes a descriptor, a thread or a
+//! They were found by tracing the interpreter, V8's compilers and its garbage collector. Some that
+//! did not occur in traces are permitted too: they occur in signal handlers, in crashes, on other
+//! kernels or on other machines. No permitted call names a file, creates a descriptor, thread or
 //! process, or changes another process.
 
 use std::ffi::{c_int, c_long};
 
-/// A call that does not kill.
+/// A system call that does not kill the worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    /// The number that the kernel knows it by.
+    /// Its number in the kernel.
     pub(super) number: c_long,
-    /// The name, for people.
+    /// Its name, for people.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "it is for people, and for tests of the table")
     )]
     pub(super) name: &'static str,
-    /// When it does not kill.
+    /// The condition under which it does not kill.
     pub(super) when: When,
-    /// What it does then.
+    /// The effect of the call.
     pub(super) then: Then,
     /// Why it is needed.
     #[cfg_attr(
@@ -30,41 +30,41 @@ pub(super) struct Call {
     pub(super) reason: &'static str,
 }
 
-/// What a call does that does not kill.
+/// The effect of a permitted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// What it is made for.
+    /// The call runs.
     Run,
-    /// Nothing: it fails with this error.
+    /// The call does nothing and fails with this error.
     Fail(c_int),
 }
 
 /// The condition under which a call does not kill. Arguments are counted from 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
-    /// In any case.
+    /// Always.
     Always,
-    /// If the argument, a C `int`, is one of these.
+    /// The argument, a C `int`, is one of these.
     IntIs(u8, &'static [c_int]),
-    /// If the argument, a C `int`, is one of these when only the bits of the mask are looked at.
+    /// The argument, a C `int`, is one of these under the mask.
     IntMasked(u8, c_int, &'static [c_int]),
-    /// If the argument, a C `long`, is this when only the bits of the mask are looked at.
+    /// The argument, a C `long`, is this under the mask.
     LongMasked(u8, c_long, c_int),
-    /// If the argument is the number of the process that calls.
+    /// The argument is the number of the calling process.
     OwnProcess(u8),
 }
 
 use When::{Always, IntIs, IntMasked, LongMasked, OwnProcess};
 
-/// The operations of `futex` without those on priority-inheriting locks.
+/// The operations of `futex`, except those on priority-inheriting locks.
 const FUTEX_OPERATIONS: &[c_int] =
     &[libc::FUTEX_WAIT, libc::FUTEX_WAKE, libc::FUTEX_WAIT_BITSET, libc::FUTEX_WAKE_BITSET];
 
-/// What a `futex` operation is combined with: private, and by which clock.
+/// Masks out the modifiers of a `futex` operation: private, and the clock.
 const FUTEX_COMMAND: c_int = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
 
-/// All flags of a mapping but those that say no more than where it should be. Shared memory, and
-/// memory that grows down like a stack, would escape the limit of the data.
+/// All flags of a mapping except harmless ones, such as those about its position. Shared memory,
+/// and memory that grows down like a stack, would escape the limit on writable memory.
 const MAPPING: c_long =
     !((libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE | libc::MAP_STACK)
         as c_long);
@@ -80,13 +80,13 @@ const ADVICE: &[c_int] = &[
 /// The signals that a crash resets or raises.
 const CRASH_SIGNALS: &[c_int] = &[libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT];
 
-/// How libraries open the files that tell them about the system.
+/// The flags with which libraries open files about the system.
 const TO_READ: c_int = libc::O_RDONLY | libc::O_CLOEXEC;
 
-/// How they open a directory.
+/// The flags with which libraries open a directory.
 const TO_LIST: c_int = TO_READ | libc::O_NONBLOCK | libc::O_DIRECTORY;
 
-/// Every call that does not kill the process.
+/// All system calls that do not kill the process.
 pub(super) const CALLS: &[Call] = &[
     // The socket to the host, and the event loop.
     call(
@@ -102,7 +102,8 @@ pub(super) const CALLS: &[Call] = &[
         "frames go out over the socket, and event descriptors wake loops",
     ),
     call(libc::SYS_writev, "writev", Always, "a frame goes out with its header"),
-    // Never out of band, a corner of the kernel's that has let others out of their sandboxes.
+    // Never out of band: attackers have used that part of the kernel to escape from other
+    // sandboxes.
     call(libc::SYS_recvfrom, "recvfrom", IntIs(3, &[0]), "frames come in over the socket"),
     call(
         libc::SYS_sendto,
@@ -150,7 +151,7 @@ pub(super) const CALLS: &[Call] = &[
         "V8 and malloc give pages back and mark them",
     ),
     call(libc::SYS_brk, "brk", Always, "malloc on the main thread"),
-    // Files, of which there are none.
+    // Files: there are none, so these calls fail.
     refused(
         libc::SYS_openat,
         "openat",
@@ -181,7 +182,7 @@ pub(super) const CALLS: &[Call] = &[
         libc::EACCES,
         "V8 looks for the name of the time zone",
     ),
-    // Threads that are there.
+    // Existing threads.
     call(
         libc::SYS_futex,
         "futex",
@@ -257,7 +258,7 @@ pub(super) const CALLS: &[Call] = &[
         "the kernel goes on with a sleep that a stop interrupted",
     ),
     call(libc::SYS_getrandom, "getrandom", Always, "seeds of hash tables, the guest's entropy"),
-    // Signals, which is to say crashes: the parent should see what happened, not SIGSYS.
+    // Signals, that is, crashes: the parent should see the actual signal, not SIGSYS.
     call(libc::SYS_rt_sigreturn, "rt_sigreturn", Always, "a signal handler returns"),
     call(
         libc::SYS_rt_sigprocmask,

@@ -1,14 +1,15 @@
-//! System calls that kill a worker, by name and by number.
+//! Tests of the system calls that kill a worker, by name and by number.
 
 use std::ffi::{c_int, c_long};
 
 use super::attempt;
 use super::probes::raw;
 
-/// Makes a call; it is told the number of the parent, which nobody may ask for any more.
+/// Makes a system call. The argument is the number of the parent, which a worker can no longer
+/// query.
 type Call = fn(c_long) -> c_long;
 
-/// Calls that untrusted code would make, and allowed ones with arguments that are not.
+/// System calls that untrusted code would make, and permitted ones with forbidden arguments.
 pub(super) const DENIED: &[(&str, Call)] = &[
     ("openat", |_| raw(libc::SYS_openat, [libc::AT_FDCWD.into(), 0, 0, 0, 0, 0])),
     ("openat to write", |_| raw(libc::SYS_openat, [libc::AT_FDCWD.into(), 0, WRITE, 0, 0, 0])),
@@ -82,23 +83,23 @@ pub(super) const DENIED: &[(&str, Call)] = &[
     ("a negative number", |_| raw(-1, [0; 6])),
 ];
 
-/// What the C library starts threads with, but for the signal.
+/// The flags with which the C library starts threads, without the signal.
 const THREAD: c_long = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as c_long;
 
-/// What opens a file to write in it.
+/// The flags that open a file for writing.
 const WRITE: c_long = (libc::O_WRONLY | libc::O_CLOEXEC) as c_long;
 
 const OWN_MEMORY: c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
 
-/// Maps a page that can be read, of the descriptor 0 if it is one of a file.
+/// Maps a readable page; of descriptor 0 if the mapping is of a file.
 fn map(flags: c_int) -> c_long {
     raw(libc::SYS_mmap, [0, 4096, libc::PROT_READ.into(), flags.into(), 0, 0])
 }
 
-/// The number of the filter's signal is the same on both architectures.
+/// The filter's signal, SIGSYS, has the same number on both architectures.
 const KILLED: &str = "signal 31";
 
-/// Allowed calls that do not occur on every machine.
+/// Permitted system calls that do not occur on every machine.
 const KEPT: &[(&str, [c_long; 6], c_long)] = &[
     ("prctl", [libc::PR_SET_VMA as c_long, 0, 0, 0, 0, 0], libc::SYS_prctl),
     ("pkey_mprotect", [0, 0, 0, -1, 0, 0], libc::SYS_pkey_mprotect),
@@ -116,7 +117,7 @@ const KEPT: &[(&str, [c_long; 6], c_long)] = &[
     ("sendto", [1, 0, 0, 0, 0, 0], libc::SYS_sendto),
 ];
 
-/// Makes the calls that are kept, and names the last one.
+/// Makes the calls in `KEPT`, and says the name of the last one.
 pub(super) fn make_kept() {
     super::lock();
     for (name, arguments, number) in KEPT {
@@ -138,7 +139,7 @@ fn a_locked_down_worker_cannot_make_these_calls() {
     }
 }
 
-/// The C library does so now and then, and can do without.
+/// The C library does so occasionally, and works without the file.
 #[test]
 fn to_open_a_file_to_read_it_fails_and_does_not_kill() {
     assert_eq!(attempt("open-to-read"), (Some("PermissionDenied".to_owned()), "code 0".to_owned()));
@@ -158,7 +159,7 @@ fn every_call_that_is_not_in_the_table_kills_the_worker() {
 fn a_call_by_another_architecture_s_numbers_does_not_return() {
     let (said, ending) = attempt("foreign-architecture");
     assert_eq!(said, None);
-    // A kernel that does not know the other architecture takes its call for a crash.
+    // A kernel without support for the other architecture treats its call as a crash.
     assert!([KILLED, "signal 11"].contains(&ending.as_str()), "{ending}");
 }
 

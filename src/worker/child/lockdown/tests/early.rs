@@ -1,4 +1,4 @@
-//! What holds after the first part of the lockdown, without the filter.
+//! Tests of the state after the first part of the lockdown, without the filter.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -7,7 +7,7 @@ use super::super::{LockdownError, before_threads};
 use super::{Running, attempt, settings};
 use crate::data::isolation::{IsolationReport, Layer, LayerState};
 
-/// Returns the report of a worker, and whether it has a layer that kernels may refuse.
+/// Returns `true` if a worker's report contains a layer that kernels may refuse.
 fn grants(layer: Layer) -> bool {
     let report: IsolationReport = serde_json::from_str(&attempt("report").0.unwrap()).unwrap();
     for (layer, state) in report.layers() {

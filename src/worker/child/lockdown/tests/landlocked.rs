@@ -1,4 +1,4 @@
-//! Landlock alone, on a thread: it holds for the thread that asks and those it starts.
+//! Tests of landlock alone, on a thread: it applies to the calling thread and those that it starts.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Result};
@@ -9,7 +9,8 @@ use super::super::landlock;
 use super::super::states::States;
 use crate::data::isolation::{IsolationReport, Layer, LayerState};
 
-/// Runs `job` behind the ruleset with the interface's number; not at all if there is no landlock.
+/// Runs `job` under the ruleset, with the interface's version. Does not run it if there is no
+/// landlock.
 fn behind(job: impl FnOnce(u32) + Send + 'static) {
     let thread = std::thread::spawn(move || {
         let mut states = States::default();

@@ -1,4 +1,4 @@
-//! What holds after the whole lockdown, and what still has to work then.
+//! Tests of the state after the whole lockdown, and of what must still work then.
 
 use std::fs;
 use std::io::Read;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 use super::{Running, attempt};
 use crate::data::isolation::{Isolation, Layer};
 
-/// Returns the lines of a process's file in `/proc`, by what they begin with.
+/// Returns a line of a process's file in `/proc`, by its first word.
 fn line(process: &str, file: &str, name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
     let found = text.lines().find_map(|line| line.strip_prefix(name));
@@ -46,8 +46,8 @@ fn the_kernel_shows_the_lockdown_of_a_worker() {
     }
     let data = line(&process, "limits", "Max data size");
     assert!(data.starts_with("1073741824 1073741824"), "{data}");
-    // The first number after the name's closing parenthesis and the state is the parent, then come
-    // the group and the session.
+    // The first number after the closing parenthesis of the name and the state is the parent,
+    // followed by the group and the session.
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     assert_eq!(fields[3], process, "it leads a session of its own");
@@ -56,7 +56,7 @@ fn the_kernel_shows_the_lockdown_of_a_worker() {
 
 #[test]
 fn a_worker_dies_with_the_process_that_started_it() {
-    // What loses its parent becomes a child of this process, which can then ask how it ended.
+    // An orphaned process becomes a child of this one, which can then query how it ended.
     set_child_subreaper(Pid::from_raw(1)).unwrap();
     let mut running = Running::start("wait");
     let process = Pid::from_raw(running.next().parse().unwrap()).unwrap();
@@ -70,7 +70,7 @@ fn a_worker_dies_with_the_process_that_started_it() {
 #[test]
 fn a_crash_is_seen_as_what_it_is() {
     assert_eq!(attempt("abort"), (None, "signal 6".to_owned()));
-    // The standard library's handler ends a stack overflow in an abort.
+    // The standard library's handler turns a stack overflow into an abort.
     assert_eq!(attempt("overflow"), (None, "signal 6".to_owned()));
     assert_eq!(attempt("segfault"), (None, "signal 11".to_owned()));
 }
@@ -80,7 +80,8 @@ fn memory_that_can_be_written_to_ends_at_its_limit() {
     assert_eq!(attempt("memory"), (Some("true false".to_owned()), "code 0".to_owned()));
 }
 
-/// When a heap shrinks that is not the main thread's, glibc opens a file of the kernel's once.
+/// When a heap of a thread other than the main one shrinks, glibc opens one of the kernel's files
+/// once.
 #[test]
 fn a_thread_s_heap_can_shrink() {
     assert_eq!(attempt("shrinking-heap"), (Some("it shrank".to_owned()), "code 0".to_owned()));

@@ -1,8 +1,9 @@
-//! Tests of the lockdown on real processes: each worker attempts one thing, its status is judged.
+//! Tests of the lockdown with real processes: each worker attempts one operation, and the test
+//! checks how it ended.
 //!
-//! The test starts this binary again with the name of a probe as its `argv[0]`, so that there is no
-//! environment. There the hidden test [`start`] forks the worker, which has one thread then, as a
-//! worker's `main` has, and tells on standard output how the worker ended.
+//! The test starts this binary again with the name of a probe as its `argv[0]`, because there is no
+//! environment. In that process the hidden test [`start`] forks the worker, which then has one
+//! thread, like a worker's `main`. It reports on standard output how the worker ended.
 
 mod denied;
 mod early;
@@ -18,19 +19,19 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use super::{Early, Settings, after_load, before_threads};
 use crate::data::isolation::IsolationReport;
 
-/// What begins the name of a probe in `argv[0]`.
+/// The prefix of a probe's name in `argv[0]`.
 const PROBE: &str = "isolet-probe:";
 
-/// What begins a line about how a worker ended.
+/// The prefix of a line that reports how a worker ended.
 const ENDED: &str = "ended: ";
 
-/// What begins a line that a worker says.
+/// The prefix of a line that a worker prints.
 const SAID: &str = "said: ";
 
 /// How a worker ended: `signal 31`, `code 0`.
 type Ending = String;
 
-/// A probe that is running: the process that started the worker.
+/// A running probe: the process that started the worker.
 struct Running {
     starter: Child,
     stdin: Option<ChildStdin>,
@@ -47,13 +48,13 @@ impl Running {
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A file would end a probe that writes to it: it may write to none.
+            // A file would end a probe that writes to it, because a worker may not write to files.
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let stdin = starter.stdin.take();
         let lines = BufReader::new(starter.stdout.take().unwrap()).lines().map_while(Result::ok);
-        // libtest begins lines of its own, and ours continue them.
+        // libtest prints the beginnings of lines, and ours continue them.
         let ours = lines.filter_map(|line| {
             let at = line.find(SAID).or_else(|| line.find(ENDED))?;
             Some(line[at..].to_owned())
@@ -61,23 +62,23 @@ impl Running {
         Self { starter, stdin, lines: Box::new(ours) }
     }
 
-    /// Gives the worker its input, and the end of it.
+    /// Sends input to the worker, followed by its end.
     fn write(&mut self, input: &str) {
         self.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     }
 
-    /// Waits for the next thing that the worker says.
+    /// Waits for the next line that the worker prints.
     fn next(&mut self) -> String {
         let line = self.lines.next().expect("the worker says something");
         line.strip_prefix(SAID).unwrap_or_else(|| panic!("a worker {line}")).to_owned()
     }
 
-    /// Waits for the report that the worker says after its lockdown.
+    /// Waits for the report that the worker prints after its lockdown.
     fn report(&mut self) -> IsolationReport {
         serde_json::from_str(&self.next()).unwrap()
     }
 
-    /// Lets the worker go on, which waits for the end of its input; returns how it ends.
+    /// Ends the input that the worker waits for. Returns how the worker ends.
     fn ending(mut self) -> Ending {
         self.stdin = None;
         let line = self.lines.next().expect("it is told how the worker ended");
@@ -88,7 +89,7 @@ impl Running {
     }
 }
 
-/// Runs a probe to its end; returns what it said last, if anything, and how it ended.
+/// Runs a probe to its end. Returns the last line that it printed, if any, and how it ended.
 fn attempt(probe: &str) -> (Option<String>, Ending) {
     let mut running = Running::start(probe);
     let (mut said, mut ended) = (None, None);
@@ -102,7 +103,7 @@ fn attempt(probe: &str) -> (Option<String>, Ending) {
     (said, ended.expect("it is told how the worker ended"))
 }
 
-/// Not a test: what [`Running::start`] starts.
+/// Not a test: the process that [`Running::start`] starts.
 #[test]
 fn start() {
     let name = std::env::args().next().unwrap();
@@ -121,15 +122,15 @@ fn worker(job: impl Fn() + Send + Sync + 'static) -> ExitStatus {
     };
     let mut command = Command::new("nothing is executed");
     #[expect(unsafe_code, reason = "a process with one thread is made by forking")]
-    // SAFETY: in the forked child only the forking thread is left, so what it uses must not be held
-    // by another. The only other thread of this process is libtest's, which waits for this one.
+    // SAFETY: the forked child has only the forking thread, so it must not need a lock that another
+    // thread holds. The only other thread of this process is libtest's, which waits for this one.
     unsafe {
         command.pre_exec(work);
     }
     command.status().unwrap()
 }
 
-/// Tells how a worker ended.
+/// Reports how a worker ended.
 fn tell(status: ExitStatus) {
     let ending = match (status.signal(), status.code()) {
         (Some(signal), _) => format!("signal {signal}"),
@@ -138,7 +139,7 @@ fn tell(status: ExitStatus) {
     writeln!(std::io::stdout(), "\n{ENDED}{ending}").unwrap();
 }
 
-/// Says a line, in a worker.
+/// Prints a line from a worker.
 fn say(text: impl std::fmt::Display) {
     writeln!(std::io::stdout(), "\n{SAID}{text}").unwrap();
 }
@@ -147,12 +148,12 @@ fn settings() -> Settings {
     Settings { parent: std::os::unix::process::parent_id(), data_bytes: 1 << 30 }
 }
 
-/// The first part of the lockdown, in a worker.
+/// Runs the first part of the lockdown, in a worker.
 fn first_part() -> Early {
     before_threads(&settings()).unwrap()
 }
 
-/// The whole lockdown, in a worker.
+/// Runs the whole lockdown, in a worker.
 fn lock() -> IsolationReport {
     after_load(first_part(), &settings()).unwrap()
 }

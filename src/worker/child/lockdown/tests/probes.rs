@@ -1,4 +1,4 @@
-//! What workers attempt.
+//! The operations that workers attempt.
 
 use std::ffi::{c_int, c_long};
 use std::fs::File;
@@ -48,7 +48,7 @@ const PROBES: &[(&str, fn())] = &[
 
 /// Runs a probe, in the process that starts workers.
 pub(super) fn run(name: &str) {
-    // Inherited by workers, for them to close.
+    // Inherited by workers, which must close it.
     let _open = File::open("/proc/self/status").unwrap();
     if name == "sweep" {
         return sweep();
@@ -65,10 +65,10 @@ pub(super) fn run(name: &str) {
     tell(worker(probe));
 }
 
-/// Has the kernel end a worker that waits for what never comes.
+/// Makes the kernel end a worker that waits forever.
 pub(super) fn end_some_day() {
     #[expect(unsafe_code, reason = "an alarm is a call of the C library's")]
-    // SAFETY: the call takes a number, and nothing here uses the signal otherwise.
+    // SAFETY: the call takes a number, and this process does not use the signal otherwise.
     unsafe {
         libc::alarm(120);
     }
@@ -78,19 +78,20 @@ pub(super) fn end_some_day() {
 pub(super) fn raw(number: c_long, arguments: [c_long; 6]) -> c_long {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     #[expect(unsafe_code, reason = "what is tested is the system call itself")]
-    // SAFETY: the calls of these tests pass numbers, and pointers that are null: the kernel writes
-    // to no memory of this process. Calls that would take memory or threads away end it at once.
+    // SAFETY: the calls in these tests pass numbers and null pointers, so the kernel writes to no
+    // memory of this process. Calls that would take away memory or threads end the process at once.
     unsafe {
         libc::syscall(number, first, second, third, fourth, fifth, sixth)
     }
 }
 
-/// Tries every number that is not in the table, each in a worker of its own.
+/// Tries every number outside the table, each in a separate worker.
 fn sweep() {
-    /// Above the largest number of today, with room for those to come.
+    /// Above the largest number in use, with room for new ones.
     const NUMBERS: c_long = 520;
-    /// What newer kernels pass by any filter, as they make these calls themselves in a process that
-    /// is traced: `uretprobe` and `uprobe`. From elsewhere they do nothing, or end the process.
+    /// Calls that newer kernels let pass every filter, because they make these calls themselves in
+    /// a traced process: `uretprobe` and `uprobe`. Made from elsewhere, they do nothing or end the
+    /// process.
     #[cfg(target_arch = "x86_64")]
     const PASSED: &[c_long] = &[335, 336];
     #[cfg(not(target_arch = "x86_64"))]
@@ -111,7 +112,7 @@ fn sweep() {
 
 fn is_open(descriptor: c_int) -> bool {
     #[expect(unsafe_code, reason = "nothing safe asks about a descriptor by its number")]
-    // SAFETY: the operation takes a number and only looks.
+    // SAFETY: the operation takes a number and changes nothing.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
     flags >= 0
 }
@@ -128,7 +129,7 @@ fn interfaces() {
     let name_of = |index| {
         let mut name = [0_u8; libc::IF_NAMESIZE];
         #[expect(unsafe_code, reason = "nothing safe names interfaces")]
-        // SAFETY: the buffer has the size that the call is documented to need.
+        // SAFETY: the buffer has the size that the call's documentation requires.
         let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr().cast()) };
         (!found.is_null()).then(|| String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
     };
@@ -136,14 +137,14 @@ fn interfaces() {
     say(names.join(" "));
 }
 
-/// UDP, of which landlock knows nothing: what denies it is that there is no network.
+/// Sends UDP, which landlock does not restrict. Only the network namespace denies it.
 fn loopback() {
     let _early = first_part();
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
     say(kind(socket.connect("127.0.0.1:9")));
 }
 
-/// The name is the input's, so that the test can listen on it.
+/// The name comes from the input, so that the test can listen on it.
 fn abstract_socket() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixStream};
@@ -165,7 +166,7 @@ fn late_thread_paths() {
     say(std::thread::spawn(try_paths).join().unwrap());
 }
 
-/// Opens what there is on every system; says what worked.
+/// Opens paths that exist on every system. Prints those that worked.
 fn try_paths() -> String {
     let files =
         ["/etc/passwd", "/proc/self/environ", "/proc/self/maps", "/dev/null", "/dev/urandom"];
@@ -177,7 +178,7 @@ fn try_paths() -> String {
     opened.chain(listed).chain(made).collect::<Vec<_>>().join(" ")
 }
 
-/// Locks down and waits for the end of the input, so that others can look at the process.
+/// Locks down and waits for the end of the input, so that others can inspect the process.
 fn wait() {
     let report = lock();
     say(std::process::id());
@@ -197,7 +198,7 @@ fn wrong_parent() {
     }
 }
 
-/// Starts threads so shortly before the filter that some of them begin after it.
+/// Starts threads just before the filter, so that some of them begin to run after it.
 fn late_threads() {
     let early = first_part();
     let start = |_| std::thread::Builder::new().name("late".to_owned()).spawn(|| ()).unwrap();
@@ -209,7 +210,7 @@ fn late_threads() {
     say("all ended");
 }
 
-/// Starts threads between the two parts of the lockdown, which do something after the second.
+/// Starts threads between the two parts of the lockdown, which run `job` after the second.
 fn threads(number: usize, job: fn()) {
     let early = first_part();
     let start = |_| {
@@ -228,8 +229,8 @@ fn threads(number: usize, job: fn()) {
     }
 }
 
-/// Has a thread's heap, if it has one of its own, grow and shrink. The blocks are too small for
-/// mappings of their own.
+/// Makes a thread's heap, if it has a separate one, grow and shrink. The blocks are too small to
+/// get their own mappings.
 fn shrink_heap() {
     let blocks: Vec<Vec<u8>> = (0..100).map(|_| std::hint::black_box(vec![1; 100 << 10])).collect();
     drop(blocks);
@@ -241,7 +242,7 @@ fn no_thread() {
     say(std::thread::Builder::new().spawn(|| ()).is_ok());
 }
 
-/// Uses the stack up.
+/// Overflows the stack.
 fn overflow(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 512]);
     if depth == u64::MAX { 0 } else { overflow(depth + 1) + frame[0] }
@@ -250,21 +251,21 @@ fn overflow(depth: u64) -> u64 {
 fn segfault() {
     lock();
     #[expect(unsafe_code, reason = "a crash is what is tested")]
-    // SAFETY: there is no safe crash. No page is ever mapped at this address: nothing is written.
+    // SAFETY: no crash is safe. No page is ever mapped at this address, so nothing is written.
     unsafe {
         std::ptr::without_provenance_mut::<u8>(16).write_volatile(1);
     }
 }
 
 fn memory() {
-    /// More than there is in a worker that runs nothing, less than what is attempted.
+    /// More memory than a worker uses that runs nothing, and less than the test attempts to use.
     const DATA: u64 = 256 << 20;
     after_load(first_part(), &Settings { data_bytes: DATA, ..settings() }).unwrap();
     let reserve = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     say(format!("{} {}", reserve(64 << 20), reserve(512 << 20)));
 }
 
-/// The limit alone, without the filter that comes after it.
+/// Sets only the limit, without the filter that follows it.
 fn no_descriptor() {
     let _early = first_part();
     super::super::limits::set_late(1 << 30, &mut super::super::States::default()).unwrap();
@@ -277,7 +278,8 @@ fn foreign_architecture() {
     lock();
     let result: c_int;
     #[expect(unsafe_code, reason = "another architecture's call is an instruction")]
-    // SAFETY: this is `getpid` by i386's numbers. It takes nothing and writes to one register.
+    // SAFETY: this is `getpid` under i386's numbers. It takes no arguments and writes to one
+    // register.
     unsafe {
         core::arch::asm!("int 0x80", inlateout("eax") 20 => result, clobber_abi("C"));
     }

@@ -1,4 +1,4 @@
-//! The table of allowed system calls, as data.
+//! Tests of the table of permitted system calls, as data.
 
 use std::collections::BTreeSet;
 
