@@ -200,7 +200,9 @@ pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
         adapt::RECURSION,
         adapt::ERRNOS,
     ]);
-    let ours = ours.chain(adapt::CHANGES.iter().flat_map(|(old, new)| [*old, *new]));
+    // Those that are not valid make no image.
+    let patches = isolet_pyodide_assets::patches().into_iter().flatten();
+    let ours = ours.chain(patches.flat_map(|patch| [patch.find(), patch.replace()]));
     ours.map(Cow::Borrowed).chain(javascript())
 }
 
