@@ -19,6 +19,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The list of patches itself cannot be read; a build of isolet with this error is broken.
+    #[error("the patches are not valid: {reason}")]
+    #[non_exhaustive]
+    Patches {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file is not there.
     #[error("asset `{}` is missing; `isolet assets fetch` replaces it", path.display())]
     #[non_exhaustive]

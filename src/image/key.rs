@@ -1,6 +1,6 @@
 //! All that an image depends on, and its digest.
 
-use isolet_pyodide_assets::{Digest, Lock};
+use isolet_pyodide_assets::{Digest, Lock, patches};
 
 use super::sources::{JAVASCRIPT, PYTHON, WARM_UP};
 use super::v8_flags::V8_FLAGS;
@@ -8,25 +8,49 @@ use crate::data::version::v8_version;
 
 /// What changes Pyodide's files before an interpreter has them. The sources stand for what they do,
 /// since they are not compiled without the engine.
-const CHANGES: [&str; 7] = [
+const CHANGES: [&str; 9] = [
     include_str!("../isolate/adapt/mod.rs"),
     include_str!("../isolate/adapt/data_segments.rs"),
     include_str!("../isolate/adapt/errnos.rs"),
+    include_str!("../isolate/adapt/patches.rs"),
     include_str!("../isolate/adapt/recursion.rs"),
     include_str!("../isolate/adapt/recursion/circles.rs"),
     include_str!("../isolate/adapt/side_table.rs"),
     // It has the digests of what is added to the standard library.
     include_str!("../isolate/stdlib.rs"),
+    // It says whether an image has native code.
+    include_str!("../isolate/native_code.rs"),
 ];
 
 /// Returns the key of an image of these assets.
 pub(super) fn key(lock: &Lock) -> Digest {
     let mut inputs = Vec::from(lock.digest().as_bytes());
-    let glue = JAVASCRIPT.iter().chain(&PYTHON).map(|(_, text)| *text);
-    let parts = [env!("CARGO_PKG_VERSION"), v8_version(), V8_FLAGS, WARM_UP];
-    for part in parts.into_iter().chain(CHANGES).chain(glue) {
-        inputs.extend_from_slice(&(part.len() as u64).to_le_bytes());
-        inputs.extend_from_slice(part.as_bytes());
+    for text in texts() {
+        inputs.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        inputs.extend_from_slice(text.as_bytes());
     }
     Digest::of(&inputs)
+}
+
+fn texts() -> impl Iterator<Item = &'static str> {
+    let settings = [env!("CARGO_PKG_VERSION"), v8_version(), V8_FLAGS, WARM_UP];
+    let glue = JAVASCRIPT.iter().chain(&PYTHON).map(|(_, text)| *text);
+    // If they are not valid, no image is made.
+    let patches = patches().into_iter().flatten();
+    let patches = patches.flat_map(|patch| [patch.find(), patch.replace()]);
+    settings.into_iter().chain(CHANGES).chain(glue).chain(patches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_belongs_to_the_text_of_each_patch() {
+        for patch in patches().unwrap() {
+            for wanted in [patch.find(), patch.replace()] {
+                assert!(texts().any(|text| text == wanted), "{}", patch.name());
+            }
+        }
+    }
 }

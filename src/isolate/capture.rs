@@ -7,7 +7,7 @@ use super::Files;
 use super::control::IsolateControl;
 use super::image::{Compiled, Image, SavedMemory};
 use super::inbox;
-use super::native_code::{self, SharedModules};
+use super::native_code::SharedModules;
 use super::runtime::{Isolate, Parts};
 use super::thread::{block_on, on_isolate_thread};
 use crate::data::cell::{Program, Role};
@@ -111,13 +111,13 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
             carry_out(&mut isolate, command).await?;
         }
         let compiled = modules.cpython().ok_or("there is no module")?;
-        native_code::optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
+        modules.optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
         carry_out(&mut isolate, run(WARM_UP)).await?;
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
         let libraries = image.libraries();
         let libraries = libraries.iter().map(|library| modules.library_code(library));
         let libraries = libraries.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(Compiled { native_code: native_code::serialize(compiled), script_cache, libraries })
+        Ok(Compiled { native_code: modules.serialize(compiled), script_cache, libraries })
     })
 }
 
@@ -158,4 +158,41 @@ fn capture<T: Send + 'static>(
     made.map_err(|reason| {
         Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use isolet_pyodide_assets::{Assets, lock};
+
+    use super::*;
+    use crate::data::value::Value;
+    use crate::image::Place;
+    use crate::isolate::assets_dir;
+    use crate::isolate::image::build;
+    use crate::isolate::native_code::Modules;
+
+    #[test]
+    fn without_v8s_internals_an_image_is_made_and_an_interpreter_runs_of_it() {
+        let files = Files::new(&Assets::open(&assets_dir()).unwrap()).unwrap();
+        let (dir, preload) = (tempfile::tempdir().unwrap(), Preload::default());
+        let place = Place::new(dir.path(), lock().unwrap(), &preload);
+        let file = build(&place, &files, &Modules::without_internals(), &preload).unwrap();
+        assert!(file.path().is_some());
+        let image = Image::new(file.into()).unwrap();
+        assert_eq!(image.native_code(), None);
+        // As in another process, which finds the image and has no module.
+        let report = capture(async move || {
+            let parts = parts(image.files(), Modules::without_internals());
+            let mut isolate = Isolate::boot(parts, Some(image), IsolateControl::new()).await?;
+            let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
+            carry_out(&mut isolate, start).await?;
+            let nowhere: ReplySink = Box::new(|_| true);
+            let command = codec::encode(run("import json\nsum(json.loads('[40, 2]'))"));
+            match isolate.carry_out(command, &nowhere).await {
+                Reply::Done { report, .. } => codec::decode(&report, 1 << 20),
+                reply => Err(format!("{reply:?}")),
+            }
+        });
+        assert_eq!(report.unwrap().value, Some(Value::Int(42)));
+    }
 }

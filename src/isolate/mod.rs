@@ -105,3 +105,12 @@ pub(crate) fn boot_of_image(
     };
     Booted::boot(parts, image, IsolateControl::new())
 }
+
+/// The directory of the pinned release, for tests of what is made of it.
+#[cfg(test)]
+fn assets_dir() -> std::path::PathBuf {
+    #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
+    let named = std::env::var_os(crate::support::cache_dir::ASSETS_VARIABLE);
+    let checkout = concat!(env!("CARGO_MANIFEST_DIR"), "/pyodide-assets/dist");
+    named.unwrap_or_else(|| checkout.into()).into()
+}

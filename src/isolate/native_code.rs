@@ -19,20 +19,43 @@ use super::image::Library;
 use super::platform;
 use crate::support::spin;
 
+/// The V8 that [`optimize`] and [`serialize`] were checked against. They call functions of it by
+/// mangled names and read an object of it; no version promises to have them alike.
+const CHECKED_V8: &str = "15.0.245.2-rusty";
+
+/// Whether isolet is built with it. With another V8 images have no native code, and each process
+/// compiles the functions that it calls. It is a constant so that the compiler leaves the calls
+/// out: then a V8 links that has no such functions.
+const IS_CHECKED: bool = CHECKED_V8.eq_ignore_ascii_case(v8::VERSION_STRING);
+
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
 
 /// Compiled by the first isolate of the process that needs it, used by all.
 pub(crate) type SharedModules = Arc<Modules>;
 
-#[derive(Default)]
 pub(crate) struct Modules {
     cpython: OnceLock<CompiledWasm>,
     /// Dynamic libraries of the image, by their names.
     libraries: Mutex<HashMap<String, CompiledWasm>>,
+    /// Whether V8's internals are used to write native code. Tests do without.
+    uses_internals: bool,
+}
+
+impl Default for Modules {
+    fn default() -> Self {
+        let (cpython, libraries) = (OnceLock::new(), Mutex::default());
+        Self { cpython, libraries, uses_internals: IS_CHECKED }
+    }
 }
 
 impl Modules {
+    /// Those of a process whose V8 is not the one that was checked.
+    #[cfg(test)]
+    pub(crate) fn without_internals() -> SharedModules {
+        Arc::new(Self { uses_internals: false, ..Self::default() })
+    }
+
     pub(crate) fn cpython(&self) -> Option<&CompiledWasm> {
         self.cpython.get()
     }
@@ -58,11 +81,28 @@ impl Modules {
     pub(crate) fn library_code(&self, library: &Library) -> Result<Vec<u8>, BinaryReaderError> {
         match self.libraries().get(&library.name) {
             Some(compiled) => {
-                optimize(compiled, &library.wasm)?;
-                Ok(serialize(compiled))
+                self.optimize(compiled, &library.wasm)?;
+                Ok(self.serialize(compiled))
             }
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Has V8 optimize all functions of `wasm` that it has compiled so far, because they were
+    /// called. For most of those that a start needs it would never do so, as they are called once;
+    /// every process would compile them anew.
+    pub(crate) fn optimize(
+        &self,
+        compiled: &CompiledWasm,
+        wasm: &[u8],
+    ) -> Result<(), BinaryReaderError> {
+        if IS_CHECKED && self.uses_internals { optimize(compiled, wasm) } else { Ok(()) }
+    }
+
+    /// The code that V8 has optimized so far, as [`Pending`] takes it; nothing if V8 is not the one
+    /// that was checked.
+    pub(crate) fn serialize(&self, compiled: &CompiledWasm) -> Vec<u8> {
+        if IS_CHECKED && self.uses_internals { serialize(compiled) } else { Vec::new() }
     }
 
     fn libraries(&self) -> MutexGuard<'_, HashMap<String, CompiledWasm>> {
@@ -168,10 +208,7 @@ fn deserialize<'s>(
     Some(v8::Local::new(scope, module))
 }
 
-/// Has V8 optimize all functions of `wasm` that it has compiled so far, because they were called.
-/// For most of those that a start needs it would never do so, as they are called once; every
-/// process would compile them anew.
-pub(crate) fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError> {
+fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError> {
     /// `v8::internal::wasm::ExecutionTier::kTurbofan`.
     const OPTIMIZED: i8 = 2;
     #[expect(unsafe_code, reason = "the functions are V8's")]
@@ -237,8 +274,7 @@ fn declared_functions(wasm: &[u8]) -> Result<Range<u32>, BinaryReaderError> {
     Ok(imported..imported + declared)
 }
 
-/// The code that V8 has optimized so far, as [`Pending`] takes it.
-pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
+fn serialize(module: &CompiledWasm) -> Vec<u8> {
     /// `v8::OwnedBuffer`, which the caller frees: a `std::unique_ptr` and a length. V8 is built
     /// with its own libc++, whose `unique_ptr` is passed as the pointer that it is
     /// (`[[clang::trivial_abi]]`).
@@ -264,5 +300,18 @@ pub(crate) fn serialize(module: &CompiledWasm) -> Vec<u8> {
         } else {
             std::slice::from_raw_parts(bytes, length).to_vec()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::version::v8_version;
+
+    #[test]
+    fn the_v8_whose_internals_were_checked_is_the_one_that_is_linked() {
+        assert_eq!(CHECKED_V8, v8_version());
+        assert_eq!(CHECKED_V8, v8::V8::get_version());
+        const { assert!(IS_CHECKED) }
     }
 }

@@ -6,16 +6,19 @@
 //! them ([`used_exports`]). The others are where they are not looked at before a package needs them
 //! ([`side_table`]), and are linked as `js/58_linking.js` does. What the memory begins with is in
 //! the image besides ([`data_segments`]). CPython is made to notice that V8's stack ends
-//! ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]).
+//! ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]). Pyodide's module is
+//! told of all that by patches, which lie beside the pinned release ([`mod@patches`]).
 
 mod data_segments;
 mod errnos;
+mod patches;
 mod recursion;
 mod side_table;
 mod used_exports;
 
 use std::borrow::Cow;
 
+use isolet_pyodide_assets::{lock, patches};
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, BinaryReaderError, ConstExpr, Operator};
 
@@ -30,78 +33,6 @@ pub(crate) struct Adapted {
     pub(crate) exports: String,
 }
 
-/// What is replaced, by what. Each is there once. The last one has a call that may suspend begin
-/// when the stack is empty, not a turn of the event loop later.
-pub(crate) const CHANGES: [(&str, &str); 16] = [
-    ("mergeLibSymbols(wasmExports,\"main\");", ""),
-    (
-        "updateGOT(origExports);",
-        "Module[\"libraries\"].connect({table:wasmTable,addresses:GOT,functions:wasmImports,exports:origExports,\
-            byName:LDSO.loadedLibsByName,load:loadDynamicLibrary,addressOf:getFunctionAddress,\
-            forget(){functionsInTableMap=undefined}});\
-            Module[\"linking\"].link(origExports,wasmImports,GOT,wasmTable,isInternalSym,exports=>{\
-            functionsInTableMap=undefined;wasmExports=applySignatureConversions(exports);\
-            assignAllWasmExports(wasmExports);mergeLibSymbols(exports,\"main\");updateGOT(exports)});",
-    ),
-    (
-        "functionsInTableMap=new WeakMap;",
-        "functionsInTableMap=new WeakMap;if(Module[\"linking\"].isWhole)",
-    ),
-    (
-        "function loadDynamicLibrary(libName,flags={global:true,nodelete:true},localScope,handle){",
-        "function loadDynamicLibrary(libName,flags={global:true,nodelete:true},localScope,handle){\
-            Module[\"linking\"].complete();",
-    ),
-    (
-        "function __dlsym_js(handle,symbol,symbolIndex){",
-        "function __dlsym_js(handle,symbol,symbolIndex){Module[\"linking\"].complete();",
-    ),
-    (
-        "function __dlsym_catchup_js(handle,symbolIndex){",
-        "function __dlsym_catchup_js(handle,symbolIndex){Module[\"linking\"].complete();",
-    ),
-    (
-        "var localScope=global?null:{};",
-        "var localScope=global?null:{};Module[\"libraries\"].opening();",
-    ),
-    (
-        "var loadWebAssemblyModule=(binary,flags,libName,localScope,handle)=>{",
-        "var loadWebAssemblyModule=(binary,flags,libName,localScope,handle)=>{\
-            Module[\"libraries\"].read(libName,binary);",
-    ),
-    (
-        "function loadLibData(){",
-        "function loadLibData(){var kept=Module[\"libraries\"].kept(libName);if(kept)return kept;",
-    ),
-    (
-        "for(var needed of metadata.neededDynlibs){",
-        "for(var needed of Module[\"libraries\"].needed(metadata)){",
-    ),
-    (
-        "var memoryBase=metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0;",
-        "var memoryBase=Module[\"libraries\"].place(libName,metadata.tableSize,()=>\
-            metadata.memorySize?alignMemory(getMemory(metadata.memorySize+memAlign),memAlign):0);",
-    ),
-    (
-        "if(applyRelocs){if(runtimeInitialized){",
-        "if(applyRelocs&&!Module[\"libraries\"].isRestoring){if(runtimeInitialized){",
-    ),
-    (
-        "if(init){if(runtimeInitialized){",
-        "if(init&&!Module[\"libraries\"].isRestoring){if(runtimeInitialized){",
-    ),
-    (
-        "dso.refcount++;if(handle){LDSO.loadedLibsByHandle[handle]=dso}return",
-        "dso.refcount++;if(handle){LDSO.loadedLibsByHandle[handle]=dso}\
-            Module[\"libraries\"].loaded(libName,flags,handle);return",
-    ),
-    (
-        "moduleLoaded(getExports());return true}",
-        "moduleLoaded(getExports());Module[\"libraries\"].loaded(libName,flags,handle);return true}",
-    ),
-    ("await new Promise(d=>API.scheduleCallback(d,0));", "await void 0;"),
-];
-
 /// Changes CPython's `wasm` and Pyodide's `module`, of which `glue` is all that uses it besides;
 /// the error says what is not as expected.
 pub(crate) fn adapted<'a>(
@@ -109,13 +40,9 @@ pub(crate) fn adapted<'a>(
     module: &[u8],
     glue: impl Iterator<Item = Cow<'a, str>>,
 ) -> Result<Adapted, String> {
-    let mut text = String::from_utf8_lossy(module);
-    for (old, new) in CHANGES {
-        if text.matches(old).count() != 1 {
-            return Err(format!("`pyodide.asm.mjs` does not have exactly one `{old}`"));
-        }
-        text = Cow::Owned(text.replacen(old, new, 1));
-    }
+    let pinned = |error: isolet_pyodide_assets::Error| error.to_string();
+    let (patches, version) = (patches().map_err(pinned)?, lock().map_err(pinned)?.version());
+    let text = patches::apply(&String::from_utf8_lossy(module), patches, version)?;
     let glue: Vec<_> = glue.collect();
     let (text, used) = used_exports::split(&text, &glue)
         .ok_or("`pyodide.asm.mjs` does not take CPython's exports as it used to")?;

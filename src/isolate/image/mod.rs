@@ -118,11 +118,21 @@ pub(crate) fn make(
         Ok(None) | Err(_) => {}
     }
     let assets = Assets::open(dir).map_err(|e| Error::new(ErrorKind::Assets, e.to_string()))?;
-    let (files, modules, key) = (Files::new(&assets)?, SharedModules::default(), place.key());
+    build(place, &Files::new(&assets)?, &SharedModules::default(), preload)
+}
+
+/// Makes the image of these files, and stores it if it can.
+pub(super) fn build(
+    place: &Place,
+    files: &Files,
+    modules: &SharedModules,
+    preload: &Preload,
+) -> Result<ImageFile, Error> {
+    let key = place.key();
     let saved = capture::memory(files.clone(), preload)?;
-    let draft = saved.file(key, &files, &Compiled::default());
-    let compiled = capture::compiled(Image::new(ImageFile::in_memory(draft).into())?, &modules)?;
-    let file = saved.file(key, &files, &compiled);
+    let draft = saved.file(key, files, &Compiled::default());
+    let compiled = capture::compiled(Image::new(ImageFile::in_memory(draft).into())?, modules)?;
+    let file = saved.file(key, files, &compiled);
     let stored = place.store(&file).ok().and_then(|()| ImageFile::find(place).ok()?);
     Ok(stored.unwrap_or_else(|| ImageFile::in_memory(file)))
 }
