@@ -4,6 +4,10 @@
 //! `cargo xtask test` runs it, with the command's path in `ISOLET_TEST_WORKER`.
 
 #![cfg(not(feature = "engine"))]
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests panic as tests do; clippy knows only the test functions themselves"
+)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +21,7 @@ use isolet::{
 
 #[expect(clippy::disallowed_methods, reason = "settings of the tests")]
 fn path_of(variable: &str) -> PathBuf {
-    std::env::var_os(variable).map(PathBuf::from).unwrap_or_else(|| panic!("set {variable}"))
+    std::env::var_os(variable).map_or_else(|| panic!("set {variable}"), PathBuf::from)
 }
 
 fn worker() -> PathBuf {

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet_fuzz::checks::guest_path(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet::fuzzing::guest_path(data));

@@ -20,7 +20,7 @@ mod mount;
 mod moved;
 mod overlap;
 mod overlay;
-mod path;
+pub(crate) mod path;
 mod read_only;
 mod read_write;
 mod refused;

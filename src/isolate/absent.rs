@@ -1,5 +1,11 @@
 //! Isolates where there are none: without the feature `engine`, no V8 is linked.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    reason = "the functions have the signatures that they have with the engine"
+)]
+
 use std::sync::Arc;
 
 use crate::data::error::{Error, ErrorKind};

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::error::NetError;
 
 /// A request body that has not been sent.
-pub(super) enum Payload {
+pub(crate) enum Payload {
     Empty,
     Whole(Bytes),
     Streamed(Streamed),
@@ -20,13 +20,13 @@ pub(super) enum Payload {
 }
 
 /// A chunk of a streamed body.
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Data(Bytes),
     End,
 }
 
 /// The receiving half of a streamed body.
-pub(super) struct Streamed {
+pub(crate) struct Streamed {
     pieces: mpsc::Receiver<Piece>,
     /// The rest of the declared length, in bytes.
     left: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) struct Streamed {
 impl Streamed {
     /// Makes both halves, for a declared length. The channel holds one chunk that is not being sent
     /// yet.
-    pub(super) fn new(declared: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
+    pub(crate) fn new(declared: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
         let (sender, pieces) = mpsc::channel(1);
         (sender, Self { pieces, left: declared })
     }
@@ -54,7 +54,7 @@ impl Streamed {
 
 impl Payload {
     /// Returns how many bytes of the body are already known.
-    pub(super) fn known_bytes(&self) -> usize {
+    pub(crate) fn known_bytes(&self) -> usize {
         match self {
             Self::Whole(bytes) => bytes.len(),
             Self::Empty | Self::Streamed(_) | Self::Spent => 0,
@@ -62,7 +62,7 @@ impl Payload {
     }
 
     /// Returns the length that is declared to the server; `None` if the body is sent in chunks.
-    pub(super) fn declared(&self) -> Option<u64> {
+    pub(crate) fn declared(&self) -> Option<u64> {
         match self {
             Self::Empty | Self::Spent => Some(0),
             Self::Whole(bytes) => Some(bytes.len() as u64),
@@ -71,7 +71,7 @@ impl Payload {
     }
 
     /// Takes the body to send it. A streamed body can be taken only once.
-    pub(super) fn take(&mut self) -> Outgoing {
+    pub(crate) fn take(&mut self) -> Outgoing {
         let payload = std::mem::replace(self, Self::Spent);
         let source = match payload {
             Self::Streamed(streamed) => Source::Streamed(streamed),
@@ -90,7 +90,7 @@ impl Payload {
 }
 
 /// A body that is being sent.
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     source: Source,
     sent: Arc<AtomicBool>,
 }
@@ -111,7 +111,7 @@ impl Source {
 
 impl Outgoing {
     /// Returns a flag that is set when the whole body was taken to be sent.
-    pub(super) fn sent(&self) -> Arc<AtomicBool> {
+    pub(crate) fn sent(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.sent)
     }
 }

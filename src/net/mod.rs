@@ -5,7 +5,7 @@
 //! and budgets are not shared between sessions, and there is neither a cookie jar nor a cache.
 
 mod admission;
-mod body;
+pub(crate) mod body;
 mod budget;
 mod client;
 mod connection;
@@ -14,18 +14,18 @@ mod download;
 mod error;
 mod event;
 mod exchange;
-mod guest;
+pub(crate) mod guest;
 mod head;
 mod limits;
 mod pool;
 mod redirect;
 mod reply;
-mod request;
-mod resolve;
+pub(crate) mod request;
+pub(crate) mod resolve;
 mod response;
 pub(crate) mod rules;
 mod runtime;
-mod target;
+pub(crate) mod target;
 #[cfg(test)]
 mod tests;
 mod tls;

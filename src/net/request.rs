@@ -47,19 +47,19 @@ pub(crate) enum Redirect {
 }
 
 /// A request with checked headers and body. Its URL has not been decided yet.
-pub(super) struct Prepared {
-    pub(super) method: Method,
-    pub(super) url: String,
-    pub(super) headers: HeaderMap,
-    pub(super) payload: Payload,
-    pub(super) redirect: Redirect,
-    pub(super) decode: bool,
+pub(crate) struct Prepared {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) payload: Payload,
+    pub(crate) redirect: Redirect,
+    pub(crate) decode: bool,
 }
 
 impl Prepared {
     /// Checks a request. A streamed body is read from `streamed`, which was made for its declared
     /// length.
-    pub(super) fn new(
+    pub(crate) fn new(
         request: Request,
         limits: &NetLimits,
         streamed: impl FnOnce(Option<u64>) -> Streamed,
@@ -85,7 +85,7 @@ impl Prepared {
     }
 
     /// Returns the approximate size of the request's head, in bytes.
-    pub(super) fn head_bytes(&self) -> usize {
+    pub(crate) fn head_bytes(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.method.as_str().len() + self.url.len() + headers.sum::<usize>()
     }

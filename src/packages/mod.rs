@@ -5,7 +5,7 @@
 //! [`Wheel`]s; a [`PackageTree`] contains the files of those that a session has loaded. The guest
 //! can only name a module. A name that the owner has not allowed has no effect.
 
-mod archive;
+pub(crate) mod archive;
 mod cache;
 mod directory;
 mod error;
@@ -15,21 +15,21 @@ mod interpreter;
 mod lazy_store;
 mod local;
 mod lock;
-mod marker;
-mod metadata;
+pub(crate) mod marker;
+pub(crate) mod metadata;
 mod pip;
 mod policy;
 mod preload;
 mod process;
 mod report;
-mod requirement;
+pub(crate) mod requirement;
 mod resolve;
-mod script;
+pub(crate) mod script;
 mod store;
 mod stubs;
 mod tree;
-mod wheel;
-mod wheel_name;
+pub(crate) mod wheel;
+pub(crate) mod wheel_name;
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,10 @@
 #[cfg(feature = "engine")]
 mod child;
 mod parent;
-#[cfg(all(test, feature = "engine"))]
+#[cfg(feature = "engine")]
+#[cfg(test)]
 mod tests;
-mod wire;
+pub(crate) mod wire;
 
 #[cfg(feature = "engine")]
 pub(crate) use self::child::serve;

@@ -64,7 +64,7 @@ fn clippy() -> Result<ExitCode> {
         return Ok(code);
     }
     let mut targets = process::cargo();
-    targets.arg("clippy").args(FUZZ).args(["--release", "--lib", "--bins", "--target-dir"]);
+    targets.arg("clippy").args(FUZZ).args(["--release", "--bins", "--target-dir"]);
     targets.arg(fuzz::target_dir()?).args(["--", "-D", "warnings"]);
     finish(&mut targets)
 }

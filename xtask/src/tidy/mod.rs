@@ -88,6 +88,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     ("profile", &["data", "host", "api"]),
     ("cli", &[]),
+    ("fuzzing", &["data", "fs", "net", "packages", "protocol", "worker/wire"]),
 ];
 
 /// What names a floor that it should not, by the start of its path and the floor, each with the

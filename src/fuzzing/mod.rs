@@ -1,7 +1,9 @@
-//! What each target does with an input. A check panics when a property does not hold.
+//! The checks of the fuzz targets: what must hold of every input that isolet decodes. A check
+//! panics when a property does not hold. Only `fuzz/` enables the feature.
 
 mod frame;
 mod guest_path;
+mod memory;
 mod net_rules;
 mod requirement;
 mod value;

@@ -1,12 +1,15 @@
 //! Frames of the guest's glue: reports, requests, answers.
 
+use super::memory::measured;
 use super::value::{encoded, same};
 use crate::data::execution::PyException;
 use crate::data::value::marshal::MAX_DEPTH;
 use crate::data::value::{Value, check_bounds};
-use crate::memory::measured;
+use crate::net::NetLimits;
+use crate::net::body::Streamed;
 use crate::net::guest::decode_request;
-use crate::net::{Body, Redirect, Request, check_prepared};
+use crate::net::request::{Body, Prepared, Redirect, Request};
+use crate::net::rules::is_framing;
 use crate::protocol::codec::{decode, decode_answer, encode_answer};
 use crate::protocol::{Report, Status};
 
@@ -101,4 +104,35 @@ fn answer(data: &[u8]) {
             assert_eq!(again.err(), Some(error));
         }
     }
+}
+
+/// Checks that a request is refused, or is prepared within the limits, with nothing in its headers
+/// that says where it goes or where it ends, and with the body that was given.
+fn check_prepared(request: Request) {
+    const FORBIDDEN: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
+    let limits = NetLimits::default();
+    let wanted = (request.method.clone(), request.url.clone());
+    let whole = match &request.body {
+        Body::None => Some(0),
+        Body::Bytes(bytes) => Some(bytes.len() as u64),
+        Body::Streamed => None,
+    };
+    let mut declared = None;
+    let prepared = Prepared::new(request, &limits, |length| {
+        declared = Some(length);
+        Streamed::new(length).1
+    });
+    let Ok(prepared) = prepared else { return };
+    assert_eq!((prepared.method.as_str(), &prepared.url), (wanted.0.as_str(), &wanted.1));
+    assert!(!FORBIDDEN.iter().any(|name| wanted.0.eq_ignore_ascii_case(name)), "{}", wanted.0);
+    assert!(wanted.1.len() <= NetLimits::URL_BYTES);
+    assert!(prepared.headers.len() <= limits.headers);
+    for (name, value) in &prepared.headers {
+        assert!(!is_framing(name), "{name}");
+        assert!(!value.as_bytes().iter().any(|byte| b"\r\n\0".contains(byte)), "{name}: {value:?}");
+    }
+    assert!(prepared.head_bytes() <= wanted.0.len() + wanted.1.len() + limits.header_bytes);
+    // The length of a streamed body is that of its header, if there was one.
+    assert_eq!(whole.is_none(), declared.is_some());
+    assert_eq!(prepared.payload.declared(), whole.or(declared.flatten()));
 }

@@ -5,7 +5,7 @@ mod recipe;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::memory::measured;
+use super::memory::measured;
 use crate::packages::archive::{Archive, ArchiveFile, MAX_ENTRIES, MAX_UNPACKED_BYTES};
 use crate::packages::wheel::{Wheel, WheelFile};
 

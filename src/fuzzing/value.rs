@@ -1,8 +1,8 @@
 //! Values in marshal's format, as the guest's bytes are read.
 
+use super::memory::measured;
 use crate::data::value::marshal::{self, MAX_DEPTH};
 use crate::data::value::{Value, check_bounds, encoded_len, from_value, to_value};
-use crate::memory::measured;
 
 /// How many times the length of its encoding a value may take, as docs/limits.md says.
 const KEPT_FACTOR: usize = 32;

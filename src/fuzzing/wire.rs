@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use rustix::net::RecvFlags;
 use serde::Serialize;
 
-use crate::memory::measured;
+use super::memory::measured;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::{self, FromWorker, ToWorker};
 
