@@ -59,8 +59,8 @@ impl Printer {
     }
 }
 
-/// Returns text that may be the guest's. If standard error is a terminal, the text is made safe with
-/// the strict filter.
+/// Returns text that may be the guest's. If standard error is a terminal, the text is made safe
+/// with the strict filter.
 pub(super) fn for_stderr(text: &str) -> Cow<'_, str> {
     if io::stderr().is_terminal() { filter::strictly(text).into() } else { text.into() }
 }

@@ -1,4 +1,4 @@
-//! The one extension: our ops and our JavaScript, in load order.
+//! The only extension: our ops and our JavaScript, in load order.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ deno_core::extension!(
     state = |state, options| state.put(options.state),
 );
 
-/// Our Python half, in load order. It is part of the memory image.
+/// Our Python modules, in load order. They are part of the memory image.
 pub(crate) const PYTHON_SOURCES: [(&str, &str); 20] = [
     ("errnos", include_str!("../../js/py/errnos.py")),
     ("values", include_str!("../../js/py/values.py")),
@@ -169,8 +169,8 @@ static MODULES: [ExtensionFileSource; 17] = [
     ),
 ];
 
-/// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own
-/// list of files would be read from the checkout at run time.
+/// Makes the extension for one isolate. Its JavaScript is part of the binary, because `deno_core`'s
+/// own list of files would be read from the checkout at run time.
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
     extension.esm_files = Cow::Borrowed(&MODULES);
@@ -178,7 +178,7 @@ pub(crate) fn extension(state: State) -> Extension {
     extension
 }
 
-/// Makes an extension of our ops alone.
+/// Makes an extension with our ops only.
 #[cfg(test)]
 pub(crate) fn only_ops(state: State) -> Extension {
     let mut extension = isolet::init(state);
@@ -187,13 +187,13 @@ pub(crate) fn only_ops(state: State) -> Extension {
     extension
 }
 
-/// The names of our ops.
+/// Returns the names of our ops.
 #[cfg(test)]
 pub(crate) fn op_names() -> Vec<&'static str> {
     isolet::lazy_init().ops.iter().map(|op| op.name).collect()
 }
 
-/// Everything of ours that shapes the memory image.
+/// Returns all of our sources that shape the memory image.
 pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
     let ours = PYTHON_SOURCES.iter().map(|(_, source)| *source).chain([
         capture::WARM_UP,
@@ -204,11 +204,11 @@ pub(crate) fn glue_sources() -> impl Iterator<Item = Cow<'static, str>> {
     ours.map(Cow::Borrowed).chain(javascript())
 }
 
-/// The texts of our JavaScript.
+/// Returns the texts of our JavaScript.
 pub(crate) fn javascript() -> impl Iterator<Item = Cow<'static, str>> {
     let modules = MODULES.iter().filter_map(|module| module.load().ok());
     modules.map(|source| Cow::Owned(source.as_str().to_owned()))
 }
 
-/// What ops call the host through.
+/// The host, as ops call it.
 pub(crate) type HostHandle = Arc<dyn crate::protocol::Host>;

@@ -1,5 +1,5 @@
-//! What the isolates of a process start from: the memory image, found or built, and the code that
-//! is compiled of it.
+//! The source of a process's isolates: the memory image, loaded or built, and the code compiled
+//! from it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::packages::Preload;
 use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 
-/// An image, and the modules that were compiled of it in this process.
+/// An image, and the modules compiled from it in this process.
 pub(crate) struct Source {
     image: Image,
     modules: SharedModules,
@@ -26,7 +26,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Opens the image of the assets in `dir` with these packages. Builds it if there is none, or
-    /// if `replace_damaged` and the one there cannot be used.
+    /// if `replace_damaged` is set and the existing one cannot be used.
     pub(crate) fn open(
         dir: &Path,
         preload: &Preload,
@@ -40,7 +40,7 @@ impl Source {
             Ok(Some(image)) => image,
             Err(error) if !replace_damaged => return Err(error),
             Ok(None) | Err(_) => {
-                // Of several that start at once, one makes the image and the others find it.
+                // If several processes start at once, one makes the image and the others find it.
                 let _turn = place.turn();
                 match Image::find(&place) {
                     Ok(Some(image)) => image,
@@ -55,18 +55,18 @@ impl Source {
         Ok(Self { image, modules })
     }
 
-    /// Returns where the image is stored, if it could be.
+    /// Returns the path of the stored image; `None` if it could not be stored.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.image.path()
     }
 
-    /// Returns the image as other processes get it.
+    /// Returns the image in the form that is passed to other processes.
     pub(crate) fn shared_file(&self) -> Result<&SharedFile, Error> {
         let none = || Error::new(ErrorKind::Start, "the interpreter cannot be shared");
         self.image.shared().ok_or_else(none)
     }
 
-    /// Starts an isolate on a thread of its own.
+    /// Starts an isolate on a separate thread.
     pub(crate) fn spawn(
         &self,
         host: Arc<dyn Host>,
@@ -81,7 +81,7 @@ impl Source {
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let control = thread::spawn(parts, self.image.clone(), sink)?;
-        // An isolate that is gone says so by its replies.
+        // If the isolate is gone, its replies report it.
         let messages = Arc::new(move |message| messages.send(message));
         Ok(Link { messages, replies, control, source: None })
     }

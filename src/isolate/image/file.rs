@@ -1,27 +1,27 @@
-//! How an image is laid out in its file: a header, numbers, the parts that are used as they are,
-//! then every run of pages of the memory that are not all zero. The parts and the runs begin with a
-//! page, so that they can be mapped.
+//! The layout of an image file: a header, numbers, the parts that are used as they are, then every
+//! run of memory pages that are not all zero. The parts and the runs begin at page boundaries, so
+//! that they can be mapped.
 
 use std::ops::Range;
 
 pub(super) const PAGE: usize = 4096;
 
-/// How many parts there are in front of the memory's pages.
+/// The number of parts before the memory's pages.
 pub(super) const PARTS: usize = 10;
 
-/// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs
-/// something too.
+/// Gaps of zero pages up to this size, in bytes, are stored: each run is mapped separately, which
+/// has a cost too.
 const SHORT_GAP: usize = 8 * PAGE;
 
-/// Where things are in an image.
+/// The positions of the contents of an image.
 pub(super) struct Layout {
     pub(super) memory_bytes: usize,
     pub(super) parts: [Range<usize>; PARTS],
-    /// Of each run of stored pages its place in the memory, and its place in the file.
+    /// For each run of stored pages, its position in the memory and its range in the file.
     pub(super) runs: Vec<(usize, Range<usize>)>,
 }
 
-/// The runs of pages of `memory` that are not all zero, and their places in it.
+/// Returns the runs of pages of `memory` that are not all zero, with their positions.
 pub(super) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (nth, page) in memory.chunks(PAGE).enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     runs.into_iter().map(|run| (run.start, memory[run].to_vec())).collect()
 }
 
-/// A file with room for `header` bytes in front of everything else.
+/// Builds a file with `header` empty bytes at the beginning.
 pub(super) fn assemble(
     header: usize,
     memory_bytes: usize,
@@ -61,7 +61,7 @@ pub(super) fn assemble(
     file
 }
 
-/// Finds the parts of what [`assemble`] has made.
+/// Finds the parts in a file built by [`assemble`].
 pub(super) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
     let mut at = header;
     let memory_bytes = number(file, &mut at)?;

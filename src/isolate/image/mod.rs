@@ -1,10 +1,10 @@
-//! The image that sessions start from: the memory of a booted CPython with our glue and the common
-//! modules imported, taken before it had any entropy, input or environment of its own, the files
-//! that an isolate is made of besides, and what V8 had compiled of them.
+//! The image that sessions start from. It contains the memory of a booted CPython with our glue and
+//! the common modules imported, taken before it had any entropy, input or environment. It also
+//! contains the other files that an isolate needs, and the code that V8 compiled from them.
 //!
-//! A file of it belongs to exactly the assets, the glue and the V8 it was made with: they make its
-//! key and with it its name. Its own digest is checked before it is used. Only pages that are not
-//! all zero are stored.
+//! An image file belongs to exactly the assets, the glue and the V8 that it was made with. They
+//! determine its key, and with it its name. Its digest is checked before it is used. Only pages
+//! that are not all zero are stored.
 
 mod file;
 mod store;
@@ -31,13 +31,13 @@ use crate::packages::Preload;
 use crate::support::shared_file::SharedFile;
 
 const MAGIC: &[u8; 16] = b"isolet image 005";
-/// The magic, the key and the digest of what follows.
+/// The length of the header: the magic, the key and the digest of the rest.
 const HEADER: usize = MAGIC.len() + 64;
 
-/// So many bytes are digested at once.
+/// Chunk size for hashing, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The parts in front of the pages.
+/// The indices of the parts before the pages.
 const CONFIG: usize = 0;
 const WASM: usize = 1;
 const MODULE: usize = 2;
@@ -45,12 +45,12 @@ const STDLIB: usize = 3;
 const EXPORTS: usize = 4;
 const NATIVE_CODE: usize = 5;
 const SCRIPT_CACHE: usize = 6;
-/// Which dynamic libraries there are, and their contents one after the other.
+/// The list of dynamic libraries, and their contents one after another.
 const LIBRARIES: usize = 7;
 const LIBRARY_CONTENTS: usize = 8;
 const DATA: usize = 9;
 
-/// Memory as the image-making isolate left it.
+/// The memory that an image-making isolate produced.
 pub(crate) struct SavedMemory {
     bytes: usize,
     config: String,
@@ -61,23 +61,23 @@ pub(crate) struct SavedMemory {
 /// A dynamic library that is loaded in an image.
 #[derive(Clone)]
 pub(crate) struct Library {
-    /// Its path in the guest.
+    /// Its guest path.
     pub(crate) name: String,
     pub(crate) wasm: Bytes,
 }
 
-/// What an image says of a library: its name, and the bytes of its WebAssembly and of its native
-/// code.
+/// The entry of a library in an image: its name, and the lengths of its WebAssembly and its native
+/// code, in bytes.
 type LibraryEntry = (String, usize, usize);
 
-/// Code that V8 has compiled, in its own formats. Empty where there is none.
+/// Code that V8 has compiled, in V8's own formats. Empty where there is none.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    /// Of CPython.
+    /// CPython's code.
     pub(crate) native_code: Vec<u8>,
-    /// Of Pyodide's JavaScript.
+    /// The code of Pyodide's JavaScript.
     pub(crate) script_cache: Vec<u8>,
-    /// Of each dynamic library.
+    /// The code of each dynamic library.
     pub(crate) libraries: Vec<Vec<u8>>,
 }
 
@@ -89,12 +89,12 @@ struct Contents {
     path: Option<PathBuf>,
     file: Bytes,
     layout: Layout,
-    /// The same file where several can map it: sessions, and processes.
+    /// The same file in a form that several sessions and processes can map.
     shared: Option<SharedFile>,
 }
 
 impl SavedMemory {
-    /// Packs `memory`.
+    /// Makes the image of a memory.
     pub(crate) fn new(memory: &[u8], config: &str, libraries: Vec<Library>) -> Self {
         let (bytes, config, runs) = (memory.len(), config.to_owned(), file::runs(memory));
         Self { bytes, config, runs, libraries }
@@ -121,7 +121,7 @@ impl SavedMemory {
         file
     }
 
-    /// The parts about libraries.
+    /// Returns the parts about libraries.
     fn libraries(&self, compiled: &Compiled) -> (Vec<u8>, Vec<u8>) {
         let mut codes = compiled.libraries.iter();
         let (mut entries, mut contents) = (Vec::<LibraryEntry>::new(), Vec::new());
@@ -136,7 +136,7 @@ impl SavedMemory {
 }
 
 impl Image {
-    /// Loads the image of this place, if there is one.
+    /// Loads the image at this place, if there is one.
     pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
         let path = place.path();
         let opened = store::open_own(path).and_then(|file| {
@@ -145,7 +145,7 @@ impl Image {
         });
         match opened {
             Ok((file, shared)) => Self::verified(file, Some(shared), place).map(Some),
-            // Where it cannot be shared every session copies the pages.
+            // If the file cannot be shared, every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let file = fs::read(path).map_err(|error| unusable(path, &error))?;
                 Self::verified(file.into(), None, place).map(Some)
@@ -155,9 +155,9 @@ impl Image {
         }
     }
 
-    /// Makes the image of this place, with `preload` in it, and stores it there.
+    /// Builds the image of this place, with `preload` in it, and stores it there.
     ///
-    /// Where it cannot be stored it serves this process only.
+    /// If it cannot be stored, it serves this process only.
     pub(crate) fn build(
         place: &Place,
         files: &Files,
@@ -173,13 +173,13 @@ impl Image {
         stored.map_or_else(|| Self::in_memory(file), Ok)
     }
 
-    /// An image that was verified before, in a process that has it from there.
+    /// Makes an image from a file that another process has already verified.
     pub(crate) fn received(shared: SharedFile) -> io::Result<Self> {
         let file = shared.map()?;
         Self::new(file, Some(shared), None).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// An image that is in no directory.
+    /// Makes an image that is not stored in a directory.
     fn in_memory(file: Vec<u8>) -> Result<Self, Error> {
         let shared =
             SharedFile::new("isolet-image", &file).and_then(|blob| Ok((blob.map()?, blob)));
@@ -190,13 +190,13 @@ impl Image {
         image.ok_or_else(|| Error::new(ErrorKind::Start, "the image is not laid out as one"))
     }
 
-    /// An image of this file; `None` if it is not laid out as one.
+    /// Makes an image from this file; `None` if its layout is invalid.
     fn new(file: Bytes, shared: Option<SharedFile>, path: Option<PathBuf>) -> Option<Self> {
         let layout = layout(HEADER, &file)?;
         Some(Self(Arc::new(Contents { path, file, layout, shared })))
     }
 
-    /// What [`received`](Self::received) wants, if it can be shared.
+    /// Returns the file for [`received`](Self::received), if it can be shared.
     pub(crate) fn shared(&self) -> Option<&SharedFile> {
         self.0.shared.as_ref()
     }
@@ -209,7 +209,7 @@ impl Image {
         self.0.layout.memory_bytes
     }
 
-    /// What an isolate is made of.
+    /// Returns the files that an isolate needs.
     pub(crate) fn files(&self) -> Files {
         Files {
             asm_wasm: self.part(WASM),
@@ -220,7 +220,7 @@ impl Image {
         }
     }
 
-    /// The contents of a buffer for the standard library, which whoever has it may write to.
+    /// Returns the contents of a buffer with the standard library. Its user may write to it.
     pub(crate) fn stdlib(&self) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
         match &self.0.shared {
             Some(shared) => copy_on_write(shared, self.0.layout.parts[STDLIB].clone()),
@@ -228,27 +228,27 @@ impl Image {
         }
     }
 
-    /// What our JavaScript has to know besides the memory.
+    /// Returns the configuration that our JavaScript needs in addition to the memory.
     pub(crate) fn config(&self) -> Bytes {
         self.part(CONFIG)
     }
 
-    /// CPython's native code, if there is any.
+    /// Returns CPython's native code, if there is any.
     pub(crate) fn native_code(&self) -> Option<Bytes> {
         Some(self.part(NATIVE_CODE)).filter(|code| !code.is_empty())
     }
 
-    /// What V8 has compiled of Pyodide's JavaScript, if there is any.
+    /// Returns the code that V8 compiled from Pyodide's JavaScript, if there is any.
     pub(crate) fn script_cache(&self) -> Option<Bytes> {
         Some(self.part(SCRIPT_CACHE)).filter(|cache| !cache.is_empty())
     }
 
-    /// The dynamic libraries, in the order in which they were loaded.
+    /// Returns the dynamic libraries, in the order in which they were loaded.
     pub(crate) fn libraries(&self) -> Vec<Library> {
         self.entries().map(|(name, wasm, _)| Library { name, wasm }).collect()
     }
 
-    /// The library of this name, and its native code if there is any.
+    /// Returns the library of this name, and its native code if there is any.
     pub(crate) fn library(&self, wanted: &str) -> Option<(Library, Option<Bytes>)> {
         let (name, wasm, code) = self.entries().find(|(name, _, _)| name == wanted)?;
         Some((Library { name, wasm }, Some(code).filter(|code| !code.is_empty())))
@@ -268,19 +268,19 @@ impl Image {
         self.0.file.slice(self.0.layout.parts[part].clone())
     }
 
-    /// Makes `memory` what the interpreter's begins with.
+    /// Fills `memory` with the initial contents of the interpreter's memory.
     pub(crate) fn begin(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let data = self.0.layout.parts[DATA].clone();
         self.put(memory, data.len(), &[(0, data)])
     }
 
-    /// Makes `memory` the image's.
+    /// Fills `memory` with the memory of the image.
     pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
         self.put(memory, *memory_bytes, runs)
     }
 
-    /// Replaces the first bytes of `memory`, as [`map_over`] does if it can.
+    /// Replaces the first bytes of `memory`, as [`map_over`] does if possible.
     fn put(
         &self,
         memory: v8::Local<'_, v8::WasmMemoryObject>,
@@ -316,8 +316,7 @@ impl Image {
     }
 }
 
-/// The digest of the digests of pieces of the contents, which are made on as many processors as
-/// there are.
+/// Returns a digest over the digests of the chunks, which are computed on all processors.
 fn digest(contents: &[u8]) -> blake3::Hash {
     let pieces: Vec<&[u8]> = contents.chunks(PIECE_BYTES).collect();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -342,7 +341,7 @@ fn digest(contents: &[u8]) -> blake3::Hash {
         };
         add(all(ours));
         for (share, thread) in others {
-            // Without a further thread it takes longer.
+            // If the thread could not start, this one computes its share.
             let digests = thread.ok().and_then(|thread| thread.join().ok());
             add(digests.unwrap_or_else(|| all(share)));
         }

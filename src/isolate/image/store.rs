@@ -1,4 +1,4 @@
-//! Where images are stored, under which names, and which of them are removed.
+//! The storage of images: their directories and names, and the removal of old ones.
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -17,27 +17,27 @@ use crate::isolate::stdlib;
 use crate::packages::Preload;
 
 const PREFIX: &str = "image-";
-/// Of images with packages in them: followed by what the name of one without them has, and by their
-/// own.
+/// The prefix of images with packages. It is followed by the name of the image without packages,
+/// and by the packages' own key.
 const PRELOADED: &str = "preloaded-";
 
-/// The file that is locked by whoever makes an image.
+/// The file that a process locks while it makes an image.
 const TURN: &str = ".image.lock";
 
-/// So many images with packages are kept in a directory.
+/// The number of images with packages that are kept in a directory.
 const MOST_PRELOADED: usize = 8;
 
-/// Where an image is, or belongs.
+/// The place of an image, whether it exists or not.
 pub(crate) struct Place {
     dir: PathBuf,
     path: PathBuf,
     key: Digest,
-    /// What the names of images begin with that are made of the same.
+    /// The prefixes of the names of images that are made from the same inputs.
     current: [String; 2],
 }
 
 impl Place {
-    /// The place in `dir` of the image of these assets with these packages.
+    /// Returns the place in `dir` of the image of these assets with these packages.
     pub(crate) fn new(dir: &Path, lock: &Lock, preload: &Preload) -> Self {
         let base = key(lock);
         let short = |digest: Digest| digest.to_string()[..16].to_owned();
@@ -56,21 +56,20 @@ impl Place {
         &self.path
     }
 
-    /// A digest of all that the image depends on.
+    /// Returns a digest of everything that the image depends on.
     pub(super) fn key(&self) -> Digest {
         self.key
     }
 
-    /// Waits until no other process makes an image in this directory, and keeps others waiting
-    /// until the file is dropped or the process ends. `None` where files cannot be locked: then
-    /// several may make the same image, and the last one is kept.
+    /// Waits until no other process makes an image in this directory. Others then wait until the
+    /// file is dropped or the process ends. Returns `None` if files cannot be locked: several
+    /// processes may then make the same image, and the last one is kept.
     pub(crate) fn turn(&self) -> Option<File> {
         let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
         file.lock().ok().map(|()| file)
     }
 
-    /// Stores the image so that it is there whole or not at all, and removes those that are of no
-    /// use any more.
+    /// Stores the image atomically, and removes images that are no longer of use.
     pub(super) fn store(&self, file: &[u8]) -> io::Result<()> {
         static STORED: AtomicU64 = AtomicU64::new(0);
         let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
@@ -97,7 +96,7 @@ impl Place {
             let name = name.to_string_lossy();
             let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
             if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
-                // Another process may have removed it first, here and below.
+                // Another process may have removed it first; this also applies below.
                 let _ = fs::remove_file(entry.path());
             } else if name.starts_with(PRELOADED) && entry.path() != self.path {
                 let made = entry.metadata().and_then(|metadata| metadata.modified());
@@ -112,7 +111,7 @@ impl Place {
         Ok(())
     }
 
-    /// What to do about an image that cannot be used.
+    /// Returns what to do about an image that cannot be used.
     pub(super) fn remedy(&self) -> &'static str {
         if self.path_is_preloaded() {
             "once it is removed it is made anew"
@@ -126,7 +125,7 @@ impl Place {
     }
 }
 
-/// What an image depends on.
+/// Returns a digest of everything that an image depends on.
 fn key(lock: &Lock) -> Digest {
     let mut inputs = Vec::new();
     inputs.extend_from_slice(lock.digest().as_bytes());
@@ -140,8 +139,8 @@ fn key(lock: &Lock) -> Digest {
     Digest::of(&inputs)
 }
 
-/// Opens a file that nobody else may have written, or may write or replace: there is machine code
-/// in it.
+/// Opens a file that nobody else may have written, or may write or replace, because it contains
+/// machine code.
 pub(super) fn open_own(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     #[cfg(unix)]
@@ -168,7 +167,7 @@ pub(super) fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Says who else may put files into a directory in place of what is there.
+/// Fails if others could replace files in a directory, and names them.
 #[cfg(unix)]
 fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
@@ -179,7 +178,8 @@ fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
     if ![0, user].contains(&owner) {
         return Err(format!("user {owner} may replace it, who is neither user {user} nor root"));
     }
-    // A group with the user's own number has nobody else in it, where each user has such a group.
+    // A group with the same number as the user contains only that user, on systems where each user
+    // has such a group.
     let group = if metadata.gid() == user { 0 } else { 0o020 };
     if mode & STICKY == 0 && mode & (group | 0o002) != 0 {
         return Err(format!("others may replace it, the mode of the directory is {mode:o}"));
