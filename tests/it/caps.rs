@@ -1,5 +1,5 @@
-//! What is counted has a cap: past it there is an error or a verdict that names the limit and what
-//! there was.
+//! Tests of counts with a limit: beyond it there is an error or outcome with the limit and the
+//! count.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use isolet::{
 
 use crate::util::{builder, eval, exec, isolation, raised, sandbox, session};
 
-/// More than the busiest machine needs to raise an exception.
+/// More time than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
 fn calling(limits: Limits) -> isolet::Sandbox {
@@ -31,7 +31,7 @@ async fn tool_calls_of_a_run_are_capped_and_the_session_lives_on() {
         "the run was terminated at 6 calls of host functions, the limit is 5 (`Limits::max_tool_calls`)"
     );
     assert_eq!(execution.usage().tool_calls, 5);
-    // The next run has its own count.
+    // The next run starts counting at zero.
     assert_eq!(eval(&mut session, "t(); n").await, Value::Int(5));
 }
 
@@ -83,7 +83,7 @@ async fn code_that_is_too_long_is_not_run() {
 
 #[tokio::test]
 async fn sessions_of_an_engine_are_capped() {
-    // Another engine, whose sessions no other test has open.
+    // A separate engine, so that other tests open no sessions of it.
     let engine = isolet::Engine::from_assets(crate::util::assets_dir()).unwrap();
     let engine = engine.with_worker(env!("CARGO_BIN_EXE_isolet")).with_isolation(isolation());
     let engine = engine.with_max_sessions(2);
