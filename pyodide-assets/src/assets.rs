@@ -68,25 +68,25 @@ impl Assets {
         })
     }
 
-    /// `pyodide.asm.wasm`: CPython compiled to WebAssembly.
+    /// Returns `pyodide.asm.wasm`: CPython compiled to WebAssembly.
     #[must_use]
     pub fn asm_wasm(&self) -> &Arc<[u8]> {
         &self.files[0]
     }
 
-    /// `pyodide.asm.mjs`: the Emscripten module that instantiates it.
+    /// Returns `pyodide.asm.mjs`: the Emscripten module that instantiates it.
     #[must_use]
     pub fn asm_mjs(&self) -> &Arc<[u8]> {
         &self.files[1]
     }
 
-    /// `python_stdlib.zip`: the standard library.
+    /// Returns `python_stdlib.zip`: the standard library.
     #[must_use]
     pub fn stdlib_zip(&self) -> &Arc<[u8]> {
         &self.files[2]
     }
 
-    /// `pyodide-lock.json`: the packages built for this release.
+    /// Returns `pyodide-lock.json`: the packages built for this release.
     #[must_use]
     pub fn lock_json(&self) -> &Arc<[u8]> {
         &self.files[3]
