@@ -1,11 +1,12 @@
-//! How long after its deadline a run is over, by what the guest does, and what a thousand sessions
-//! leave behind. `cargo bench --bench limits -- [--runs N] [--sessions N] [thread|process]`
+//! Measures how long after its deadline a run ends, for various guests, and what a thousand
+//! sessions leave behind. `cargo bench --bench limits -- [--runs N] [--sessions N]
+//! [thread|process]`
 //!
-//! By default that is a quick look, as part of `cargo bench`. The numbers in the README are those
-//! of `--runs 200 --sessions 1000`, which takes ten minutes.
+//! By default it runs briefly, as part of `cargo bench`. The numbers in the README are those of
+//! `--runs 200 --sessions 1000`, which takes ten minutes.
 //!
-//! Past its deadline a guest is interrupted, and past its grace killed: the latency is the time
-//! beyond that one of the two which ended it.
+//! A guest is interrupted at its deadline, and killed after its grace. The latency is the time
+//! beyond whichever of the two ended it.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -17,7 +18,7 @@ use isolet::{Cell, Engine, Error, Isolation, Limits, Sandbox, Tool, ToolSpec};
 const DEADLINE: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(50);
 
-/// What the guest does, and whether nothing but a kill ends it.
+/// Guests: a name, whether only a kill ends the guest, and its code.
 const GUESTS: &[(&str, bool, &str)] = &[
     ("Python loop", false, "while True: pass"),
     ("regex", false, "import re; re.match(r'(a+)+$', 'a' * 60 + 'b')"),
@@ -67,7 +68,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs each guest so often past its deadline.
+/// Runs each guest `runs` times past its deadline.
 fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
     let isolation = engine_isolation(engine)?;
     println!("latency past the deadline (or the grace), {isolation}, {runs} runs each, ms");
@@ -90,8 +91,8 @@ fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
             let start = Instant::now();
             let execution = session.run(Cell::new(*code))?;
             let elapsed = start.elapsed();
-            // Now and then the interrupt comes before the guest is where nothing but a kill ends
-            // it.
+            // Occasionally the interrupt arrives before the guest reaches the code that only a kill
+            // ends.
             if execution.session_alive() != *killed {
                 times.push(elapsed.saturating_sub(expected));
             }
@@ -110,7 +111,8 @@ fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens, kills and drops one session after the other, and says what the process has meanwhile.
+/// Opens, kills and drops sessions one after another, and reports the process's resources
+/// meanwhile.
 fn curve(engine: &Engine, sessions: usize) -> Result<(), Error> {
     let isolation = engine_isolation(engine)?;
     println!("{sessions} sessions killed one after the other, {isolation}");
@@ -139,7 +141,7 @@ fn engine_isolation(engine: &Engine) -> Result<Isolation, Error> {
     Ok(Session::new(&Sandbox::builder(engine).build()?)?.isolation().isolation())
 }
 
-/// MiB resident, threads, descriptors.
+/// Returns resident MiB, threads and descriptors.
 fn footprint() -> [usize; 3] {
     let entries = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What isolet costs, by criterion: `cargo bench --bench main -- [FILTER]`. Beside its peers:
-//! `cargo xtask bench`.
+//! Benchmarks of isolet with criterion: `cargo bench --bench main -- [FILTER]`. For a comparison
+//! with its peers: `cargo xtask bench`.
 //!
-//! Groups are `start`, `run`, `value`, `tool` and `output`, in both isolations, and `policy`, which
-//! needs none.
+//! The groups are `start`, `run`, `value`, `tool` and `output`, for both isolations, and `policy`,
+//! which needs neither.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails has nothing to tell")]
 
@@ -39,7 +39,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// A further session of a running process. Its end is not measured.
+/// Measures one more session in a running process, without its end.
 fn start(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
     let sandbox = Sandbox::builder(engine).build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -74,7 +74,7 @@ fn start(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
         });
     });
     if prewarmed {
-        // What is still coming up would do so beside the next measurement.
+        // Interpreters that are still booting would compete with the next measurement.
         runtime.block_on(engine.prewarmed()).unwrap();
         engine.prewarm(0).unwrap();
     }
@@ -88,7 +88,7 @@ fn run(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
         bench_run(&mut group, name, isolation, &mut session, code);
     }
     drop(session);
-    // A caller that sleeps in its runtime is woken for the result.
+    // The caller sleeps in its runtime and is woken for the result.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let sandbox = Sandbox::builder(engine).build().unwrap();
     let mut session = runtime.block_on(sandbox.session()).unwrap();
@@ -128,7 +128,7 @@ fn tool(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
 fn output(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
     let mut session = Session::new(&Sandbox::builder(engine).build().unwrap()).unwrap();
     let mut group = criterion.benchmark_group("output");
-    // No more than a run may print by default.
+    // At most as much as a run may print by default.
     let lines = MIB / 100;
     group.sample_size(10).throughput(Throughput::Bytes((lines * 100) as u64));
     let code = format!("for _ in range({lines}): print('x' * 99)");
@@ -147,7 +147,8 @@ fn bench_run(
     });
 }
 
-/// What the host does without a guest. That a URL is allowed is decided beneath the public API.
+/// Measures the host without a guest. A positive decision about a URL is not reachable through the
+/// public API.
 fn policy(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("policy");
     for rule in ["api.example.com:443", "*.example.com", "10.1.0.0/16"] {

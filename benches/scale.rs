@@ -1,8 +1,8 @@
-//! Many sessions in one engine, and many a minute: `cargo bench --bench scale -- [--sessions N,N]
-//! [--seconds S] [thread|process]`
+//! Measures many sessions in one engine, and many per minute: `cargo bench --bench scale --
+//! [--sessions N,N] [--seconds S] [thread|process]`
 //!
-//! By default that is a quick look, as part of `cargo bench`. The numbers in docs/performance.md
-//! are those of `--sessions 1,10,100,500 --seconds 30`.
+//! By default it runs briefly, as part of `cargo bench`. The numbers in docs/performance.md are
+//! those of `--sessions 1,10,100,500 --seconds 30`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -15,11 +15,11 @@ use isolet::{Engine, Isolation, Sandbox, Session, Value};
 use support::{first_copy, pss};
 use tokio::task::JoinSet;
 
-/// Sessions that start in a minute, evenly.
+/// Sessions that start per minute, at equal intervals.
 const A_MINUTE: u32 = 1000;
-/// Ready ones for them.
+/// Interpreters kept ready for them.
 const POOL: usize = 8;
-/// Runs of each session when all run at once.
+/// Runs of each session while all run concurrently.
 const RUNS: u32 = 20;
 const MAX_SESSIONS: usize = 2000;
 
@@ -44,7 +44,7 @@ fn main() -> Result<()> {
             .isolation(isolation)
             .build()?;
         let sandbox = Sandbox::builder(&engine).build()?;
-        // What workers are copied from is there then.
+        // After this, the template for further workers exists.
         drop(first_copy(&sandbox)?);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         println!("{isolation}: sessions open at once; times are p50 / p95 ms");
@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Opens so many sessions, then has each of them run.
+/// Opens `count` sessions, then runs code in each of them.
 async fn open(sandbox: &Sandbox, count: usize) -> Result<()> {
     let before = pss(std::process::id())?;
     let (mut sessions, mut opening, mut running) = (Vec::new(), Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ async fn open(sandbox: &Sandbox, count: usize) -> Result<()> {
             anyhow::Ok(session)
         });
     }
-    // Their ends are not to be beside the others' runs.
+    // Sessions are kept until here, so that closing them does not disturb the others' runs.
     let sessions = tasks.join_all().await.into_iter().collect::<Result<Vec<Session>>>()?;
     let all = f64::from(RUNS) * f64::from(u32::try_from(count)?);
     let rate = all / start.elapsed().as_secs_f64();
@@ -99,7 +99,7 @@ async fn open(sandbox: &Sandbox, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Has sessions start evenly over so many seconds, each for one run, from a pool.
+/// Starts sessions from a pool, at equal intervals for `seconds` seconds, each for one run.
 async fn stream(engine: &Engine, sandbox: &Sandbox, seconds: u32) -> Result<()> {
     engine.prewarm(POOL)?;
     engine.prewarmed().await?;
@@ -141,7 +141,7 @@ async fn run(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
-/// The median and the 95th percentile in milliseconds.
+/// Returns the median and the 95th percentile, in milliseconds.
 fn spread(times: &mut [Duration]) -> String {
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;

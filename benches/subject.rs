@@ -1,10 +1,10 @@
-//! isolet's side of `cargo xtask bench`: does what it is told on standard input, says how long each
-//! time took.
+//! isolet's side of `cargo xtask bench`: carries out the commands on standard input and reports the
+//! times.
 //!
 //! A line `SCENARIO COUNT` is answered with a line of JSON: a list of nanoseconds, `{"skip":
-//! "why"}` or `{"error": "why"}`. The first line is what it measures, with its version. What the
-//! scenarios are is in `docs/performance.md`, and what the peers do for the same lines in
-//! `benches/peers`.
+//! "why"}` or `{"error": "why"}`. The first line names the measured program, with its version.
+//! `docs/performance.md` describes the scenarios; `benches/peers` contains the peers'
+//! implementations.
 
 #![expect(clippy::print_stdout, reason = "a subject answers on standard output")]
 
@@ -27,20 +27,20 @@ const MIB: usize = 1 << 20;
 const TOOL_CALLS: u32 = 200;
 const OUTPUT: &str = "for _ in range(10_485): print('x' * 99)";
 const OUTPUT_BYTES: usize = 1_048_500;
-/// 13.5 MB, at 27 bytes each.
+/// The number of lines in the file that is read: 13.5 MB at 27 bytes per line.
 const LINES: i64 = 500_000;
 const SMALL_READS: &str = "import os
 fd, count = os.open('/data/lines', os.O_RDONLY), 0
 while piece := os.read(fd, 2700): count += piece.count(b'\\n')
 os.close(fd)
 count";
-/// Ready ones for `pool`. More would be started beside what is measured.
+/// Interpreters kept ready for the `pool` scenario. More would boot during the measurement.
 const POOL: usize = 2;
 const IDLE_SESSIONS: usize = 5;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` runs everything in `benches`, and nobody would tell this what to do.
+    // `cargo bench` runs everything in `benches`, without commands for this program.
     let isolation = match arguments.first().map(String::as_str) {
         Some("thread") => Isolation::Thread,
         Some("process") => Isolation::Process,
@@ -64,10 +64,10 @@ fn main() -> Result<()> {
 struct Subject {
     engine: Engine,
     sandbox: Sandbox,
-    /// The session of the scenarios that measure a warm one.
+    /// The session of the scenarios that measure a warm session.
     warm: Session,
     runtime: tokio::runtime::Runtime,
-    /// One with a directory of files, for the scenarios that read them.
+    /// A session with a mounted directory, for the scenarios that read files.
     reader: Option<(TempDir, Session)>,
 }
 
@@ -114,7 +114,7 @@ impl Subject {
         Ok(nanoseconds(&times?))
     }
 
-    /// A new interpreter, to its first result.
+    /// Measures a new interpreter, up to its first result.
     fn session(&mut self) -> Result<Duration> {
         let start = Instant::now();
         let mut session = Session::new(&self.sandbox)?;
@@ -124,7 +124,7 @@ impl Subject {
         Ok(took)
     }
 
-    /// The same with one that is ready.
+    /// Measures a ready interpreter, up to its first result.
     fn pool(&mut self, count: usize) -> Result<Json> {
         self.engine.prewarm(POOL)?;
         let mut times = Vec::new();
@@ -132,7 +132,7 @@ impl Subject {
             self.runtime.block_on(self.engine.prewarmed())?;
             times.push(self.session()?);
         }
-        // The replacements are not to come up beside the next scenario.
+        // The replacements must not boot during the next scenario.
         self.runtime.block_on(self.engine.prewarmed())?;
         self.engine.prewarm(0)?;
         Ok(nanoseconds(&times))
@@ -177,9 +177,9 @@ impl Subject {
         Ok(took)
     }
 
-    /// Bytes for each further idle session, in the place of nanoseconds.
+    /// Returns the bytes per additional idle session, in place of nanoseconds.
     fn memory(&mut self) -> Result<Duration> {
-        // What further workers are copied from is there by then.
+        // After this, the template for further workers exists.
         let mut sessions = vec![first_copy(&self.sandbox)?];
         let before = pss(std::process::id())?;
         for _ in 0..IDLE_SESSIONS {

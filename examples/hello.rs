@@ -1,4 +1,4 @@
-//! One session: what one run defines the next one sees, and an exception does not end it.
+//! One session: each run sees what earlier ones defined, and an exception does not end the session.
 //!
 //! Run it with `cargo run --release --example hello`.
 

@@ -1,4 +1,5 @@
-//! A deadline: the run is killed, its output is kept, its session is closed, the next one works.
+//! A deadline: the run is killed, its output is kept, its session is closed, and the next session
+//! works.
 //!
 //! Run it with `cargo run --release --example limits`.
 

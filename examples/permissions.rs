@@ -1,4 +1,4 @@
-//! A guest that may read one directory and nothing else, and the log of what it tried.
+//! A guest that may read one directory and nothing else, with a log of its attempts.
 //!
 //! Run it with `cargo run --release --example permissions`.
 

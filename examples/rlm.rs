@@ -1,7 +1,7 @@
-//! A recursive language model: a model writes Python, the Python looks at a text that is too long
-//! for any prompt, asks the model about parts of it, and hands the answer over.
+//! A recursive language model. A model writes Python, and the Python examines a text that is too
+//! long for any prompt. It asks the model about parts of the text and submits the answer.
 //!
-//! The model here is a script, so that the example runs anywhere; put yours in place of `Model`.
+//! The model here is scripted, so that the example runs anywhere. Replace `Model` with your own.
 //!
 //! Run it with `cargo run --release --example rlm`.
 
@@ -32,7 +32,7 @@ struct Model;
 impl Model {
     /// Answers a sub-question: here, whether a chapter mentions the treasure.
     async fn answer(&self, prompt: &str) -> Result<String, ToolError> {
-        // A real model takes a while; the others of the batch go on meanwhile.
+        // A real model takes some time, during which the other calls of the batch make progress.
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         Ok(prompt.split_once("treasure lies ").map_or("no".to_owned(), |(_, place)| {
             place.split('.').next().unwrap_or_default().to_owned()
@@ -40,7 +40,7 @@ impl Model {
     }
 }
 
-/// Writes the next piece of code, knowing what the last one gave.
+/// Writes the next piece of code, based on the result of the last one.
 fn write_code(turn: usize, seen: &str) -> &'static str {
     match turn {
         0 => "print(len(context), context[:60])",
@@ -51,7 +51,7 @@ fn write_code(turn: usize, seen: &str) -> &'static str {
              found = [a for a in answers if a != 'no']\n\
              print(len(chapters), found)"
         }
-        // A model makes mistakes; it sees the exception and tries again.
+        // A model makes mistakes. It sees the exception and tries again.
         2 => "SUBMIT(place=found)",
         _ => {
             assert_eq!(seen, "TypeError: SUBMIT() argument 'place' must be str, not list");

@@ -1,4 +1,4 @@
-//! Output as it comes: the host answers a question that the guest prints and then waits on.
+//! Streamed output: the host answers a question that the guest prints and then waits on.
 //!
 //! Run it with `cargo run --release --example streaming`.
 

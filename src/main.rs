@@ -1,4 +1,4 @@
-//! The `isolet` command.
+//! The entry point of the `isolet` command.
 
 mod cli;
 

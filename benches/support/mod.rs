@@ -1,4 +1,4 @@
-//! What benchmarks have in common.
+//! Helpers shared by the benchmarks.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::{Isolation, Sandbox};
 
-/// The number of the kernel's error.
+/// The kernel's error number `ESRCH`.
 const NO_SUCH_PROCESS: i32 = 3;
 
-/// A session whose worker is a copy of one that has booted, as all but the first few are; or one on
-/// a thread.
+/// Opens a session whose worker is a copy of a booted one, which takes a few attempts; or one on a
+/// thread.
 pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
     loop {
         let session = Session::new(sandbox)?;
@@ -21,11 +21,12 @@ pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
     }
 }
 
-/// Bytes that a process and all that it has started take, what is shared counted in proportion.
+/// Returns how many bytes of memory a process and all its descendants use. Shared memory is counted
+/// proportionally.
 pub(crate) fn pss(process: u32) -> Result<u64> {
     let path = format!("/proc/{process}/smaps_rollup");
     let rollup = match fs::read_to_string(&path) {
-        // It has ended, and nobody has asked how.
+        // The process has ended, but was not waited for.
         Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(0),
         read => read.with_context(|| format!("cannot read `{path}`"))?,
     };
@@ -38,7 +39,7 @@ pub(crate) fn pss(process: u32) -> Result<u64> {
         for child in children.split_whitespace() {
             match pss(child.parse()?) {
                 Ok(more) => bytes += more,
-                // It has ended meanwhile.
+                // The process has ended meanwhile.
                 Err(_) if !fs::exists(format!("/proc/{child}"))? => {}
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! Opening a directory of assets: every byte handed out was checked, in memory, against the lock.
+//! Opens a directory of assets. All returned bytes were checked against the lock, in memory.
 
 use std::fmt;
 use std::fs::File;
@@ -12,15 +12,15 @@ use crate::{Digest, Error};
 
 const WASM: &str = "pyodide.asm.wasm";
 
-/// The files [`Assets`] holds, in the order of its fields; a lock must name them all.
+/// The files that [`Assets`] holds, in the order of its fields. A lock must name all of them.
 pub(crate) const NAMES: [&str; 4] =
     [WASM, "pyodide.asm.mjs", "python_stdlib.zip", "pyodide-lock.json"];
 
 /// The verified files of one Pyodide release, in memory.
 ///
-/// Each file is read once, and what the accessors return are the very bytes whose size and sha256
-/// matched the lock; a change on disk afterwards has no effect. Cheap to clone. A file's memory is
-/// freed when the last clone of it is dropped, so a holder can keep one file and drop the rest.
+/// Each file is read once. The accessors return exactly the bytes whose size and sha256 matched the
+/// lock, so later changes on disk have no effect. Cheap to clone. A file's memory is freed when its
+/// last clone is dropped, so a holder can keep one file and drop the rest.
 #[derive(Clone)]
 pub struct Assets {
     files: [Arc<[u8]>; NAMES.len()],
@@ -33,12 +33,12 @@ impl Assets {
     /// # Errors
     ///
     /// [`Error::Missing`], [`Error::Read`], [`Error::Size`] or [`Error::Digest`] for the first file
-    /// that is not the one in the lock.
+    /// that does not match the lock.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         Self::open_locked(lock()?, dir)
     }
 
-    /// Reads and checks `pyodide-lock.json` in `dir` alone.
+    /// Reads and checks only `pyodide-lock.json` in `dir`.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Assets {
             let file = lock.files().iter().find(|file| file.name() == name);
             file.ok_or_else(|| Error::lock(format!("`{name}` is not in it")))
         };
-        // Two thirds of the bytes are in one file: hash it beside the others.
+        // One file contains two thirds of the bytes, so it is hashed in parallel to the others.
         let [_, asm_mjs, stdlib_zip, lock_json] = NAMES;
         thread::scope(|scope| {
             let wasm = find(WASM)?;
@@ -68,31 +68,31 @@ impl Assets {
         })
     }
 
-    /// `pyodide.asm.wasm`: CPython compiled to WebAssembly.
+    /// Returns `pyodide.asm.wasm`: CPython compiled to WebAssembly.
     #[must_use]
     pub fn asm_wasm(&self) -> &Arc<[u8]> {
         &self.files[0]
     }
 
-    /// `pyodide.asm.mjs`: the Emscripten module that instantiates it.
+    /// Returns `pyodide.asm.mjs`: the Emscripten module that instantiates it.
     #[must_use]
     pub fn asm_mjs(&self) -> &Arc<[u8]> {
         &self.files[1]
     }
 
-    /// `python_stdlib.zip`: the standard library.
+    /// Returns `python_stdlib.zip`: the standard library.
     #[must_use]
     pub fn stdlib_zip(&self) -> &Arc<[u8]> {
         &self.files[2]
     }
 
-    /// `pyodide-lock.json`: the packages built for this release.
+    /// Returns `pyodide-lock.json`: the packages built for this release.
     #[must_use]
     pub fn lock_json(&self) -> &Arc<[u8]> {
         &self.files[3]
     }
 
-    /// Names the content of all files together; see [`Lock::digest`].
+    /// Returns the digest that identifies the content of all files together; see [`Lock::digest`].
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
@@ -105,7 +105,7 @@ impl fmt::Debug for Assets {
     }
 }
 
-/// Reads `file` in `dir` and checks exactly the bytes it returns.
+/// Reads `file` in `dir` and checks the bytes that it returns.
 pub(crate) fn read(dir: &Path, file: &LockedFile) -> Result<Arc<[u8]>, Error> {
     let path = dir.join(file.name());
     let unreadable = |cause| Error::read(&path, cause);

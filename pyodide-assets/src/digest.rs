@@ -1,4 +1,4 @@
-//! The sha256 digest as a value: parsed from and shown as 64 lower-case hexadecimal digits.
+//! The sha256 digest as a value, parsed from and printed as 64 lower-case hexadecimal digits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +16,13 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The 32 bytes of the digest.
+    /// Returns the 32 bytes of the digest.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Ends a running computation.
+    /// Completes a running computation.
     pub(crate) fn finish(hasher: Sha256) -> Self {
         Self(hasher.finalize().into())
     }

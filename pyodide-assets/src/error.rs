@@ -1,4 +1,5 @@
-//! The one error type, whose messages are complete sentences: what is wrong, with both values.
+//! The error type of this crate. Its messages are complete sentences with the expected and the
+//! actual value.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,39 +8,39 @@ use crate::{Digest, LockedFile};
 
 /// Why the assets cannot be used or fetched.
 ///
-/// The message is one sentence that needs no context; where a command repairs the problem, the
-/// message names it.
+/// The message is one sentence that needs no context. If a command repairs the problem, the message
+/// names it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The list of files itself cannot be read; a build of isolet with this error is broken.
+    /// The list of files cannot be read. A build of isolet with this error is broken.
     #[error("the asset lock is not valid: {reason}")]
     #[non_exhaustive]
     Lock {
-        /// What is wrong with it.
+        /// What is wrong with the list.
         reason: String,
     },
-    /// The list of patches itself cannot be read; a build of isolet with this error is broken.
+    /// The list of patches cannot be read. A build of isolet with this error is broken.
     #[error("the patches are not valid: {reason}")]
     #[non_exhaustive]
     Patches {
-        /// What is wrong with it.
+        /// What is wrong with the patches.
         reason: String,
     },
-    /// A file is not there.
+    /// A file does not exist.
     #[error("asset `{}` is missing; `isolet assets fetch` replaces it", path.display())]
     #[non_exhaustive]
     Missing {
-        /// Where it was looked for.
+        /// The path at which it was expected.
         path: PathBuf,
     },
-    /// A file is there and cannot be read.
+    /// A file exists but cannot be read.
     #[error("asset `{}` cannot be read: {}", path.display(), plain(cause))]
     #[non_exhaustive]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// A file is longer or shorter than the one in the lock.
@@ -52,12 +53,12 @@ pub enum Error {
     Size {
         /// The file.
         path: PathBuf,
-        /// Its size in the lock.
+        /// Its size in the lock, in bytes.
         expected: u64,
-        /// Its size on disk.
+        /// Its size on disk, in bytes.
         got: u64,
     },
-    /// A file's content is not the one in the lock.
+    /// A file's content does not match the lock.
     #[error(
         "asset `{}` has the wrong sha256 (expected {expected}, got {got}); \
          `isolet assets fetch` replaces it",
@@ -78,16 +79,16 @@ pub enum Error {
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// Neither npm nor HTTPS brought the files.
+    /// Neither npm nor HTTPS delivered the files.
     #[error("cannot fetch Pyodide {version}: {reason}")]
     #[non_exhaustive]
     Fetch {
         /// The version in the lock.
         version: String,
-        /// What each way that was tried said.
+        /// The reason of each attempt.
         reason: String,
     },
 }
@@ -116,7 +117,8 @@ impl Error {
     }
 }
 
-/// The system's words for an error as the end of a sentence of ours: lower case, no error number.
+/// Returns the system's text for an error as the end of a sentence: in lower case, without the
+/// error number.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or(&text);

@@ -1,15 +1,14 @@
-//! The Pyodide release that isolet runs: what it consists of, whether it is intact, and how to get
-//! it.
+//! The Pyodide release that isolet runs: its files, their verification, and how to fetch them.
 //!
-//! `lock.toml` beside this crate names one release of Pyodide and the size and sha256 of each file
-//! that isolet uses. Nothing else is believed: not the registry, not the network, not the directory
-//! the files lie in. `patches/` beside it has what isolet changes in that release.
+//! `lock.toml` in this crate names one release of Pyodide and the size and sha256 of each file that
+//! isolet uses. Nothing else is trusted: neither the registry, nor the network, nor the directory
+//! of the files. `patches/` has the changes that isolet makes to that release.
 //!
 //! - [`lock`] is that list.
-//! - [`patches`] are those changes; the crate hands them out and applies none.
-//! - [`Assets::open`] reads the files of a directory and returns only bytes that match it.
-//! - [`verify`] says what is wrong with a directory, file by file.
-//! - [`fetch`] fills a directory, by npm or over HTTPS, and touches nothing that is right already.
+//! - [`patches`] returns those changes; the crate itself applies none.
+//! - [`Assets::open`] reads the files of a directory and returns only bytes that match the lock.
+//! - [`verify`] reports the state of a directory, file by file.
+//! - [`fetch`] fills a directory, by npm or over HTTPS, and does not touch correct files.
 //!
 //! # Features
 //!

@@ -1,4 +1,4 @@
-//! The lock: which release, which files, with which digests, from where.
+//! The lock: the release, its files with their digests, and the sources.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Digest, Error, assets};
 
-/// No single file may be larger; a typing error in the lock must not cost a disk.
+/// The maximum size of a file, in bytes. A typing error in the lock must not fill a disk.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// What isolet runs: one release of Pyodide, file by file.
+/// The release of Pyodide that isolet runs, file by file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
@@ -44,12 +44,11 @@ pub struct Tarball {
     size: u64,
 }
 
-/// Returns the lock this crate was built with, parsing it at the first call.
+/// Returns the lock that this crate was built with. Parses it on the first call.
 ///
 /// # Errors
 ///
-/// [`Error::Lock`] when the embedded file is not a valid lock, which a test of this crate rules
-/// out.
+/// [`Error::Lock`] if the embedded file is not a valid lock, which a test of this crate rules out.
 pub fn lock() -> Result<&'static Lock, Error> {
     static LOCK: OnceLock<Lock> = OnceLock::new();
     if let Some(lock) = LOCK.get() {
@@ -60,32 +59,33 @@ pub fn lock() -> Result<&'static Lock, Error> {
 }
 
 impl Lock {
-    /// The version of Pyodide, like `314.0.7`.
+    /// Returns the version of Pyodide, such as `314.0.7`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The URLs to download a file from, in the order to try them; `{file}` stands for its name.
+    /// Returns the URLs to download a file from, in the order in which they are tried. `{file}`
+    /// stands for the file's name.
     #[must_use]
     pub fn sources(&self) -> &[String] {
         &self.sources
     }
 
-    /// The npm package that contains the files.
+    /// Returns the npm package that contains the files.
     #[must_use]
     pub fn tarball(&self) -> &Tarball {
         &self.tarball
     }
 
-    /// Every file isolet uses.
+    /// Returns every file that isolet uses.
     #[must_use]
     pub fn files(&self) -> &[LockedFile] {
         &self.files
     }
 
-    /// The sha256 over the names and digests of all files: two locks with equal digests name the
-    /// same bytes, so it can be part of the key of anything built from them.
+    /// Returns the sha256 over the names and digests of all files. Two locks with equal digests
+    /// name the same bytes, so it can be part of the key of anything built from them.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hasher = Sha256::new();
@@ -133,25 +133,25 @@ impl Lock {
 }
 
 impl LockedFile {
-    /// The file's name, without a directory.
+    /// Returns the file's name, without a directory.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The sha256 of its content.
+    /// Returns the sha256 of its content.
     #[must_use]
     pub fn sha256(&self) -> Digest {
         self.sha256
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The licences it is under, as an SPDX expression.
+    /// Returns its licences, as an SPDX expression.
     #[must_use]
     pub fn license(&self) -> &str {
         &self.license
@@ -159,25 +159,25 @@ impl LockedFile {
 }
 
 impl Tarball {
-    /// The package's name in the npm registry.
+    /// Returns the package's name in the npm registry.
     #[must_use]
     pub fn package(&self) -> &str {
         &self.package
     }
 
-    /// The name of the archive that `npm pack` writes.
+    /// Returns the name of the archive that `npm pack` writes.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The sha256 of that archive.
+    /// Returns the sha256 of that archive.
     #[must_use]
     pub fn sha256(&self) -> Digest {
         self.sha256
     }
 
-    /// The size of that archive in bytes.
+    /// Returns the size of that archive, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size

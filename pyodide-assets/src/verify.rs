@@ -1,4 +1,4 @@
-//! The state of a directory of assets, file by file, for people who want to know all of it.
+//! Verifies a directory of assets, file by file, for a complete report.
 
 use std::fmt;
 use std::path::Path;
@@ -6,26 +6,26 @@ use std::path::Path;
 use crate::lock::{Lock, lock};
 use crate::{Error, assets};
 
-/// What [`verify`] found.
+/// The result of [`verify`].
 #[derive(Debug)]
 pub struct Verification {
     files: Vec<FileReport>,
 }
 
-/// What [`verify`] found out about one file.
+/// The result of verifying one file.
 ///
-/// Shows as `pyodide-lock.json: ok`, or as the file's problem.
+/// Displays as `pyodide-lock.json: ok`, or as the file's problem.
 #[derive(Debug)]
 pub struct FileReport {
     name: String,
     problem: Option<Error>,
 }
 
-/// Checks every locked file in `dir` and goes on where one is wrong.
+/// Checks every locked file in `dir`, and continues after a failure.
 ///
 /// # Errors
 ///
-/// [`Error::Lock`] only; what is wrong with the files is in the report.
+/// Only [`Error::Lock`]. Problems of the files are part of the report.
 pub fn verify(dir: &Path) -> Result<Verification, Error> {
     Ok(verify_locked(lock()?, dir))
 }
@@ -39,13 +39,13 @@ pub(crate) fn verify_locked(lock: &Lock, dir: &Path) -> Verification {
 }
 
 impl Verification {
-    /// Whether every file is the one in the lock.
+    /// Returns `true` if every file matches the lock.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.files.iter().all(FileReport::is_ok)
     }
 
-    /// Every locked file, in the order of the lock.
+    /// Returns the reports of all locked files, in the order of the lock.
     #[must_use]
     pub fn files(&self) -> &[FileReport] {
         &self.files
@@ -53,19 +53,19 @@ impl Verification {
 }
 
 impl FileReport {
-    /// The file's name, without a directory.
+    /// Returns the file's name, without a directory.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the file is the one in the lock.
+    /// Returns `true` if the file matches the lock.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.problem.is_none()
     }
 
-    /// What is wrong with it.
+    /// Returns the file's problem, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()

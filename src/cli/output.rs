@@ -18,7 +18,7 @@ use super::terminal::Printer;
 /// continues without a reader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many bytes are written at a time: a pipe takes this many at once or none.
+/// How many bytes are written at a time. A pipe takes this many atomically.
 const PIECE_BYTES: usize = 4096;
 
 /// A run, and what happened to its output.

@@ -12,7 +12,8 @@ use zip::ZipArchive;
 use super::notebook::{self, Notebook};
 use super::permissions::PermissionArgs;
 
-/// Where a zip file is copied that is in no directory that the guest sees.
+/// The guest directory for a copy of a zip file, if no directory that the guest sees contains the
+/// file.
 const HOME: &str = "/home/user";
 
 /// What to run, according to the command line.

@@ -152,10 +152,11 @@ impl Limits {
     /// variable, the arguments or result of a tool, a submission.
     ///
     /// The limit applies to the encoded size. For values from the guest it also applies to the
-    /// memory that the value takes on the host: text and bytes, plus 32 bytes for each item of a
-    /// list and 64 bytes for each entry of a dict. If a cell's value is too large, the run
-    /// completes without a value, and [`Execution::value_error`](crate::Execution::value_error)
-    /// names both sizes. For any other value the call fails.
+    /// memory that the value takes on the host. This memory is that of texts and bytes, plus 32
+    /// bytes for each item of a list and 64 bytes for each entry of a dict. If a cell's value is
+    /// too large, the run completes without a value, and
+    /// [`Execution::value_error`](crate::Execution::value_error) names both sizes. For any other
+    /// value the call fails.
     ///
     /// Default: 256 MiB.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Where an image is stored, and under which name.
+//! The storage of images: their directories and names, and the removal of old ones.
 
 #[cfg(unix)]
 use std::fs;
@@ -12,21 +12,21 @@ use super::key::key;
 use crate::packages::Preload;
 
 pub(super) const PREFIX: &str = "image-";
-/// Of images with packages in them: followed by what the name of one without them has, and by their
-/// own.
+/// The prefix of images with packages. It is followed by the key of the image without packages, and
+/// by the packages' own key.
 pub(super) const PRELOADED: &str = "preloaded-";
 
-/// Where an image is, or belongs.
+/// The place of an image, whether it exists or not.
 pub(crate) struct Place {
     pub(super) dir: PathBuf,
     path: PathBuf,
     key: Digest,
-    /// What the names of images begin with that are made of the same.
+    /// The prefixes of the names of images that are made from the same inputs.
     pub(super) current: [String; 2],
 }
 
 impl Place {
-    /// The place in `dir` of the image of these assets with these packages.
+    /// Returns the place in `dir` of the image of these assets with these packages.
     pub(crate) fn new(dir: &Path, lock: &Lock, preload: &Preload) -> Self {
         let base = key(lock);
         let short = |digest: Digest| digest.to_string()[..16].to_owned();
@@ -45,12 +45,12 @@ impl Place {
         &self.path
     }
 
-    /// A digest of all that the image depends on.
+    /// Returns a digest of everything that the image depends on.
     pub(crate) fn key(&self) -> Digest {
         self.key
     }
 
-    /// What to do about an image that cannot be used.
+    /// Returns what to do about an image that cannot be used.
     pub(super) fn remedy(&self) -> &'static str {
         if self.path_is_preloaded() {
             "once it is removed it is made anew"
@@ -64,8 +64,8 @@ impl Place {
     }
 }
 
-/// Opens a file that nobody else may have written, or may write or replace: there is machine code
-/// in it.
+/// Opens a file that nobody else may have written, or may write or replace, because it contains
+/// machine code.
 pub(super) fn open_own(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     #[cfg(unix)]
@@ -92,7 +92,7 @@ pub(super) fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Says who else may put files into a directory in place of what is there.
+/// Fails if others could replace files in a directory, and names them.
 #[cfg(unix)]
 fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
@@ -103,7 +103,8 @@ fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
     if ![0, user].contains(&owner) {
         return Err(format!("user {owner} may replace it, who is neither user {user} nor root"));
     }
-    // A group with the user's own number has nobody else in it, where each user has such a group.
+    // A group with the same number as the user contains only that user, on systems where each user
+    // has such a group.
     let group = if metadata.gid() == user { 0 } else { 0o020 };
     if mode & STICKY == 0 && mode & (group | 0o002) != 0 {
         return Err(format!("others may replace it, the mode of the directory is {mode:o}"));

@@ -7,23 +7,22 @@ use std::time::SystemTime;
 
 use super::place::{PREFIX, PRELOADED, Place};
 
-/// The file that is locked by whoever makes an image.
+/// The file that a process locks while it makes an image.
 const TURN: &str = ".image.lock";
 
-/// So many images with packages are kept in a directory.
+/// The number of images with packages that are kept in a directory.
 const MOST_PRELOADED: usize = 8;
 
 impl Place {
-    /// Waits until no other process makes an image in this directory, and keeps others waiting
-    /// until the file is dropped or the process ends. `None` where files cannot be locked: then
-    /// several may make the same image, and the last one is kept.
+    /// Waits until no other process makes an image in this directory. Others then wait until the
+    /// file is dropped or the process ends. Returns `None` if files cannot be locked: several
+    /// processes may then make the same image, and the last one is kept.
     pub(crate) fn turn(&self) -> Option<File> {
         let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
         file.lock().ok().map(|()| file)
     }
 
-    /// Stores the image so that it is there whole or not at all, and removes those that are of no
-    /// use any more.
+    /// Stores the image atomically, and removes images that are no longer of use.
     pub(crate) fn store(&self, file: &[u8]) -> io::Result<()> {
         static STORED: AtomicU64 = AtomicU64::new(0);
         let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
@@ -50,7 +49,7 @@ impl Place {
             let name = name.to_string_lossy();
             let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
             if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
-                // Another process may have removed it first, here and below.
+                // Another process may have removed it first; this also applies below.
                 let _ = fs::remove_file(entry.path());
             } else if name.starts_with(PRELOADED) && entry.path() != self.path() {
                 let made = entry.metadata().and_then(|metadata| metadata.modified());

@@ -1,32 +1,34 @@
 //! V8's flags. An image holds machine code, which V8 takes only with the flags that it was made
 //! with, so they are part of the image's key.
 
-/// V8's flags, each for a reason.
+/// V8's flags. The reasons:
 ///
-/// CPython recurses in C, and V8's default of 1 MB for its own stack, and for those that
-/// WebAssembly suspends on, is little for that. The second kind may not be larger than 4 MB: V8
-/// keeps at most so much of them for reuse, and a fresh one costs every task of an event loop, and
-/// every wait, twice the time. `isolate/adapt/recursion.rs` has CPython raise `RecursionError`
-/// before it reaches their end.
+/// * Stack sizes: CPython recurses in C. V8's default of 1 MB is too little for that, both for its
+///   own stack and for those that WebAssembly suspends on. The second kind must not exceed 4 MB: V8
+///   keeps at most that much of them for reuse, and a fresh stack doubles the time of every event
+///   loop task and every wait. `isolate/adapt/recursion.rs` makes CPython raise `RecursionError`
+///   before their end.
 ///
-/// Where V8 unrolls loops it may leave an endless one without the check that ends it when the guest
-/// is killed: `for (;;) new Array(1000).fill(0)`, once optimized, would run for ever.
+/// * No loop unrolling: where V8 unrolls loops, it may produce an endless one without the check
+///   that ends it when the guest is killed. `for (;;) new Array(1000).fill(0)`, once optimised,
+///   would run forever.
 ///
-/// An isolate has one thread, and V8 none besides. A worker may be the copy of a process, which has
-/// no threads but one. And while another thread optimizes a function of JavaScript, its loops are
-/// not checked at all: one that copies a large object at each turn would go on for minutes. What V8
-/// would have others optimize, the isolate's thread does when it is due.
+/// * Single thread: an isolate has one thread, and V8 has no others. A worker may be a forked copy
+///   of a process, in which only one thread exists. Also, while another thread optimises a
+///   JavaScript function, its loops are not checked at all: one that copies a large object at each
+///   turn would go on for minutes. The isolate's thread does the optimisation itself when it is
+///   due.
 ///
-/// CPython's functions are optimized sooner than V8 would have them. What most programs call comes
-/// optimized with the image, made with the same budget; code made with other flags V8 does not
-/// take.
+/// * Tier-up budget: CPython's functions are optimised sooner than by default. Functions that most
+///   programs call are already optimised in the image. That code was made with the same budget,
+///   because V8 rejects code made with other flags.
 ///
-/// The entries of a table are in V8's heap. Of the largest table that V8 makes by default one is
-/// too much for the least heap that a session may have.
+/// * Table size: the entries of a table are in V8's heap. A single table of V8's default maximum
+///   size would exceed the smallest heap limit of a session.
 ///
-/// V8 counts the interpreter's memory and code as its own, and would collect garbage when it has
-/// reached 11 MB: in each start, in the midst of it. It is told to wait for 128 MB, or for as many
-/// as the session's heap may have.
+/// * Garbage collection: V8 counts the interpreter's memory and code as its own, and would collect
+///   garbage when they reach 11 MB, in the middle of each start. It is told to wait until 128 MB,
+///   or until the limit of the session's heap.
 pub(crate) const V8_FLAGS: &str = "--stack-size=16000 --wasm-stack-switching-stack-size=4000 \
                      --no-turboshaft-loop-unrolling --single-threaded --wasm-sync-tier-up \
                      --wasm-max-table-size=1000000 --wasm-tiering-budget=200000 \

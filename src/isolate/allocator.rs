@@ -1,8 +1,8 @@
-//! The memory of JavaScript's buffers, counted against the session's budget, and a look at V8's
-//! heap.
+//! Allocates the memory of JavaScript's buffers, counted against the session's budget, and observes
+//! V8's heap.
 //!
-//! This file has unsafe code because V8 asks for buffers through a table of C functions, and
-//! because V8 calls back about its heap without saying which isolate's it is.
+//! This file has unsafe code because V8 requests buffers through a table of C functions, and
+//! because V8's callback about its heap does not name the isolate.
 
 #![expect(
     unsafe_code,
@@ -18,26 +18,26 @@ use deno_core::{JsRuntime, v8};
 
 use super::budget::MemoryBudget;
 
-/// Buffers of so few bytes are never refused: V8 ends the process when it cannot make one for a
-/// small typed array, whose contents are in its heap until somebody asks for the buffer. Each takes
-/// more than its size in V8's heap besides, which has a limit.
+/// Buffers up to this size, in bytes, are never refused. V8 ends the process if it cannot make one
+/// for a small typed array, whose contents are in its heap until the guest asks for the buffer.
+/// Each such buffer takes more than its size in V8's heap, which has a limit.
 const NEVER_REFUSED: u64 = 64;
 
-/// What malloc aligns to, and so what any buffer's contents need.
+/// The alignment of malloc, which is what the contents of any buffer need.
 const ALIGNMENT: usize = 16;
 
-/// How far V8 is with a buffer that it could not have.
+/// V8's progress in retrying a refused buffer.
 ///
-/// V8 does not give up at once: it collects garbage and asks again, then says that its heap is near
-/// the limit, collects everything, and asks for the last time.
+/// V8 does not give up at once. It collects garbage and asks again, then reports that its heap is
+/// near the limit, collects everything, and asks for the last time.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts(AtomicU8);
 
 impl Attempts {
     const NONE: u8 = 0;
-    /// A buffer was refused, and V8 has not said that its heap is near the limit since.
+    /// A buffer was refused, and V8 has not reported since that its heap is near the limit.
     const REFUSED: u8 = 1;
-    /// It has; what it asks for next is its last attempt.
+    /// V8 has reported it; the next request is the last attempt.
     const LAST: u8 = 2;
 
     fn granted(&self) {
@@ -49,7 +49,7 @@ impl Attempts {
         self.0.store(if was_last { Self::NONE } else { Self::REFUSED }, Ordering::Relaxed);
     }
 
-    /// Whether V8 speaks of its heap only because it was refused a buffer.
+    /// Returns `true` if V8 reports on its heap only because a buffer was refused.
     pub(crate) fn explain_a_call(&self) -> bool {
         let explained = self.0.load(Ordering::Relaxed) == Self::REFUSED;
         self.0.store(if explained { Self::LAST } else { Self::NONE }, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Attempts {
     }
 }
 
-/// What the functions of an allocator work on.
+/// The data that an allocator's functions use.
 struct Counted {
     budget: Arc<MemoryBudget>,
     attempts: Arc<Attempts>,
@@ -65,13 +65,14 @@ struct Counted {
 
 static VTABLE: v8::RustAllocatorVtable<Counted> = v8::RustAllocatorVtable {
     allocate,
-    // What is recycled may be another session's; no byte of it is worth the time saved.
+    // Zeroed too: recycled memory may be another session's, and the time saved is not worth
+    // exposing it.
     allocate_uninitialized: allocate,
     free,
     drop: release,
 };
 
-/// Makes the allocator of an isolate's buffers. V8 keeps it for as long as there is a buffer of it.
+/// Makes the allocator of an isolate's buffers. V8 keeps it until its last buffer is freed.
 pub(crate) fn counting_allocator(
     budget: Arc<MemoryBudget>,
     attempts: Arc<Attempts>,
@@ -82,12 +83,12 @@ pub(crate) fn counting_allocator(
     unsafe { v8::new_rust_allocator(counted, &VTABLE) }
 }
 
-/// The layout of a buffer's contents; the same for the same length.
+/// Returns the layout of a buffer's contents, which depends only on the length.
 fn layout(length: usize) -> Option<Layout> {
     Layout::from_size_align(length.max(1), ALIGNMENT).ok()
 }
 
-/// Returns zeros, or null, from which V8 makes a `RangeError`.
+/// Returns zeroed memory, or null, which V8 turns into a `RangeError`.
 unsafe extern "C" fn allocate(counted: &Counted, length: usize) -> *mut c_void {
     let bytes = length as u64;
     if bytes <= NEVER_REFUSED {
@@ -96,7 +97,7 @@ unsafe extern "C" fn allocate(counted: &Counted, length: usize) -> *mut c_void {
         counted.attempts.refused();
         return std::ptr::null_mut();
     }
-    // SAFETY: no layout that `layout` returns has a size of zero.
+    // SAFETY: `layout` never returns a layout with a size of zero.
     let memory =
         layout(length).map_or(std::ptr::null_mut(), |layout| unsafe { alloc_zeroed(layout) });
     if memory.is_null() {
@@ -123,27 +124,27 @@ unsafe extern "C" fn release(counted: *const Counted) {
     drop(unsafe { Arc::from_raw(counted) });
 }
 
-/// What V8 says of its heap, in bytes.
+/// The state of V8's heap, in bytes.
 pub(crate) struct HeapState {
-    /// The limit that it is near.
+    /// The limit that the heap is near.
     pub(crate) limit: usize,
-    /// The limit that it had first.
+    /// The initial limit.
     pub(crate) initial_limit: usize,
-    /// What it has reserved for objects.
+    /// The memory that V8 has reserved for objects.
     pub(crate) committed: u64,
 }
 
-/// Has `decide` called on the thread of the isolate when V8's heap is near its limit. It returns
-/// the new limit; V8 ends the process if it is none.
+/// Calls `decide` on the isolate's thread when V8's heap is near its limit. `decide` returns the
+/// new limit; if it is not higher, V8 ends the process.
 pub(crate) fn on_near_heap_limit(
     runtime: &mut JsRuntime,
     mut decide: impl FnMut(&HeapState) -> usize + 'static,
 ) {
-    // SAFETY: the pointer is used in the callback alone.
+    // SAFETY: the pointer is used only in the callback.
     let isolate = unsafe { runtime.v8_isolate().as_raw_isolate_ptr() };
     runtime.add_near_heap_limit_callback(move |limit, initial_limit| {
-        // SAFETY: the callback is of the runtime of this isolate; V8 calls it on the isolate's
-        // thread, out of a garbage collection, so that the isolate is alive and nobody else uses it
+        // SAFETY: the callback belongs to this isolate's runtime. V8 calls it on the isolate's
+        // thread, during a garbage collection, so the isolate is alive and nothing else uses it
         // meanwhile.
         let mut isolate = unsafe { v8::Isolate::from_raw_isolate_ptr(isolate) };
         let spaces = 0..isolate.number_of_heap_spaces();

@@ -1,13 +1,12 @@
-//! The memory of one session: a number of bytes that is taken from and given back to.
+//! The memory budget of one session: a number of bytes that can be taken and given back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// How much memory a session may have, and how much it has.
 ///
-/// WebAssembly memories take from it, and the contents of JavaScript's buffers; V8's own heap has a
-/// limit of its own ([`heap`](super::heap)). Buffers are given back on whatever thread V8 frees
-/// them.
+/// WebAssembly memories and the contents of JavaScript's buffers take from it. V8's heap has a
+/// separate limit ([`heap`](super::heap)). Buffers are given back on whatever thread V8 frees them.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     limit: u64,
@@ -16,13 +15,13 @@ pub(crate) struct MemoryBudget {
     refused: Mutex<Option<Exceeded>>,
 }
 
-/// A budget has less than it was asked for.
+/// The budget has less memory left than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the session's memory limit is {limit} bytes, needed {needed}")]
 pub(crate) struct Exceeded {
-    /// The whole budget.
+    /// The whole budget, in bytes.
     pub(crate) limit: u64,
-    /// What would have been in use.
+    /// What would have been in use, in bytes.
     pub(crate) needed: u64,
 }
 
@@ -32,12 +31,12 @@ impl MemoryBudget {
         Self { limit, used, peak, refused: Mutex::new(None) }
     }
 
-    /// Takes all of `bytes`, or nothing.
+    /// Takes all of `bytes`, or fails and takes nothing.
     pub(crate) fn try_take(&self, bytes: u64) -> Result<(), Exceeded> {
         self.take_leaving(bytes, 0)
     }
 
-    /// Takes all of `bytes`, or nothing if less than `rest` would be left.
+    /// Takes all of `bytes`, or fails and takes nothing if less than `rest` would be left.
     pub(crate) fn take_leaving(&self, bytes: u64, rest: u64) -> Result<(), Exceeded> {
         let within = |used: u64| {
             let needed = used.checked_add(bytes)?;
@@ -57,18 +56,18 @@ impl MemoryBudget {
         }
     }
 
-    /// Takes what cannot be refused, because it is in use already.
+    /// Takes bytes unconditionally, because they are already in use.
     pub(crate) fn take(&self, bytes: u64) {
         let before = self.used.fetch_add(bytes, Ordering::AcqRel);
         self.peak.fetch_max(before.saturating_add(bytes), Ordering::AcqRel);
     }
 
-    /// Gives back what was taken.
+    /// Gives back bytes that were taken.
     pub(crate) fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// The whole budget.
+    /// Returns the whole budget, in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
@@ -77,17 +76,17 @@ impl MemoryBudget {
         self.used.load(Ordering::Acquire)
     }
 
-    /// What may still be taken.
+    /// Returns how many bytes can still be taken.
     pub(crate) fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used())
     }
 
-    /// The most that was in use so far.
+    /// Returns the peak use so far, in bytes.
     pub(crate) fn peak(&self) -> u64 {
         self.peak.load(Ordering::Acquire)
     }
 
-    /// What was refused last, if anything was.
+    /// Returns the most recent refusal, if there was one.
     pub(crate) fn last_refusal(&self) -> Option<Exceeded> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,4 @@
-//! Boots interpreters for what they leave: the memory and the compiled code that an image is made
-//! of.
+//! Builds an image: boots interpreters and captures their memory and compiled code.
 
 use std::sync::{Arc, mpsc};
 
@@ -19,13 +18,14 @@ use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
 
-/// What many programs begin with.
+/// Typical first code of programs.
 const FIRST: &str = "print(40 + 2)\n40 + 2";
 
-/// The memory of an interpreter that is booted to make the image: several times what it takes.
+/// The memory of an interpreter that is booted to make the image, in bytes: several times what it
+/// uses.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// The host of an interpreter that is booted for what it leaves: it has nothing to give.
+/// The host of an interpreter that is booted for its image: it refuses everything.
 struct NoHost;
 
 impl Host for NoHost {
@@ -42,14 +42,14 @@ impl Host for NoHost {
     }
 }
 
-/// The host of one that imports packages: it has their files.
+/// The host of an interpreter that imports packages: it has their files.
 struct PackageHost(FileSystem);
 
 impl PackageHost {
     fn new(preload: &Preload) -> Self {
         let mut mounts = MountTable::default();
         mounts.add_tree(SITE_PACKAGES, Arc::new(preload.tree()));
-        // They are the owner's packages, on behalf of no session.
+        // The packages are the owner's, and no session is involved, so no events are reported.
         Self(FileSystem::new(&mounts, FileLimits::default(), Arc::new(drop)))
     }
 }
@@ -82,8 +82,7 @@ fn parts(files: Files, modules: SharedModules) -> Parts {
     }
 }
 
-/// Boots an interpreter from nothing, has it import what is to be preloaded, and returns its
-/// memory.
+/// Boots an interpreter without an image, imports the preloaded packages, and returns its memory.
 pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Error> {
     let mut parts = parts(files, SharedModules::default());
     if !preload.is_empty() {
@@ -96,7 +95,8 @@ pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Err
     })
 }
 
-/// Boots an interpreter from an image, has it work for a while, and returns what V8 has compiled.
+/// Boots an interpreter from an image, runs it for a while, and returns the code that V8 has
+/// compiled.
 pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled, Error> {
     let modules = Arc::clone(modules);
     capture(async move || {
@@ -105,8 +105,8 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
         let control = IsolateControl::new();
         let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
         let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
-        // What a session does before the guest's first cell is optimized, however rarely it does
-        // it.
+        // Everything that a session does before the guest's first cell is optimised, even if it
+        // happens rarely.
         for command in [Command::Rehearse(1), start, run(FIRST)] {
             carry_out(&mut isolate, command).await?;
         }
@@ -145,13 +145,13 @@ async fn carry_out(isolate: &mut Isolate, command: Command) -> Result<(), String
     }
 }
 
-/// Has an isolate's thread make something.
+/// Runs `work` on an isolate's thread and returns its result.
 fn capture<T: Send + 'static>(
     work: impl AsyncFnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Error> {
     let (sender, receiver) = mpsc::channel();
     on_isolate_thread(move || {
-        // It is waited for.
+        // The receiver waits.
         let _ = sender.send(block_on(work()));
     })?;
     let made = receiver.recv().unwrap_or_else(|_| Err("its thread ended early".to_owned()));

@@ -1,4 +1,4 @@
-//! Stopping an isolate from other threads, until its own thread has ended.
+//! Stops an isolate from other threads, until its own thread has ended.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -14,14 +14,15 @@ use crate::support::watchdog;
 /// How often V8 is told to stop while the isolate's thread is expected to end.
 const REPEAT: Duration = Duration::from_millis(5);
 
-/// How often it is told so once the thread counts as lost.
+/// How often V8 is told to stop once the thread counts as lost.
 const REPEAT_LOST: Duration = Duration::from_millis(250);
 
-/// A thread that has not ended so long after its isolate was terminated counts as lost: V8 is in a
-/// step that it never interrupts. Sooner than the run returns, so that the next session sees it.
+/// A thread that has not ended this long after its isolate was terminated counts as lost: V8 is in
+/// a step that cannot be interrupted. Shorter than the time until the run returns, so that the next
+/// session sees it.
 const LOST_AFTER: Duration = Duration::from_millis(400);
 
-/// Threads of this process that count as lost and have not ended.
+/// The number of threads of this process that count as lost and have not ended.
 static LOST: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns how many threads of terminated isolates have not ended.
@@ -29,43 +30,43 @@ pub(crate) fn lost_threads() -> usize {
     LOST.load(Ordering::Acquire)
 }
 
-/// Shared by the isolate's thread and whoever may stop it.
+/// State shared by the isolate's thread and the threads that may stop it.
 pub(crate) struct IsolateControl {
     /// Itself, for the watchdog.
     this: Weak<Self>,
-    /// Set by the isolate's thread once there is an isolate.
+    /// Set by the isolate's thread once the isolate exists.
     handle: OnceLock<v8::IsolateHandle>,
     stopped: AtomicBool,
-    /// The isolate's thread, as the system knows it.
+    /// The system's number of the isolate's thread.
     #[cfg(target_os = "linux")]
     thread: OnceLock<rustix::thread::Pid>,
     life: Mutex<Life>,
-    /// An interrupt waits to be served by the guest.
+    /// Set while an interrupt waits for the guest to handle it.
     pending: AtomicBool,
-    /// An interrupt was asked for in this run.
+    /// Set if an interrupt was requested in this run.
     asked: AtomicBool,
     woken: Notify,
-    /// The limit of V8's heap and what was observed, once the guest has exceeded it.
+    /// The limit of V8's heap and the observed size, once the guest has exceeded the limit.
     exhausted: OnceLock<(u64, u64)>,
 }
 
-/// The life of the isolate's thread.
+/// The state of the isolate's thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
     Running,
     /// The watchdog repeats the termination until the thread ends.
     Terminated,
     Lost,
-    /// It has left the guest for good, and gives back what it has.
+    /// The thread has left the guest permanently and is freeing its resources.
     Leaving,
     Ended,
 }
 
-/// Says that the isolate's thread has ended, when it is dropped.
+/// Records on drop that the isolate's thread has ended.
 pub(super) struct Ending(Arc<IsolateControl>);
 
 impl Ending {
-    /// Says that the thread has left the guest for good.
+    /// Records that the thread has left the guest permanently.
     pub(super) fn leave(&self) {
         self.enter(Life::Leaving);
     }
@@ -101,14 +102,14 @@ impl IsolateControl {
     }
 
     pub(crate) fn attach(&self, handle: v8::IsolateHandle) {
-        // Set once, by the one thread that makes the isolate.
+        // Set once, by the only thread that makes the isolate.
         let _ = self.handle.set(handle);
         if self.is_stopped() {
             self.terminate_once();
         }
     }
 
-    /// The isolate's thread keeps this until its end.
+    /// Returns a guard that the isolate's thread keeps until its end.
     pub(super) fn ending(self: &Arc<Self>) -> Ending {
         #[cfg(target_os = "linux")]
         let _ = self.thread.set(rustix::thread::gettid());
@@ -119,7 +120,7 @@ impl IsolateControl {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Takes the interrupt that waits, if one does.
+    /// Takes the waiting interrupt. Returns `true` if there was one.
     pub(crate) fn take_interrupt(&self) -> bool {
         self.pending.load(Ordering::Relaxed) && self.pending.swap(false, Ordering::AcqRel)
     }
@@ -128,19 +129,19 @@ impl IsolateControl {
         self.pending.load(Ordering::Acquire)
     }
 
-    /// Stops the isolate because its heap has outgrown `limit`.
+    /// Stops the isolate because its heap has exceeded `limit`.
     pub(crate) fn exhaust(&self, limit: u64, observed: u64) {
-        // The first time counts; while the guest is ended the heap may grow further.
+        // Only the first call counts: the heap may grow further while the guest is being ended.
         let _ = self.exhausted.set((limit, observed));
         self.terminate();
     }
 
-    /// The limit of the heap and what was observed, if the guest has exceeded it.
+    /// Returns the limit of the heap and the observed size, if the guest has exceeded the limit.
     pub(crate) fn exhausted(&self) -> Option<(u64, u64)> {
         self.exhausted.get().copied()
     }
 
-    /// Has the isolate's thread look again.
+    /// Wakes the isolate's thread to check its state.
     pub(crate) fn wake(&self) {
         self.woken.notify_one();
     }
@@ -161,18 +162,18 @@ impl IsolateControl {
         self.woken.notify_one();
     }
 
-    /// Lets a lost thread run only when nobody else wants the processor. While `life` is locked it
-    /// has not ended, so that its number is not another's.
+    /// Lets a lost thread run only when nothing else needs the processor. While `life` is locked
+    /// the thread has not ended, so its number has not been reused.
     fn yield_processors(&self) {
         #[cfg(target_os = "linux")]
         if let Some(thread) = self.thread.get() {
-            // If the system refuses, the thread takes more of the processors; it is lost all the
-            // same.
+            // If the system refuses, the thread takes more processor time but is lost all the same.
             let _ = rustix::process::setpriority_process(Some(*thread), 19);
         }
     }
 
-    /// Terminates again, `elapsed` after the first time. Returns when to do it next, if ever.
+    /// Terminates again, `elapsed` after the first time. Returns the delay until the next time, if
+    /// there is one.
     fn terminate_again(&self, elapsed: Duration) -> Option<Duration> {
         {
             let mut life = self.life();
@@ -210,8 +211,8 @@ impl Control for IsolateControl {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Terminates V8's execution now, and again until the isolate's thread has ended: V8 forgets a
-    /// termination at the edges of calls, and a guest may find a way to swallow one.
+    /// Terminates V8's execution now, and repeats this until the isolate's thread has ended: V8
+    /// forgets a termination at the boundaries of calls, and a guest may find a way to catch one.
     fn terminate(&self) {
         self.stopped.store(true, Ordering::Release);
         self.terminate_once();
@@ -227,8 +228,8 @@ impl Control for IsolateControl {
             let next = this.upgrade()?.terminate_again(first.elapsed())?;
             Some(Instant::now() + next)
         };
-        // Without the watchdog's thread no run begins. What is terminated before one has begun has
-        // run no guest code.
+        // If the watchdog's thread cannot start, no run can begin, and an isolate terminated before
+        // its first run has run no guest code.
         let _ = watchdog::repeat(first + REPEAT, Box::new(again));
     }
 }

@@ -1,4 +1,4 @@
-//! The one extension: our ops and our JavaScript, in load order.
+//! The only extension: our ops and our JavaScript, in load order.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -89,7 +89,7 @@ deno_core::extension!(
     state = |state, options| state.put(options.state),
 );
 
-/// Our JavaScript, in load order. V8 reads it where it is in the binary.
+/// Our JavaScript, in load order. V8 reads it in place, from the binary.
 static MODULES: LazyLock<Vec<ExtensionFileSource>> = LazyLock::new(|| {
     let module = |(specifier, text): (&'static str, &'static str)| {
         let text = FastStaticString::create_external_onebyte_const(text.as_bytes());
@@ -99,8 +99,8 @@ static MODULES: LazyLock<Vec<ExtensionFileSource>> = LazyLock::new(|| {
     JAVASCRIPT.into_iter().map(module).collect()
 });
 
-/// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own
-/// list of files would be read from the checkout at run time.
+/// Makes the extension for one isolate. Its JavaScript is part of the binary, because `deno_core`'s
+/// own list of files would be read from the checkout at run time.
 pub(crate) fn extension(state: State) -> Extension {
     let mut extension = isolet::init(state);
     extension.esm_files = Cow::Borrowed(&MODULES[..]);
@@ -108,7 +108,7 @@ pub(crate) fn extension(state: State) -> Extension {
     extension
 }
 
-/// Makes an extension of our ops alone.
+/// Makes an extension with our ops only.
 #[cfg(test)]
 pub(crate) fn only_ops(state: State) -> Extension {
     let mut extension = isolet::init(state);
@@ -117,11 +117,11 @@ pub(crate) fn only_ops(state: State) -> Extension {
     extension
 }
 
-/// The names of our ops.
+/// Returns the names of our ops.
 #[cfg(test)]
 pub(crate) fn op_names() -> Vec<&'static str> {
     isolet::lazy_init().ops.iter().map(|op| op.name).collect()
 }
 
-/// What ops call the host through.
+/// The handle through which ops call the host.
 pub(crate) type HostHandle = Arc<dyn crate::protocol::Host>;

@@ -1,4 +1,4 @@
-//! What a session has sent to its isolate on another thread, and the isolate has not taken yet.
+//! The queue of messages from a session to its isolate on another thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::support::spin::spin;
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
-    /// How many messages there are, to be looked at without the lock.
+    /// The number of messages, readable without the lock.
     length: AtomicUsize,
     arrived: Condvar,
     waker: AtomicWaker,
@@ -24,12 +24,12 @@ struct Queue {
 #[derive(Default)]
 struct State {
     messages: VecDeque<Message>,
-    /// The isolate's thread sleeps in `wait`.
+    /// Set while the isolate's thread sleeps in `wait`.
     asleep: bool,
     closed: bool,
 }
 
-/// The sending end. When it is dropped no more messages come.
+/// The sending end. After it is dropped, no more messages come.
 pub(crate) struct Sender(Arc<Queue>);
 
 struct Receiver(Arc<Queue>);

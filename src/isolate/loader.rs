@@ -1,8 +1,8 @@
-//! Loading modules: Pyodide's while an isolate boots, and none for the guest, whose every
-//! `import()` is rejected, whatever it names.
+//! Loads modules: Pyodide's while an isolate boots, and none for the guest, whose every `import()`
+//! is rejected.
 //!
-//! The modules of an isolate are those in the binary and Pyodide's, which is given to V8 as text
-//! while it boots. Nothing here opens a file or a connection.
+//! The modules of an isolate are those in the binary and Pyodide's, which V8 gets as text during
+//! the boot. Nothing here opens a file or a connection.
 
 use std::sync::OnceLock;
 
@@ -18,10 +18,10 @@ use deno_error::JsErrorBox;
 
 const REFUSAL: &str = "modules cannot be imported in this sandbox";
 
-/// What Pyodide's module is called in stack traces.
+/// The name of Pyodide's module in stack traces.
 const PYODIDE: &str = "isolet:pyodide.asm.mjs";
 
-/// Finds nothing and loads nothing.
+/// A loader that finds and loads nothing.
 pub(crate) struct NoModules;
 
 impl ModuleLoader for NoModules {
@@ -44,8 +44,9 @@ impl ModuleLoader for NoModules {
     }
 }
 
-/// Makes `import()` end here, before `deno_core` looks at what is imported and by whom: it would
-/// trust modules of its own, and let whoever makes one of them call `eval` import others.
+/// Makes `import()` end here, before `deno_core` checks the imported module and the importer.
+/// `deno_core` would trust its own modules, and code that makes one of them call `eval` could
+/// import others.
 pub(crate) fn refuse_imports(isolate: &mut v8::Isolate) {
     isolate.set_host_import_module_dynamically_callback(
         |scope: &mut v8::PinScope<'_, '_>, _, _, _, _| rejection(scope),
@@ -70,8 +71,7 @@ pub(crate) struct Pyodide {
     script: v8::Global<v8::UnboundModuleScript>,
 }
 
-/// Evaluates Pyodide's module. What V8 has compiled of it before, and still takes, is not compiled
-/// again.
+/// Evaluates Pyodide's module. Uses code that V8 compiled before, if V8 accepts it.
 pub(crate) fn load_pyodide(
     runtime: &mut JsRuntime,
     text: &Bytes,
@@ -115,8 +115,8 @@ fn evaluate(
     })
 }
 
-/// The text as V8 has it: all isolates of the process share the one in memory, which is never
-/// freed.
+/// Returns the text as a V8 string. All isolates of the process share the text in memory, which is
+/// never freed.
 fn string<'s>(scope: &mut v8::PinScope<'s, '_>, text: &Bytes) -> Option<v8::Local<'s, v8::String>> {
     static TEXT: OnceLock<Bytes> = OnceLock::new();
     let shared = TEXT.get_or_init(|| text.clone());
@@ -129,7 +129,7 @@ fn string<'s>(scope: &mut v8::PinScope<'s, '_>, text: &Bytes) -> Option<v8::Loca
 }
 
 impl Pyodide {
-    /// What V8 has compiled of it so far, in its own format.
+    /// Returns the code that V8 has compiled from it so far, in V8's own format.
     pub(crate) fn cache(&self, runtime: &mut JsRuntime) -> Vec<u8> {
         deno_core::scope!(scope, runtime);
         let script = v8::Local::new(scope, &self.script);

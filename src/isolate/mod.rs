@@ -1,8 +1,8 @@
-//! V8, Pyodide and the threads they run on. The only module that names either.
+//! V8, Pyodide and the threads that they run on. No other module names V8 or Pyodide.
 //!
-//! An isolate is made, used and dropped on one thread of its own ([`runtime`]); nothing of V8
-//! leaves it but the handle to terminate it. All isolates share the compiled WebAssembly module and
-//! start from the same memory image ([`image`]).
+//! An isolate is made, used and dropped on one thread ([`runtime`]). Only the handle to terminate
+//! it leaves that thread. All isolates share the compiled WebAssembly module and start from the
+//! same memory image ([`image`]).
 
 mod adapt;
 mod allocator;
@@ -48,15 +48,15 @@ use runtime::Parts;
 pub(crate) use thread::{Booted, on_isolate_thread};
 pub(crate) use threads::Threads;
 
-/// What an interpreter is made of beside its memory image, verified.
+/// The verified files of an interpreter, in addition to its memory image.
 #[derive(Clone)]
 pub(crate) struct Files {
     asm_wasm: Bytes,
-    /// What its memory begins with.
+    /// The initial contents of its memory.
     data: Bytes,
     asm_mjs: Bytes,
     stdlib_zip: Bytes,
-    /// What packages link to.
+    /// The symbols that packages link to.
     exports: Bytes,
 }
 
@@ -80,7 +80,8 @@ impl Files {
     }
 }
 
-/// Boots an interpreter on this thread, of an image that the parent process has verified.
+/// Boots an interpreter from a file of [`Source::shared_file`] on this thread, in a process that
+/// has no engine.
 pub(crate) fn boot_of_image(
     image: SharedFile,
     host: Arc<dyn Host>,

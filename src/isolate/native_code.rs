@@ -1,8 +1,8 @@
-//! CPython's native code: compiled once for all isolates of a process, and kept for the next
-//! process.
+//! CPython's native code: compiled once for all isolates of a process, and stored for later
+//! processes.
 //!
-//! This file has unsafe code because V8's C++ functions that optimize code and write it out have no
-//! Rust of their own.
+//! This file has unsafe code because V8's C++ functions that optimise and serialise code have no
+//! Rust bindings.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -31,12 +31,12 @@ const IS_CHECKED: bool = CHECKED_V8.eq_ignore_ascii_case(v8::VERSION_STRING);
 /// The compiled CPython.
 pub(crate) struct CompiledWasm(v8::CompiledWasmModule);
 
-/// Compiled by the first isolate of the process that needs it, used by all.
+/// The modules that the first isolate of a process compiles and all others use.
 pub(crate) type SharedModules = Arc<Modules>;
 
 pub(crate) struct Modules {
     cpython: OnceLock<CompiledWasm>,
-    /// Dynamic libraries of the image, by their names.
+    /// Dynamic libraries of the image, by name.
     libraries: Mutex<HashMap<String, CompiledWasm>>,
     /// Whether V8's internals are used to write native code. Tests do without.
     uses_internals: bool,
@@ -60,7 +60,7 @@ impl Modules {
         self.cpython.get()
     }
 
-    /// A library as a module of this isolate.
+    /// Returns a library as a module of this isolate.
     pub(crate) fn library<'s>(
         &self,
         scope: &mut v8::PinScope<'s, '_>,
@@ -77,7 +77,7 @@ impl Modules {
         Some(module)
     }
 
-    /// The native code of a library, once an isolate has it.
+    /// Returns the native code of a library, once an isolate has it.
     pub(crate) fn library_code(&self, library: &Library) -> Result<Vec<u8>, BinaryReaderError> {
         match self.libraries().get(&library.name) {
             Some(compiled) => {
@@ -110,22 +110,23 @@ impl Modules {
     }
 }
 
-/// CPython on its way to be a module of an isolate: the process's, or else made of the native code
-/// that was stored, or else compiled anew.
+/// CPython before it becomes a module of an isolate. The module is the process's, or is made from
+/// the stored native code, or is compiled.
 ///
-/// V8 takes stored code only if it was made by the same V8 with the same flags on a processor with
-/// the same features; what was never called when it was stored is compiled when it is.
+/// V8 accepts stored code only from the same V8 with the same flags, on a processor with the same
+/// features. Functions that were not called when the code was stored are compiled when they are
+/// called.
 pub(crate) struct Pending {
     shared: SharedModules,
     wasm: Bytes,
     stored: Option<Bytes>,
-    /// Says when the process has one.
+    /// Notifies when the process has the module.
     helper: Option<mpsc::Receiver<()>>,
 }
 
 impl Pending {
-    /// Has a thread of its own make one of the `stored` code, if the process has none yet. The
-    /// isolate's thread has enough to do until it needs it.
+    /// Starts a thread that makes the module from the `stored` code, if the process has none yet.
+    /// Meanwhile the isolate's thread does other work.
     pub(crate) fn start(shared: SharedModules, wasm: Bytes, stored: Option<Bytes>) -> Self {
         let code =
             stored.clone().filter(|_| shared.cpython().is_none() && !spin::budget().is_zero());
@@ -134,10 +135,10 @@ impl Pending {
             let (shared, wasm) = (Arc::clone(&shared), wasm.clone());
             let help = move || {
                 if let Some(module) = elsewhere(&wasm, code) {
-                    // Another isolate's may have come first.
+                    // Another isolate's module may have been first.
                     let _ = shared.cpython.set(module);
                 }
-                // Not waited for any more if the isolate has ended.
+                // If the isolate has ended, nobody waits any more.
                 let _ = sender.send(());
             };
             platform::spawn(help).ok().map(|()| done)
@@ -145,28 +146,28 @@ impl Pending {
         Self { shared, wasm, stored, helper }
     }
 
-    /// Waits for it. `None` if it does not compile.
+    /// Waits for the module. Returns `None` if CPython does not compile.
     pub(crate) fn module<'s>(
         self,
         scope: &mut v8::PinScope<'s, '_>,
     ) -> Option<v8::Local<'s, v8::WasmModuleObject>> {
-        // A thread that ended early has left nothing.
+        // A thread that ended early has made nothing.
         let helped = self.helper.is_some_and(|done| done.recv().is_ok());
         if let Some(compiled) = self.shared.cpython() {
             return v8::WasmModuleObject::from_compiled_module(scope, &compiled.0);
         }
-        // What a helper could not use is of no use here either.
+        // Code that the helper could not use is of no use here either.
         let stored = self.stored.filter(|_| !helped);
         let restored = stored.and_then(|code| deserialize(scope, &self.wasm, code));
         let module = restored.or_else(|| v8::WasmModuleObject::compile(scope, &self.wasm))?;
-        // Whoever comes first keeps its own; a second one compiled meanwhile serves only its
-        // isolate.
+        // The first module becomes the process's. Another one that was compiled meanwhile serves
+        // only its isolate.
         let _ = self.shared.cpython.set(CompiledWasm(module.get_compiled_module()));
         Some(module)
     }
 }
 
-/// Makes a module of native code, in an isolate that is there for nothing else.
+/// Makes a module from native code, in an isolate that exists only for this.
 fn elsewhere(wasm: &[u8], code: Bytes) -> Option<CompiledWasm> {
     let mut isolate = v8::Isolate::new(v8::CreateParams::default());
     v8::scope!(let scope, &mut isolate);
@@ -177,7 +178,8 @@ fn elsewhere(wasm: &[u8], code: Bytes) -> Option<CompiledWasm> {
 }
 
 thread_local! {
-    /// The code that [`deserialize`] offers V8, which calls back without saying for whom.
+    /// Code passed to V8's deserialisation callback. A thread-local, because the callback takes no
+    /// user data.
     static OFFERED: Cell<Option<Bytes>> = const { Cell::new(None) };
 }
 
@@ -195,8 +197,8 @@ fn deserialize<'s>(
     compilation.set_has_compiled_module_bytes();
     compilation.on_bytes_received(wasm);
     OFFERED.set(Some(code));
-    // V8 calls it before `finish` returns if it takes the code, and later, with the result of
-    // compiling, if it does not.
+    // If V8 accepts the code, it calls this before `finish` returns. Otherwise it calls it later,
+    // with the result of compiling.
     let result = Rc::new(RefCell::new(None));
     let receiver = Rc::clone(&result);
     compilation.finish(scope, Some(offer.map_fn_to()), move |isolate, module| {
@@ -228,9 +230,10 @@ fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError>
         fn has_code_with_tier(module: *const c_void, function: u32, tier: i8) -> bool;
     }
     let functions = declared_functions(wasm)?;
-    // SAFETY: `object` says why it may be read, and that the module lives as long as `module`. The
-    // functions are those that `wasm` declares, of which it was compiled. They may be called by any
-    // thread once V8 has been initialized, which it was for there to be a module.
+    // SAFETY: `object` explains why the pointer may be read, and that the module lives as long as
+    // `module`. The function indices are those that `wasm` declares, from which the module was
+    // compiled. Any thread may call these functions once V8 has been initialised, which it was,
+    // because the module exists.
     #[expect(unsafe_code, reason = "the functions are V8's")]
     unsafe {
         let native = object(module).cast::<*mut c_void>().read();
@@ -243,21 +246,23 @@ fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError>
     Ok(())
 }
 
-/// V8's `v8::CompiledWasmModule`: a `std::shared_ptr<internal::wasm::NativeModule>`, which begins
-/// with a pointer to the module that it keeps alive, and a string.
+/// Returns a pointer to V8's `v8::CompiledWasmModule`: a
+/// `std::shared_ptr<internal::wasm::NativeModule>`, which begins with a pointer to the module that
+/// it keeps alive, and a string.
 fn object(module: &CompiledWasm) -> *mut c_void {
     const {
         assert!(size_of::<v8::CompiledWasmModule>() == size_of::<*mut c_void>());
     }
-    // SAFETY: `v8::CompiledWasmModule` is, in Rust, nothing but a pointer to V8's object of that
-    // name, as its size says; the object lives as long as `module`.
+    // SAFETY: in Rust, `v8::CompiledWasmModule` is only a pointer to V8's object of that name, as
+    // the check of its size confirms. The object lives as long as `module`.
     #[expect(unsafe_code, reason = "the type does not give its pointer away")]
     unsafe {
         std::mem::transmute_copy::<v8::CompiledWasmModule, *mut c_void>(&module.0)
     }
 }
 
-/// The indices of the functions that `wasm` has code of; those that it imports come before.
+/// Returns the indices of the functions that `wasm` has code for. Imported functions have the
+/// indices before them.
 fn declared_functions(wasm: &[u8]) -> Result<Range<u32>, BinaryReaderError> {
     let (mut imported, mut declared) = (0, 0);
     for payload in Parser::new(0).parse_all(wasm) {
@@ -276,7 +281,7 @@ fn declared_functions(wasm: &[u8]) -> Result<Range<u32>, BinaryReaderError> {
 
 fn serialize(module: &CompiledWasm) -> Vec<u8> {
     /// `v8::OwnedBuffer`, which the caller frees: a `std::unique_ptr` and a length. V8 is built
-    /// with its own libc++, whose `unique_ptr` is passed as the pointer that it is
+    /// with its own libc++, whose `unique_ptr` is passed as a plain pointer
     /// (`[[clang::trivial_abi]]`).
     #[repr(C)]
     struct OwnedBuffer {
@@ -289,9 +294,9 @@ fn serialize(module: &CompiledWasm) -> Vec<u8> {
         #[link_name = "_ZN2v818CompiledWasmModule9SerializeEv"]
         fn serialize(module: *mut c_void) -> OwnedBuffer;
     }
-    // SAFETY: `object` says what it is, and that it lives as long as `module`. What is returned are
-    // `length` bytes that are ours from then on. They are copied, and never freed: only V8 knows
-    // how, and they are made once for an image.
+    // SAFETY: `object` explains what the pointer refers to, and that the module lives as long as
+    // `module`. The result is `length` bytes that we own. They are copied and never freed, because
+    // only V8 could free them, and this happens once per image.
     #[expect(unsafe_code, reason = "the function is V8's")]
     unsafe {
         let OwnedBuffer { bytes, length } = serialize(object(module));

@@ -1,11 +1,11 @@
-//! The tool calls that the guest has made and whose answers it has not taken yet.
+//! The guest's tool calls whose answers it has not taken yet.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-/// Calls by their numbers, which are never used twice in an isolate's life.
+/// Calls by number. A number is never reused in an isolate's life.
 #[derive(Default)]
 pub(crate) struct PendingCalls {
     last: u32,
@@ -13,7 +13,7 @@ pub(crate) struct PendingCalls {
 }
 
 enum Pending {
-    /// Nobody has asked for the answer yet.
+    /// The guest has not asked for the answer yet.
     Open,
     /// The guest waits for the length of the answer.
     Awaited(oneshot::Sender<usize>),
@@ -21,14 +21,14 @@ enum Pending {
 }
 
 impl PendingCalls {
-    /// Makes a new call; `None` when the numbers are used up.
+    /// Makes a new call. Returns `None` when all numbers are used.
     pub(crate) fn open(&mut self) -> Option<u32> {
         self.last = self.last.checked_add(1)?;
         self.calls.insert(self.last, Pending::Open);
         Some(self.last)
     }
 
-    /// Takes the answer to a call. It is dropped if the call was cancelled or has one already.
+    /// Stores the answer to a call. It is dropped if the call was cancelled or is already answered.
     pub(crate) fn answer(&mut self, call: u32, answer: Bytes) {
         let Some(pending) = self.calls.get_mut(&call) else {
             return;
@@ -42,17 +42,17 @@ impl PendingCalls {
         }
     }
 
-    /// Whether the answer to a call is there.
+    /// Returns `true` if a call is answered.
     pub(crate) fn is_answered(&self, call: u32) -> bool {
         matches!(self.calls.get(&call), Some(Pending::Answered(_)))
     }
 
-    /// Whether the answer to a call is still to come.
+    /// Returns `true` if a call is not answered yet.
     pub(crate) fn is_open(&self, call: u32) -> bool {
         matches!(self.calls.get(&call), Some(Pending::Open | Pending::Awaited(_)))
     }
 
-    /// The length of the answer to a call, if it is there.
+    /// Returns the length of the answer to a call, if it is answered.
     pub(crate) fn answer_length(&self, call: u32) -> Option<usize> {
         match self.calls.get(&call)? {
             Pending::Answered(answer) => Some(answer.len()),
@@ -60,12 +60,12 @@ impl PendingCalls {
         }
     }
 
-    /// The call that was made last.
+    /// Returns the most recent call.
     pub(crate) fn last(&self) -> u32 {
         self.last
     }
 
-    /// Takes the answer to a call if it is there and no longer than `limit`.
+    /// Takes the answer to a call if it has arrived and is at most `limit` long.
     pub(crate) fn take_short(&mut self, call: u32, limit: usize) -> Option<Bytes> {
         match self.calls.get(&call) {
             Some(Pending::Answered(answer)) if answer.len() <= limit => self.take(call),
@@ -73,7 +73,7 @@ impl PendingCalls {
         }
     }
 
-    /// The length of the answer, or where it will arrive; `None` if there is no such call.
+    /// Returns the length of the answer, or a receiver for it; `None` if there is no such call.
     pub(crate) fn wait(&mut self, call: u32) -> Option<Result<usize, oneshot::Receiver<usize>>> {
         let pending = self.calls.get_mut(&call)?;
         if let Pending::Answered(answer) = pending {
@@ -95,7 +95,7 @@ impl PendingCalls {
         }
     }
 
-    /// Forgets a call. Returns whether its answer was still to come.
+    /// Removes a call. Returns `true` if it was not answered yet.
     pub(crate) fn cancel(&mut self, call: u32) -> bool {
         matches!(self.calls.remove(&call), Some(Pending::Open | Pending::Awaited(_)))
     }

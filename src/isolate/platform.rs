@@ -1,7 +1,8 @@
-//! The V8 platform, one a process, and the thread that every isolate's thread descends from.
+//! The V8 platform, one per process, and the thread from which every isolate's thread descends.
 //!
-//! V8 wants its platform initialized on an ancestor of the threads that run isolates (memory
-//! protection keys are inherited), and libraries do not choose which thread calls them first.
+//! V8 requires its platform to be initialised on an ancestor of the threads that run isolates,
+//! because memory protection keys are inherited. A library cannot choose the thread that calls it
+//! first.
 
 use std::io;
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -12,10 +13,10 @@ use crate::image::V8_FLAGS;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// A thread to start, and where to answer whether it was.
+/// A thread to start, and the channel for the result.
 type Request = (Task, mpsc::Sender<io::Result<()>>);
 
-/// Room for V8's stack and for ours. Pages that are never touched cost nothing.
+/// The stack of an isolate's thread, in bytes: V8's and ours. Untouched pages cost nothing.
 const STACK_BYTES: usize = 32 << 20;
 
 /// Starts a thread for an isolate.
@@ -36,7 +37,7 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     let (requests, tasks) = mpsc::channel::<Request>();
     let serve = move || {
         v8::V8::set_flags_from_string(V8_FLAGS);
-        // A worker has no file to read randomness from, and V8 would take the clock's.
+        // A worker has no file to read randomness from; V8 would fall back to the clock.
         v8::V8::set_entropy_source(|seed: &mut [u8]| getrandom::fill(seed).is_ok());
         JsRuntime::init_platform(Some(
             v8::new_single_threaded_default_platform(false).make_shared(),
@@ -46,7 +47,7 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
                 .name("isolet-isolate".to_owned())
                 .stack_size(STACK_BYTES)
                 .spawn(task);
-            // The caller waits for the answer, so it cannot be gone.
+            // The caller waits for the answer, so sending cannot fail.
             let _ = answer.send(thread.map(drop));
         }
     };
@@ -54,8 +55,8 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     Ok(requests)
 }
 
-/// Does what V8 has put off, on the isolate's thread; some of it, so that a task which leads to
-/// another one cannot go on for ever.
+/// Runs tasks that V8 has deferred, on the isolate's thread. Their number is limited, because tasks
+/// that create further tasks could go on forever.
 pub(super) fn run_tasks(isolate: &v8::Isolate) {
     const TASKS: usize = 16;
     let platform = v8::V8::get_current_platform();

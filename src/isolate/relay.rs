@@ -1,8 +1,8 @@
-//! A waker that can be cut off.
+//! A waker that can be disconnected.
 //!
-//! Of a promise that is not settled when its isolate is dropped, `deno_core` leaves behind what was
-//! to be told, and with it the waker that waited: tokio's, which keeps the event loop and its
-//! descriptors. So it gets one of these, of which a few bytes stay.
+//! If a promise is not settled when its isolate is dropped, `deno_core` leaks its callbacks, and
+//! with them the waker that waited. Tokio's waker keeps the event loop and its descriptors alive.
+//! So the promise gets a relay instead, of which only a few bytes leak.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -15,10 +15,10 @@ use futures_util::task::AtomicWaker;
 
 use super::platform;
 
-/// Passes wake-ups on to the waker that was registered last, until it is dropped.
+/// Forwards wake-ups to the waker that was registered last, until it is dropped.
 pub(super) struct Relay {
     inner: Arc<Inner>,
-    /// Whether the event loop had nothing to do when it was last served.
+    /// Set if the event loop had nothing to do when it was last served.
     is_idle: Cell<bool>,
 }
 
@@ -27,10 +27,10 @@ struct Inner(AtomicWaker);
 
 /// Why serving the event loop has ended.
 pub(super) enum Settled {
-    /// The call has.
+    /// The call is settled.
     Done,
-    /// The call waits, and nothing is pending that could end that. It is said once, until there is
-    /// something again.
+    /// The call waits, and nothing is pending that could settle it. Reported once, until something
+    /// is pending again.
     Stalled,
 }
 
@@ -39,15 +39,14 @@ impl Relay {
         Self { inner: Arc::default(), is_idle: Cell::new(false) }
     }
 
-    /// Has wake-ups passed on to `waker`; returns what to wait with.
+    /// Forwards wake-ups to `waker`. Returns the waker to wait with.
     fn waker(&self, waker: &Waker) -> Waker {
         self.inner.0.register(waker);
         Waker::from(Arc::clone(&self.inner))
     }
 
     /// Serves the event loop until `call` settles or nothing is left to serve. A guest that awaits
-    /// what nothing will ever resolve may go on waiting, as everywhere, until its deadline or an
-    /// interrupt.
+    /// a promise which nothing will resolve may wait until its deadline or an interrupt.
     pub(super) async fn settle<F>(
         &self,
         runtime: &mut JsRuntime,

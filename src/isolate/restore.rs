@@ -1,7 +1,8 @@
-//! Puts what is in an image where an interpreter has it, without copying what it never writes to.
+//! Maps the contents of an image into an interpreter, without copying the pages that it never
+//! writes to.
 //!
-//! This file has unsafe code because pages are mapped over those that V8 has reserved, and because
-//! V8 is given some.
+//! This file has unsafe code because it maps pages over those that V8 has reserved, and because it
+//! gives pages to V8.
 
 use std::io;
 use std::ops::Range;
@@ -11,9 +12,9 @@ use deno_core::v8;
 
 use crate::support::shared_file::SharedFile;
 
-/// Replaces the first `length` bytes of `memory`: by zeros, and by each of `runs`, which are places
-/// in the memory and in `image`. Those are read from there, and a page that is written to is copied
-/// first.
+/// Replaces the first `length` bytes of `memory` by zeros and `runs`, which are ranges of the
+/// memory and of `image`. The runs are mapped from the image, and a page is copied when it is first
+/// written to.
 #[cfg(target_os = "linux")]
 pub(crate) fn map_over(
     memory: v8::Local<'_, v8::WasmMemoryObject>,
@@ -45,16 +46,16 @@ pub(crate) fn map_over(
     }
     let (protection, flags) =
         (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
-    // SAFETY: `start` and `length` name whole pages inside the contents of a WebAssembly memory, as
-    // was just checked. V8 has those in pages that it got from the system for this memory alone,
-    // may read and write all of them, and gives them back to the system as a whole, whatever is
+    // SAFETY: `start` and `length` describe whole pages inside the contents of a WebAssembly
+    // memory, as was just checked. V8 has obtained these pages from the system for this memory
+    // alone, may read and write all of them, and returns them to the system as a whole, whatever is
     // mapped there. Rust has no reference into them here.
     #[expect(unsafe_code, reason = "what is mapped there is replaced")]
     unsafe { mmap_anonymous(start.cast(), length, protection, flags) }?;
     for (at, run) in runs {
-        // SAFETY: as above: the loop before has seen to it that these are whole pages inside of
-        // those, and of the file. Should somebody cut that off, against what `SharedFile` says,
-        // reading there ends the process.
+        // SAFETY: as above: the earlier loop has checked that these are whole pages inside the
+        // contents, and of the file. If someone truncated the file, which `SharedFile` rules out,
+        // reading there would end the process.
         #[expect(unsafe_code, reason = "what is mapped there is replaced")]
         unsafe {
             let place = start.add(*at).cast();
@@ -85,8 +86,8 @@ pub(crate) fn copy_over(
     Ok(())
 }
 
-/// The contents of a buffer that has this part of `image` to begin with. A page that is written to
-/// is copied first.
+/// Returns the contents of a buffer that starts with this part of `image`. A page is copied when it
+/// is first written to.
 #[cfg(target_os = "linux")]
 pub(crate) fn copy_on_write(
     image: &SharedFile,
@@ -99,20 +100,20 @@ pub(crate) fn copy_on_write(
     #[expect(unsafe_code, reason = "it has the type that V8 calls")]
     unsafe extern "C" fn unmap(_start: *mut c_void, _length: usize, mapping: *mut c_void) {
         // SAFETY: this is the pointer of `Box::into_raw` below, and V8 calls this once, when no
-        // buffer has those contents any more.
+        // buffer has these contents any more.
         drop(unsafe { Box::from_raw(mapping.cast::<MmapMut>()) });
     }
 
     let mut options = MmapOptions::new();
     options.offset(part.start as u64).len(part.len());
-    // SAFETY: nobody changes the file while it is mapped, as `SharedFile::map` explains, and what
-    // is written here stays here.
+    // SAFETY: nobody changes the file while it is mapped, as `SharedFile::map` explains, and writes
+    // to this mapping do not reach the file.
     #[expect(unsafe_code, reason = "mapping a file is")]
     let mut mapping = unsafe { options.map_copy(&image.fd()) }?;
     let (start, length) = (mapping.as_mut_ptr(), mapping.len());
     let mapping = Box::into_raw(Box::new(mapping));
-    // SAFETY: `start` and `length` name the whole mapping, which can be read and written, is V8's
-    // alone from here on, and stays until V8 calls `unmap` with what is its argument.
+    // SAFETY: `start` and `length` describe the whole mapping, which can be read and written. From
+    // here on only V8 uses it. It stays mapped until V8 calls `unmap` with it as the argument.
     #[expect(unsafe_code, reason = "V8 is given a pointer")]
     let contents = unsafe {
         v8::ArrayBuffer::new_backing_store_from_ptr(start.cast(), length, unmap, mapping.cast())
@@ -120,7 +121,7 @@ pub(crate) fn copy_on_write(
     Ok(contents)
 }
 
-/// Only Linux has what images are shared by.
+/// Fails: only Linux has the means to share images.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn map_over(
     _memory: v8::Local<'_, v8::WasmMemoryObject>,
@@ -131,7 +132,7 @@ pub(crate) fn map_over(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// As [`map_over`].
+/// Fails, as [`map_over`] does.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn copy_on_write(
     _image: &SharedFile,

@@ -24,7 +24,7 @@ use super::stoppable::StoppableHost;
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
 use crate::support::spin;
 
-/// What an isolate is made of.
+/// The inputs of an isolate.
 pub(crate) struct Parts {
     pub(crate) files: Files,
     pub(crate) modules: SharedModules,
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
     pub(crate) max_report_bytes: u64,
-    /// The modules to import, if it is booted for its image.
+    /// The modules to import, if the isolate is booted for its image.
     pub(crate) preload: Vec<String>,
 }
 
@@ -47,12 +47,12 @@ pub(super) struct Isolate {
 enum Called {
     Returned,
     Stopped,
-    /// The interpreter has ended elsewhere than in this call, which nobody will settle.
+    /// The interpreter has ended outside this call, so that nothing will settle the call.
     Ended,
     Threw(String),
 }
 
-/// How far a call into JavaScript has come when it returns.
+/// The state of a call into JavaScript when it returns.
 enum Entered {
     Returned,
     Pending(v8::Global<v8::Value>),
@@ -138,18 +138,18 @@ impl Isolate {
         }
     }
 
-    /// Readies what the session sends for the event loop of this thread.
+    /// Prepares the inbox for the event loop of this thread.
     pub(super) fn attach_inbox(&self) -> std::io::Result<()> {
         self.state(|state| state.inbox.attach())
     }
 
-    /// Waits for a message; `None` when the session is gone or has stopped this isolate.
+    /// Waits for a message. Returns `None` when the session is gone or has stopped this isolate.
     pub(super) async fn next_message(&mut self) -> Option<Message> {
         loop {
             if self.control.is_stopped() {
                 return None;
             }
-            // The next one often comes soon after the last.
+            // The next message often follows soon after the last.
             self.state(|state| state.inbox.wait(spin::budget()));
             tokio::select! {
                 message = self.message() => return message,
@@ -158,7 +158,7 @@ impl Isolate {
         }
     }
 
-    /// Waits for a message; `None` when the session is gone.
+    /// Waits for a message. Returns `None` when the session is gone.
     async fn message(&self) -> Option<Message> {
         std::future::poll_fn(|context| self.state(|state| state.poll_message(context))).await
     }
@@ -188,7 +188,7 @@ impl Isolate {
         }
     }
 
-    /// The reply of an isolate that was stopped.
+    /// Returns the reply of an isolate that was stopped.
     fn stopped(&mut self) -> Reply {
         let Some((limit, observed)) = self.control.exhausted() else {
             return Reply::Terminated;
@@ -197,7 +197,7 @@ impl Isolate {
         Reply::OutOfMemory { limit, observed: observed.max(heap) }
     }
 
-    /// The most memory that the session has had. It is an error if the interpreter's has grown past
+    /// Returns the session's peak memory, in bytes. Fails if the interpreter's memory has exceeded
     /// the budget without asking.
     fn measure(&mut self) -> Result<u64, Exceeded> {
         let state = self.runtime.op_state();
@@ -205,12 +205,11 @@ impl Isolate {
         state.borrow_mut().borrow_mut::<State>().memory.measure(scope)
     }
 
-    /// Makes a command's frame ready for the guest to take; returns its length as the guest gets
-    /// it.
+    /// Provides a command's frame for the guest to take. Returns its length as a JavaScript value.
     fn offer(&mut self, frame: Vec<u8>) -> v8::Global<v8::Value> {
         let length = {
             deno_core::scope!(scope, self.runtime);
-            // The guest's memory holds less than 4 GiB, and so does a frame that fits into it.
+            // The guest's memory has less than 4 GiB, and so does a frame that fits into it.
             #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
             let length: v8::Local<v8::Value> = v8::Number::new(scope, frame.len() as f64).into();
             v8::Global::new(scope, length)
@@ -219,27 +218,27 @@ impl Isolate {
         length
     }
 
-    /// Deals with what may come at any time.
+    /// Handles a message that may arrive at any time.
     pub(super) fn serve(&mut self, message: Message, replies: &ReplySink) {
         match message {
             Message::Answer(call, answer) => self.state(|state| state.calls.answer(call, answer)),
             Message::Peek(number, frame) => {
                 let report = self.peek(frame);
-                // It fails only when the session is gone, and then nobody waits.
+                // Fails only if the session is gone, and then nobody waits.
                 let _ = replies(Reply::Peeked { number, report });
             }
-            // A session sends one command at a time; this one is between two of them.
+            // A session sends only one command at a time, and this one arrived during another.
             Message::Command(_) => {}
         }
     }
 
-    /// Has the guest carry out a command while it waits for something else. Returns its report; an
-    /// empty one if it gave none.
+    /// Makes the guest run a command while it waits for something else. Returns its report; empty
+    /// if it gave none.
     fn peek(&mut self, frame: Vec<u8>) -> Vec<u8> {
         let length = self.offer(frame);
         let outer = self.state(|state| state.report.take());
         let peek = self.entry_points.peek.clone();
-        // What the guest reports counts, not what the call returns.
+        // The guest's report counts, not the result of the call.
         drop(self.runtime.call_with_args(&peek, &[length]));
         self.state(|state| {
             state.frame = None;
@@ -281,7 +280,7 @@ impl Isolate {
                     Ok(Settled::Done) => return Called::Returned,
                     Ok(Settled::Stalled) => {
                         let stalled = self.entry_points.stalled.clone();
-                        // As below.
+                        // As for the interrupt below.
                         drop(self.runtime.call(&stalled));
                     }
                     Err(error) => return Called::Threw(error.to_string()),
@@ -289,7 +288,7 @@ impl Isolate {
                 () = self.control.woken() => {
                     if self.control.has_interrupt() {
                         let interrupt = self.entry_points.interrupt.clone();
-                        // It fails only when the isolate is being terminated, which the loop sees.
+                        // Fails only if the isolate is being terminated, which the loop detects.
                         drop(self.runtime.call(&interrupt));
                     }
                 }
@@ -303,14 +302,14 @@ impl Isolate {
         }
     }
 
-    /// Calls an async function of ours. What does not wait for anything is done when it returns,
-    /// and costs no turn of the event loop.
+    /// Calls an async function of ours. If it does not wait for anything, it is done when this
+    /// returns, without a turn of the event loop.
     fn enter(
         &mut self,
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
     ) -> Entered {
-        // Here the deadline counts: what was put off may be the guest's.
+        // The deadline applies here, because deferred tasks may be the guest's.
         platform::run_tasks(self.runtime.v8_isolate());
         deno_core::scope!(scope, self.runtime);
         v8::tc_scope!(let scope, scope);
@@ -330,7 +329,7 @@ impl Isolate {
         }
     }
 
-    /// Collects V8's garbage and gives back the memory that it had.
+    /// Collects V8's garbage and returns free memory to the system.
     pub(super) fn collect_garbage(&mut self) {
         self.runtime.v8_isolate().low_memory_notification();
     }
@@ -340,11 +339,11 @@ impl Isolate {
     }
 }
 
-/// What an error says without the stack that follows, or that comes first: Python's.
+/// Returns an error's message without the stack trace that follows it or, for Python, precedes it.
 fn summary(error: &str) -> String {
     let is_traceback = error.contains("Traceback (most recent call last)");
     let lines = error.lines().filter(|line| !line.trim().is_empty());
-    // JavaScript's stack may follow.
+    // JavaScript's stack trace may follow.
     let mut lines = lines.take_while(|line| !line.starts_with("    at "));
     let line = if is_traceback { lines.last() } else { lines.next() };
     line.unwrap_or_default().to_owned()

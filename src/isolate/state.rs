@@ -1,4 +1,4 @@
-//! What the ops of one isolate work on, and how it gets at what its session sends.
+//! The state that the ops of one isolate share, and its access to the session's messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use crate::protocol::{Inbox, Message};
 
-/// How long a guest's thread waits for an answer before the guest is suspended, and its event loop
+/// How long a guest's thread waits for an answer before the guest is suspended and its event loop
 /// served.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// How long a guest's thread that cannot be suspended waits between two looks for an interrupt.
+/// How long a guest's thread that cannot be suspended waits between two checks for an interrupt.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// After so many calls answers are looked for. Far fewer than may wait to be read.
+/// After this many calls, arrived answers are collected. Far fewer than may wait to be read.
 const UNANSWERED: u32 = 64;
 
 /// The functions through which the host enters our JavaScript.
@@ -32,12 +32,12 @@ pub(crate) struct EntryPoints {
     pub(crate) start: v8::Global<v8::Function>,
     pub(crate) handle: v8::Global<v8::Function>,
     pub(crate) interrupt: v8::Global<v8::Function>,
-    /// Called when the guest waits and nothing is left that its event loop could do.
+    /// Called when the guest waits and its event loop has nothing left to do.
     pub(crate) stalled: v8::Global<v8::Function>,
     pub(crate) peek: v8::Global<v8::Function>,
 }
 
-/// What the ops of one isolate work on.
+/// The state that the ops of one isolate share.
 pub(crate) struct State {
     pub(crate) host: HostHandle,
     pub(crate) control: Arc<IsolateControl>,
@@ -46,26 +46,26 @@ pub(crate) struct State {
     pub(crate) module: Option<Pending>,
     pub(crate) image: Option<Image>,
     pub(crate) saved: Option<SavedMemory>,
-    /// What the interpreter is to import before it becomes an image.
+    /// The modules that the interpreter imports before its image is taken.
     pub(crate) preload: Vec<String>,
-    /// What it has loaded of dynamic libraries.
+    /// The dynamic libraries that it has loaded.
     pub(crate) libraries: Vec<Library>,
-    /// What is compiled in this process.
+    /// The modules compiled in this process.
     pub(crate) modules: SharedModules,
     pub(crate) booted: bool,
     pub(crate) entry_points: Option<EntryPoints>,
     /// The command that the guest has not taken yet.
     pub(crate) frame: Option<Vec<u8>>,
-    /// The guest's report on what it carries out, or why it is none.
+    /// The guest's report on the current command, or why there is none.
     pub(crate) report: Option<Result<Vec<u8>, String>>,
-    /// The longest report.
+    /// The maximum length of a report, in bytes.
     pub(crate) max_report_bytes: u64,
     pub(crate) exited: Option<i32>,
-    /// The interpreter has died, for this reason.
+    /// Why the interpreter has died, if it has.
     pub(crate) died: Option<String>,
     pub(crate) calls: PendingCalls,
     pub(crate) inbox: Box<dyn Inbox>,
-    /// Messages that came while the guest waited for another one.
+    /// Messages that arrived while the guest waited for another one.
     pub(crate) held: VecDeque<Message>,
     pub(crate) memory: WasmMemory,
 }
@@ -83,8 +83,8 @@ impl State {
         }
     }
 
-    /// Opens a call. A guest that makes many before it waits for one has the answers taken
-    /// meanwhile: somewhere they would pile up.
+    /// Opens a call. Arrived answers are collected meanwhile, because a guest that makes many calls
+    /// before it waits for one would leave them to accumulate.
     pub(crate) fn open_call(&mut self) -> Option<u32> {
         let call = self.calls.open()?;
         if call.is_multiple_of(UNANSWERED) {
@@ -98,8 +98,8 @@ impl State {
         Some(call)
     }
 
-    /// Waits for the answer to a call, here and now, for as long as that costs less than to have
-    /// the guest suspended. Other messages are left to the event loop, and end the wait.
+    /// Waits for the answer to a call on this thread, as long as that is cheaper than suspending
+    /// the guest. Other messages end the wait and are left to the event loop.
     pub(crate) fn wait_for_answer(&mut self, call: u32) {
         let start = Instant::now();
         while !self.calls.is_answered(call) {
@@ -118,7 +118,7 @@ impl State {
     }
 
     /// Waits for the answer to a call until `limit` has passed, and then returns `true`. Returns
-    /// `false` before, if the guest is stopped or interrupted. Other messages are left to the event
+    /// `false` earlier if the guest is stopped or interrupted. Other messages are left to the event
     /// loop.
     pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> bool {
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The standard library of guests: Pyodide's archive, and what it leaves out.
+//! The standard library of guests: Pyodide's archive and the modules that it omits.
 
 use std::io::{Cursor, Write};
 
@@ -6,7 +6,7 @@ use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// A file that is added, with the sha256 that it has.
+/// A file that is added, with its sha256.
 struct Added {
     name: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares it"))]
@@ -24,7 +24,7 @@ macro_rules! added {
     };
 }
 
-/// CPython's own, by their names in the archive.
+/// CPython's own modules, by their names in the archive.
 const MODULES: [Added; 9] = added! {
     "_pydecimal.py": "b9da2f4c7c740b8ff0d9fa57a0c567898569e5ee740b83c8aef7222fe953e103",
     "dbm/__init__.py": "64576a77d107294ffcb7be37049c2bedb6b61d102526d31e5ca1d8d5aa138459",
@@ -37,15 +37,14 @@ const MODULES: [Added; 9] = added! {
     "zoneinfo/_zoneinfo.py": "c148c0529962c11e32aafb35bc846513fdb3d7b8f352bd58ee6b64ac1bf3ca8f",
 };
 
-/// The time zone database: all of the wheel is in the archive, so that its licences and version
-/// are.
+/// The time zone database. The archive gets the whole wheel, including its licences and version.
 const TZDATA: Added = Added {
     name: "tzdata-2026.6-py2.py3-none-any.whl",
     sha256: "0a10eec6e13ef16b627fabed9a5f2ba61a62b1c67f327305f4e7e412a70b4aec",
     bytes: include_bytes!("../../third_party/python/tzdata-2026.6-py2.py3-none-any.whl"),
 };
 
-/// Pyodide's archive with all that is added.
+/// Returns Pyodide's archive with the added files.
 pub(super) fn completed(archive: &[u8]) -> ZipResult<Vec<u8>> {
     let mut writer = ZipWriter::new_append(Cursor::new(archive.to_vec()))?;
     let mut wheel = ZipArchive::new(Cursor::new(TZDATA.bytes))?;

@@ -1,5 +1,5 @@
-//! The host as an isolate's ops have it: once the isolate is stopped, every request fails at once,
-//! so that no op does anything for a guest that outlives its termination.
+//! The host as an isolate's ops see it. Once the isolate is stopped every request fails at once, so
+//! that no op acts for a guest that outlives its termination.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::protocol::{Host, HostReply, HostRequest};
 
 const STOPPED: &str = "the session was stopped";
 
-/// Passes requests on while the isolate is not stopped.
+/// Forwards requests unless the isolate is stopped.
 pub(super) struct StoppableHost {
     pub(super) host: HostHandle,
     pub(super) control: Arc<IsolateControl>,

@@ -1,4 +1,4 @@
-//! The thread of an isolate: the boot, the event loop, and in it one command after the other.
+//! The thread of an isolate: the boot, the event loop, and in it one command after another.
 
 use std::future::Future;
 use std::io;
@@ -15,13 +15,13 @@ use crate::protocol::codec;
 use crate::protocol::{Command, Control, Message, Reply, ReplySink};
 use crate::support::spin;
 
-/// After so many times V8 has compiled and optimized what a session begins with.
+/// After this many rounds V8 has compiled and optimised the start-up sequence of a session.
 const REHEARSALS: u32 = 150;
 
-/// So many threads may be lost before no further isolate gets one.
+/// How many threads may be lost before no further isolate gets one.
 const MAX_LOST_THREADS: usize = 8;
 
-/// An interpreter that has booted. It stays on its thread.
+/// A booted interpreter. It stays on its thread.
 pub(crate) struct Booted {
     isolate: Isolate,
     control: Arc<IsolateControl>,
@@ -48,7 +48,7 @@ pub(crate) fn spawn(
     let shared = Arc::clone(&control) as Arc<dyn Control>;
     on_isolate_thread(move || {
         let ending = control.ending();
-        // It fails only when the session is gone, here and below.
+        // Fails only if the session is gone; this also applies below.
         let failed = |reason: String| {
             let _ = replies(Reply::Failed(reason));
         };
@@ -58,7 +58,7 @@ pub(crate) fn spawn(
                 if let Err(error) = booted.serve(&replies, || Ok(())) {
                     failed(format!("nothing can be sent to the isolate: {error}"));
                 }
-                // Before the isolate is dropped, which takes a while.
+                // Before the isolate is dropped, which takes time.
                 ending.leave();
             }
             Err(reason) => failed(reason),
@@ -69,27 +69,27 @@ pub(crate) fn spawn(
 
 /// Runs `main` on a new thread that may have an isolate.
 pub(crate) fn on_isolate_thread(main: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    // The system is asked now: a worker that is locked down cannot.
+    // The first call asks the system, which a locked-down worker can no longer do.
     spin::budget();
     platform::spawn(main).map_err(|error| {
         Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
     })
 }
 
-/// Drives a future that waits for nothing but time.
+/// Drives a future that waits only for time.
 pub(super) fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     event_loop()?.block_on(future)
 }
 
-/// An event loop of this thread that has no descriptors: it wakes up by its clock, or by another
-/// thread.
+/// Makes an event loop for this thread without descriptors. Only its clock or another thread wakes
+/// it.
 fn event_loop() -> Result<Runtime, String> {
     let runtime = Builder::new_current_thread().enable_time().build();
     runtime.map_err(|error| format!("there is no event loop: {error}"))
 }
 
 impl Booted {
-    /// Boots an interpreter of `image` on this thread.
+    /// Boots an interpreter from `image` on this thread.
     pub(crate) fn boot(
         parts: Parts,
         image: Image,
@@ -100,13 +100,13 @@ impl Booted {
         Ok(Self { isolate, control, runtime })
     }
 
-    /// What stops it.
+    /// Returns the control that stops the isolate.
     pub(crate) fn control(&self) -> Arc<dyn Control> {
         Arc::clone(&self.control) as _
     }
 
-    /// Readies an interpreter that is to be copied: V8 has optimized what every session begins
-    /// with, and there is no garbage.
+    /// Prepares an interpreter for being copied: makes V8 optimise the start-up sequence of
+    /// sessions, and collects garbage.
     pub(crate) fn rehearse(&mut self) -> Result<(), String> {
         let frame = codec::encode(Command::Rehearse(REHEARSALS));
         let nowhere: ReplySink = Box::new(|_| true);
@@ -120,15 +120,15 @@ impl Booted {
         Ok(())
     }
 
-    /// Gives it an event loop that can wait for descriptors. V8's delayed tasks stay with the first
-    /// one, which is dropped: they are attempts to need less memory while nothing happens.
+    /// Replaces the event loop by one that can wait for descriptors. V8's delayed tasks stay with
+    /// the old one, which is dropped; they only try to reduce memory while idle.
     pub(crate) fn renew_event_loop(&mut self) -> io::Result<()> {
         self.runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(())
     }
 
     /// Takes commands until there are no more, or the interpreter has ended. `ready` is called
-    /// before the first one, when all that the thread needs of the system is there.
+    /// before the first one, when the thread needs nothing more from the system.
     pub(crate) fn serve(
         &mut self,
         replies: &ReplySink,

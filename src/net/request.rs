@@ -22,7 +22,7 @@ pub(crate) struct Request {
     pub(crate) redirect: Redirect,
     /// Asks for a compressed body and decompresses it.
     pub(crate) decode: bool,
-    /// The request's own time limit. It can only shorten that of the exchange.
+    /// The request's own time limit. It can only shorten the limit of the exchange.
     pub(crate) timeout: Option<Duration>,
 }
 

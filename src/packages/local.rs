@@ -115,7 +115,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// Pre-releases are considered only if a constraint names one or there is nothing else.
+    /// Returns the best candidate for a name. Pre-releases are considered only if a constraint
+    /// names one or there is nothing else.
     fn choose(&self, name: &str) -> Result<Option<Arc<Candidate>>, PackageError> {
         let bounds = self.bounds.get(name).map(Vec::as_slice).unwrap_or_default();
         let fits = |version: &Version| bounds.iter().all(|bound| bound.contains(version));

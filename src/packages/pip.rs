@@ -60,7 +60,7 @@ pub(crate) struct Pip {
     python: PathBuf,
 }
 
-/// What pip may choose from in addition to the package index.
+/// Wheels that pip may choose from in addition to the package index.
 pub(crate) struct Extra<'a> {
     /// For each of these names, the only wheel that may be used.
     pub(crate) only: Vec<&'a Candidate>,

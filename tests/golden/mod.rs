@@ -1,14 +1,14 @@
-//! Golden lists: what a census finds is compared with a committed file, byte for byte.
+//! Golden lists: compares what a census finds with a committed file, byte for byte.
 //!
-//! `cargo xtask golden` writes the files anew. Their differences are for a person to judge: a line
-//! more is something more that a guest can reach.
+//! `cargo xtask golden` rewrites the files. A person must review the differences: an additional
+//! line is something new that a guest can reach.
 
 use std::path::Path;
 
-/// When set, the lists are written and not compared.
+/// If set, the lists are written instead of compared.
 const WRITE: &str = "ISOLET_GOLDEN";
 
-/// Compares `found`, one entry a line, with the list `name`.
+/// Compares `found`, one entry per line, with the list `name`.
 #[track_caller]
 pub(crate) fn check(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -26,7 +26,7 @@ pub(crate) fn check(name: &str, found: &str) {
     );
 }
 
-/// The lines of `a` that `b` has not.
+/// Returns the lines of `a` that are not in `b`.
 fn difference<'a>(a: &'a str, b: &str) -> Vec<&'a str> {
     let known: std::collections::HashSet<&str> = b.lines().collect();
     a.lines().filter(|line| !known.contains(line)).collect()

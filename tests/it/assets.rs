@@ -1,4 +1,4 @@
-//! The files that the interpreter is made of: a wrong one stops the start and is named.
+//! Tests of the interpreter's files: a wrong file prevents the start and is named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::util::{Ran, Scratch, assets_dir, command, isolet, isolet_fed};
 
 /// Copies the locked files and the memory image.
 pub(crate) fn copy(test: &str) -> Scratch {
-    // The image is made by the first start.
+    // The first start makes the image.
     assert_eq!(isolet(["assets", "prepare"]).code, Some(0));
     let scratch = Scratch::new(test);
     let names = lock().unwrap().files().iter().map(|file| file.name().to_owned());
@@ -19,7 +19,7 @@ pub(crate) fn copy(test: &str) -> Scratch {
     scratch
 }
 
-/// The name of the one image in `dir`.
+/// Returns the name of the only image in `dir`.
 pub(crate) fn image(dir: &Path) -> String {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let names = entries.map(|name| name.into_string().unwrap());
@@ -30,11 +30,11 @@ pub(crate) fn image(dir: &Path) -> String {
     image.clone()
 }
 
-/// Spoils the code that V8 has compiled for the image in `dir`, so that V8 refuses it, as it does
-/// on a processor with other features: what is run is what it compiles anew.
+/// Damages the code that V8 has compiled for the image in `dir`, so that V8 rejects it, as on a
+/// processor with other features, and compiles again.
 pub(crate) fn spoil_stored_code(dir: &Path) {
-    // V8's mark in front of its code, for CPython's WebAssembly and for a script, whose version is
-    // in the next bytes.
+    // V8's mark before its code, for CPython's WebAssembly and for a script. The next bytes of a
+    // script contain its version.
     const MARK: [u8; 2] = [0xde, 0xc0];
     let path = dir.join(image(dir));
     let mut bytes = fs::read(&path).unwrap();
@@ -45,7 +45,7 @@ pub(crate) fn spoil_stored_code(dir: &Path) {
     }
     assert_eq!(spoiled, 2);
     fs::write(&path, &bytes).unwrap();
-    // The refusal says which digest belongs to it.
+    // The error names the digest that belongs to it.
     let refused = run_with(dir, "").stderr;
     let digest = |start: &str| {
         let (_, rest) = refused.split_once(start).unwrap();
@@ -62,7 +62,8 @@ pub(crate) fn run_with(dir: &Path, code: &str) -> Ran {
     command(args).env(isolet::ASSETS_VARIABLE, dir).output().unwrap().into()
 }
 
-/// Sees a start refused with one sentence that names `path`, and the library's error with it.
+/// Asserts that a start fails with one sentence that names `path`, and that the library returns the
+/// same error.
 fn is_refused(dir: &Path, path: &Path) {
     let ran = run_with(dir, "print('started')");
     assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{ran:?}");
@@ -77,7 +78,8 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// The files that are looked at with an image and without one.
+/// Returns pairs of a file and whether there is an image, for all cases in which the file is
+/// checked.
 fn used() -> impl Iterator<Item = (&'static isolet_pyodide_assets::LockedFile, bool)> {
     let files = lock().unwrap().files().iter();
     files.flat_map(|file| {
@@ -173,7 +175,7 @@ fn an_image_that_others_may_have_written_is_not_used() {
         fs::set_permissions(&image, fs::Permissions::from_mode(mode)).unwrap();
         is_refused(dir, &image);
     }
-    // Prepared anew it is nobody else's.
+    // After it is prepared again, nobody else could have written it.
     let prepared =
         command(["assets", "prepare"]).env(isolet::ASSETS_VARIABLE, dir).output().unwrap();
     assert!(prepared.status.success(), "{prepared:?}");
@@ -207,13 +209,13 @@ fn an_image_of_another_key_is_replaced() {
     let left: Vec<_> =
         fs::read_dir(dir).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{left:?}");
-    // Under the name of the right one it is found out.
+    // Renaming it to the right name does not help.
     fs::copy(assets_dir().join(image(&assets_dir())), dir.join(&name)).unwrap();
     flip(&dir.join(&name), 17);
     is_refused(dir, &dir.join(&name));
 }
 
-/// Root may write anywhere: run as root this shows only that nothing breaks.
+/// Root may write anywhere, so as root this test shows only that nothing breaks.
 #[test]
 fn where_no_image_can_be_stored_it_serves_from_memory() {
     let scratch = copy("unwritable");

@@ -1,4 +1,4 @@
-//! Async guests: top-level await, `asyncio.run` and tasks that outlive their cell.
+//! Tests of async guests: top-level await, `asyncio.run` and tasks that outlive their cell.
 
 use isolet::{Cell, Value};
 
@@ -109,7 +109,7 @@ async fn a_cells_last_value_is_awaited() {
     }
     let code = "async def fails(): 1 / 0\nfails()";
     assert_eq!(raised(&mut session, code).await.type_name, "ZeroDivisionError");
-    // As python and its prompt have it.
+    // The same as python and its prompt do.
     for cell in [Cell::new("main()").program(), Cell::new("main()").interactive()] {
         let execution = session.run(cell).await.unwrap();
         assert_eq!(execution.value(), None);

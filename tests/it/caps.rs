@@ -1,5 +1,5 @@
-//! What is counted has a cap: past it there is an error or a verdict that names the limit and what
-//! there was.
+//! Tests of counts with a limit: beyond it there is an error or outcome with the limit and the
+//! count.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use isolet::{
 
 use crate::util::{builder, eval, exec, raised, sandbox, session};
 
-/// More than the busiest machine needs to raise an exception.
+/// More time than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
 fn calling(limits: Limits) -> isolet::Sandbox {
@@ -31,7 +31,7 @@ async fn tool_calls_of_a_run_are_capped_and_the_session_lives_on() {
         "the run was terminated at 6 calls of host functions, the limit is 5 (`Limits::max_tool_calls`)"
     );
     assert_eq!(execution.usage().tool_calls, 5);
-    // The next run has its own count.
+    // The next run starts counting at zero.
     assert_eq!(eval(&mut session, "t(); n").await, Value::Int(5));
 }
 

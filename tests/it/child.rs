@@ -1,18 +1,17 @@
-//! Tests that would spoil the others call themselves in a process of their own, whose end is waited
-//! for so long and no longer.
+//! Runs tests that would disturb others in a separate process, with a time limit.
 
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Far more than any of them takes; past it the test has failed.
+/// Far more than any such test takes. Beyond it the test fails.
 pub(crate) const AT_MOST: Duration = Duration::from_mins(2);
 
-/// Names the test that this process was started for.
+/// The environment variable that names the test for which this process was started.
 const VARIABLE: &str = "ISOLET_TEST_CHILD";
 
-/// Runs the test of this full name again, in a process of its own, and returns what became of it;
-/// `None` in that process, which is to do the work.
+/// Runs the test with this full name again in a separate process, and returns its output. Returns
+/// `None` in that process, which must then do the work.
 pub(crate) fn in_child(test: &str, set_up: impl FnOnce(&mut Command)) -> Option<Output> {
     #[expect(clippy::disallowed_methods, reason = "how the tests call themselves")]
     if std::env::var(VARIABLE).is_ok_and(|name| name == test) {
@@ -24,16 +23,16 @@ pub(crate) fn in_child(test: &str, set_up: impl FnOnce(&mut Command)) -> Option<
     Some(output_in_time(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
 }
 
-/// Waits for a process, and kills it and fails if that takes too long.
+/// Waits for a process. Kills it and fails if that takes too long.
 pub(crate) fn output_in_time(child: Child) -> Output {
     let pid = child.id().to_string();
     let (sender, receiver) = mpsc::channel();
-    // It ends with the process.
+    // The thread ends with the process.
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     if let Ok(output) = receiver.recv_timeout(AT_MOST) {
         return output.unwrap();
     }
-    // It has not been waited for, so the number is still its own.
+    // The process has not been waited for, so its number has not been reused.
     let _ = Command::new("kill").args(["-KILL", &pid]).status();
     panic!("process {pid} did not end in {AT_MOST:?}: {:?}", receiver.recv());
 }

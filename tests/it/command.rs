@@ -1,8 +1,8 @@
-//! `isolet run` and its exit statuses.
+//! Tests of `isolet run` and its exit statuses.
 
 use crate::util::{Scratch, isolet, isolet_fed};
 
-/// One sentence for people, and nothing else.
+/// Returns `true` if the text is one sentence for people, and nothing else.
 pub(crate) fn is_one_sentence(stderr: &str) -> bool {
     stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1
 }
@@ -269,7 +269,7 @@ fn help_and_version_are_told() {
 fn the_page_of_the_command_has_the_help_of_every_subcommand() {
     let help = |words: &[&str]| {
         let mut command = crate::util::command(words);
-        // It is part of the help if it is set.
+        // The variable's value would appear in the help.
         let said = command.arg("--help").env_remove("ISOLET_ISOLATION").output().unwrap();
         let said = String::from_utf8(said.stdout).unwrap();
         let lines: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
@@ -308,7 +308,7 @@ fn completions_name_every_subcommand_and_option() {
             assert!(ran.stdout.contains(said), "{shell}: {said}");
         }
         if shell == "bash" {
-            // bash itself completes with it.
+            // Completes with bash itself.
             let script = scratch.file("isolet.bash", &ran.stdout);
             let words = "COMP_WORDS=(isolet run --allow-n); COMP_CWORD=2; _isolet isolet --allow-n run; \
                          echo ${COMPREPLY[@]}";
@@ -353,7 +353,7 @@ fn the_notices_of_all_parts_travel_with_the_command() {
     let ran = isolet(["licenses"]);
     assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(0)));
     for said in [
-        // A component and words of its text.
+        // A component, and words of its licence.
         "V8 as in v8 ",
         "Redistributions in binary form must reproduce the above",
         "ICU as in v8 ",

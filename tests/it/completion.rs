@@ -1,4 +1,4 @@
-//! What a name may become.
+//! Tests of the completion of names.
 
 use crate::util::{eval, exec, session};
 
@@ -32,7 +32,7 @@ async fn names_and_attributes_are_completed() {
     }
 }
 
-/// To press a key must not change anything, nor take for ever.
+/// Pressing a key must neither change anything nor take forever.
 #[tokio::test]
 async fn no_code_of_the_guest_runs_for_a_completion() {
     let mut session = session().await;

@@ -1,4 +1,5 @@
-//! Workers that are copies of one that has booted: they share nothing that a session could notice.
+//! Tests of workers that are copies of a booted one: they share nothing that a session could
+//! notice.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +17,7 @@ fn own_engine() -> Engine {
     engine_builder().isolation(Isolation::Process).build().unwrap()
 }
 
-/// A session whose worker is a copy. The first ones are not, since what they are copied from has to
+/// Opens a session whose worker is a copy. The first workers are not, because the template has to
 /// boot.
 async fn copy(sandbox: &Sandbox) -> Session {
     for _ in 0..100 {
@@ -83,7 +84,7 @@ import js, math, os
 ";
     let unspoiled: Vec<Value> =
         vec![2.into(), true.into(), true.into(), false.into(), false.into()];
-    // One that was made before, and one that is made after.
+    // One session opened before, and one opened after.
     let mut others = vec![copy(&sandbox).await];
     others.push(copy(&sandbox).await);
     for other in &mut others {
@@ -115,7 +116,7 @@ async fn how_a_copy_ended_is_told() {
     let mut session = copy(&sandbox).await;
     let (worker, _) = processes(&session);
     assert!(Command::new("kill").args(["-ABRT", &worker.to_string()]).status().unwrap().success());
-    // A run may be quicker than the signal.
+    // A run may end before the signal arrives.
     let told = loop {
         let execution = session.run("1").await.unwrap();
         if !execution.session_alive() {
@@ -134,7 +135,7 @@ async fn a_copy_has_no_descriptor_of_what_it_is_copied_from() {
         std::fs::read_dir(format!("/proc/{process}/fd"))
             .unwrap()
             .map(|fd| std::fs::read_link(fd.unwrap().path()).unwrap().display().to_string())
-            // Those have no name of their own: each may be another one.
+            // These have no name: each may be a different file.
             .filter(|name| name != "/dev/null" && !name.starts_with("anon_inode:"))
             .collect()
     };
@@ -156,7 +157,7 @@ async fn without_what_they_are_copied_from_workers_start_anew() {
     let told = session.run("while True: pass").await.unwrap();
     assert!(!told.session_alive(), "{told:?}");
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1 + 1").await, Value::Int(2));
-    // The next one is copied from another one.
+    // The next worker is copied from another template.
     let (_, next) = processes(&copy(&sandbox).await);
     assert_ne!(next.unwrap().to_string(), origin);
 }

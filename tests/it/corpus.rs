@@ -1,11 +1,12 @@
-//! The corpus of Python files: isolet and the host's CPython print the same and exit with the same.
+//! Runs the corpus of Python files: isolet and the host's CPython must print the same and exit with
+//! the same status.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use crate::util::{command, root};
 
-/// Runs `tests/corpus/NAME.py` on both and compares.
+/// Runs `tests/corpus/NAME.py` with both and compares.
 fn agree(name: &str) {
     let file = format!("tests/corpus/{name}.py");
     let wanted = complete(Command::new("python3").arg(&file), "python3");

@@ -1,5 +1,4 @@
-//! The deadline: it ends whatever the guest does, keeps what was written, and the session where it
-//! can.
+//! Tests of the deadline: it ends every guest and keeps the output, and the session if possible.
 
 use std::time::Duration;
 
@@ -11,10 +10,10 @@ use crate::util::{eval, exec, sandbox, session};
 
 const LIMIT: Duration = Duration::from_millis(500);
 
-/// More than the busiest machine needs to raise an exception.
+/// More time than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
-/// Runs what never ends, and returns the session and what became of the run.
+/// Runs endless code, and returns the session and the result of the run.
 async fn stopped(code: &str, grace: Duration) -> (Session, Execution) {
     let sandbox = sandbox(Limits::default().max_run_time(LONG).max_grace(grace));
     let mut session = sandbox.session().await.unwrap();
@@ -29,17 +28,17 @@ async fn stopped(code: &str, grace: Duration) -> (Session, Execution) {
     (session, execution)
 }
 
-/// Runs what an interrupt ends: the session lives on with its variables.
+/// Runs code that an interrupt ends: the session survives with its variables.
 async fn interrupted(code: &str) {
     let (mut session, execution) = stopped(code, LONG).await;
     assert!(execution.session_alive(), "{execution:?}");
     assert_eq!(session.state(), SessionState::Ready);
     assert_eq!(eval(&mut session, Cell::new("x")).await, Value::Int(42));
-    // Nothing of it goes on, and a run has its whole time again.
+    // Nothing of it continues, and a run again has its whole time.
     exec(&mut session, "import time; time.sleep(0.1)").await;
 }
 
-/// Runs what nothing but a kill ends: the session is closed, and the next one is as new.
+/// Runs code that only a kill ends: the session is closed, and the next one is unaffected.
 async fn killed(code: &str) {
     let (mut session, execution) = stopped(code, Duration::from_millis(100)).await;
     assert!(execution.locals().is_empty() && !execution.session_alive(), "{execution:?}");
@@ -87,7 +86,7 @@ endless! { interrupted:
         "while True:\n    with open('/tmp/x', 'wb') as f: f.write(bytes(1 << 16))",
 }
 
-/// Runs what takes the second interrupt, which comes at half of the grace.
+/// Runs code that only the second interrupt ends, which comes at half of the grace.
 async fn interrupted_twice(code: &str) {
     let (mut session, execution) = stopped(code, Duration::from_secs(4)).await;
     assert!(execution.session_alive(), "{execution:?}");
@@ -191,7 +190,7 @@ async fn a_dropped_run_is_killed_and_its_session_closed() {
 
 #[tokio::test]
 async fn a_dropped_session_ends_its_thread() {
-    // The guest's end of the pipe is closed by nobody else.
+    // Only the guest's reader holds this end of the pipe.
     let (reader, writer) = std::io::pipe().unwrap();
     let mut session = session().await;
     let cell = Cell::new("print('started')\nwhile True: pass");
@@ -204,7 +203,7 @@ async fn a_dropped_session_ends_its_thread() {
         while std::io::Write::write_all(&mut writer, &[0; 4096]).is_ok() {}
         ended.send(()).unwrap();
     });
-    // So long that only a hang reaches it.
+    // Long enough that only a hang reaches it.
     told.recv_timeout(std::time::Duration::from_mins(1)).expect("the thread has not ended");
 }
 

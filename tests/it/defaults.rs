@@ -1,7 +1,7 @@
-//! What a guest sees of the host when nothing was allowed: nothing.
+//! Tests that without permissions a guest sees nothing of the host.
 //!
-//! A green run says that the plain ways out of Python and JavaScript are closed; it says nothing of
-//! bugs in V8.
+//! Passing tests show that the obvious ways out of Python and JavaScript are closed. They show
+//! nothing about bugs in V8.
 
 use isolet::{Limits, Permissions, Value};
 

@@ -1,7 +1,7 @@
-//! DSPy's own `PythonInterpreter`, unmodified from PyPI, on isolet: each Python module of
-//! `tests/dspy/`, in both ways to plug isolet in.
+//! Runs DSPy's own `PythonInterpreter`, unmodified from PyPI, on isolet: each Python module of
+//! `tests/dspy/`, with both ways of plugging isolet in.
 
-// One of them needs a symbolic link.
+// One of the ways needs a symbolic link.
 #![cfg(unix)]
 
 use std::fs;
@@ -11,16 +11,17 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::util::{Scratch, assets_dir, root};
 
-/// How DSPy gets at isolet.
+/// How DSPy starts isolet.
 #[derive(Clone, Copy)]
 enum Mode {
     /// `PythonInterpreter(deno_command=["isolet", "dspy"])`.
     Command,
-    /// `PythonInterpreter()`, with isolet under the name `deno` first on `PATH`.
+    /// `PythonInterpreter()`, with isolet as `deno` first on `PATH`.
     Shim,
 }
 
-/// Hundreds of megabytes in Python, in the pipe and in the guest: one after the other.
+/// These tests take hundreds of megabytes in Python, in the pipe and in the guest, so they run one
+/// after another.
 static LARGE: Mutex<()> = Mutex::new(());
 
 /// Runs all tests of `tests/dspy/MODULE.py`.
@@ -41,7 +42,7 @@ fn passes(module: &str, mode: Mode) {
         .env("ISOLET_DSPY_MODE", name)
         .env("ISOLET_BIN", isolet)
         .env(isolet::ASSETS_VARIABLE, assets_dir())
-        // DSPy keeps answers of language models on disk, and asks the network for their prices.
+        // DSPy caches answers of language models on disk, and downloads their prices.
         .env("DSPY_CACHEDIR", scratch.path().join("cache"))
         .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         .env_remove("DENO_DIR")
@@ -55,7 +56,8 @@ fn passes(module: &str, mode: Mode) {
         panic!("the tests need Python with DSPy, and `{python}` does not start: {error}; run `cargo xtask test`")
     });
     let report = String::from_utf8_lossy(&output.stderr);
-    // Nothing but `OK`: a test that was skipped shows nothing, and so does a module without tests.
+    // The report must end in `OK` alone: a skipped test shows nothing, and neither does a module
+    // without tests.
     let all = report.lines().last() == Some("OK") && !report.contains("\nRan 0 tests");
     assert!(
         output.status.success() && all,
@@ -65,7 +67,7 @@ fn passes(module: &str, mode: Mode) {
     );
 }
 
-/// The Python that `cargo xtask test` names, or the one that it has made before.
+/// Returns the Python that `cargo xtask test` names, or the one that it made before.
 fn python() -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
     let named = std::env::var_os("ISOLET_TEST_PYTHON").filter(|python| !python.is_empty());
@@ -84,7 +86,7 @@ fn python() -> PathBuf {
     )
 }
 
-/// The caller's `PATH` after a directory where isolet is called `deno`.
+/// Returns the caller's `PATH` after a directory in which isolet is called `deno`.
 fn path_with_deno(scratch: &Path, isolet: &str) -> std::ffi::OsString {
     let dir = scratch.join("bin");
     fs::create_dir(&dir).unwrap();

@@ -1,4 +1,4 @@
-//! Error numbers: Linux's, in the module `errno`, in exceptions wherever they come from, and in
+//! Tests of error numbers: Linux's, in the module `errno`, in exceptions from any source, and in
 //! messages.
 
 use std::fs;
@@ -7,7 +7,7 @@ use isolet::{Mount, Permissions};
 
 use crate::util::{Scratch, builder, exec, session};
 
-/// What fails in a directory, and all numbers.
+/// Operations that fail in a directory, and all numbers.
 const PROGRAM: &str = include_str!("programs/errnos.py");
 
 fn by_python(scratch: &Scratch) -> String {
@@ -61,7 +61,7 @@ except OSError as error: print(repr(error), error.filename)";
     assert_eq!(fs::read_to_string(scratch.path().join("file")).unwrap(), "text");
 }
 
-/// Linux's number of `EFBIG` is WASI's of `EINTR`, after which C code tries again.
+/// Linux's number of `EFBIG` is WASI's number of `EINTR`, after which C code tries again.
 #[tokio::test]
 async fn what_is_tried_again_after_an_interruption_is_not_tried_again_after_another_error() {
     let mut session = session().await;

@@ -1,5 +1,5 @@
-//! Exceptions as the host sees them: type, message, arguments, and a traceback of the guest's
-//! frames.
+//! Tests of exceptions as the host sees them: type, message, arguments, and a traceback of the
+//! guest's frames.
 
 use isolet::{Cell, Value};
 

@@ -1,4 +1,5 @@
-//! Files: mounts as Python's own libraries use them, and files that the owner puts and gets.
+//! Tests of files: mounts as Python's own libraries use them, and the files that the owner writes
+//! and reads.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +10,7 @@ use isolet::{ErrorKind, Limits, Mount, Param, Permissions, Tool, ToolSpec, Value
 
 use crate::util::{Scratch, assets_dir, builder, command, eval, exec, sandbox, session};
 
-/// What programs do with files, as the host's Python does it in the same directory.
+/// File operations of programs. The host's Python runs the same in the same directory.
 const PROGRAM: &str = include_str!("programs/files.py");
 
 #[tokio::test]
@@ -212,7 +213,7 @@ fn the_command_exports_an_overlay() {
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }
 
-/// What the guest makes has the permissions that a program of the host would give it.
+/// Files that the guest creates have the permissions that a program of the host would give them.
 #[test]
 fn what_is_made_in_a_writable_mount_follows_the_umask() {
     let scratch = Scratch::new("mount-umask");
@@ -244,7 +245,8 @@ fn what_is_made_in_a_writable_mount_follows_the_umask() {
     }
 }
 
-/// The permissions of all that is in a directory, without what `tempfile` makes up of the names.
+/// Returns the permissions of everything in a directory, without the random parts of `tempfile`'s
+/// names.
 fn modes(root: &std::path::Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_path_buf()];
@@ -266,7 +268,7 @@ fn modes(root: &std::path::Path) -> Vec<(String, u32)> {
     found
 }
 
-/// Whatever is read ahead of a file, the guest sees what it can know to be there.
+/// Whatever is read ahead of a file, the guest sees the contents that it can know to be there.
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_read_is_read_as_it_is() {
     let scratch = Scratch::new("mount-ahead");
@@ -274,7 +276,7 @@ async fn a_file_that_changes_while_it_is_read_is_read_as_it_is() {
     let whole = |byte: u8| vec![byte; 100_000];
     fs::write(&path, whole(b'a')).unwrap();
     let host_path = path.clone();
-    // What the host does when the guest says so.
+    // The host's action, on the guest's request.
     let act =
         Tool::from_handler(ToolSpec::new("host").param(Param::new("what")), move |given, _| {
             let what = given.as_dict().and_then(|given| given[0].1.as_str().map(str::to_owned));

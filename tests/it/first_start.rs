@@ -1,5 +1,5 @@
-//! The command away from a checkout and with an empty cache directory: it fetches its assets by
-//! itself, and `isolet cache` lists and removes them.
+//! Tests of the command outside a checkout and with an empty cache directory: it fetches its assets
+//! by itself, and `isolet cache` lists and removes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 use crate::server::{Response, Server};
 use crate::util::{Ran, assets_dir, isolation, wheel};
 
-/// The command as it is installed, for a user who has never started it.
+/// The installed command, for a user who has never started it.
 struct Newcomer {
     home: TempDir,
     source: String,
 }
 
 impl Newcomer {
-    /// Fetches from `source`, an address with `{file}` in it.
+    /// Fetches from `source`, a URL that contains `{file}`.
     fn new(source: String) -> Self {
-        // Not beneath the checkout, in which the command would find the checkout's assets.
+        // Not inside the checkout, where the command would find the checkout's assets.
         let home = tempfile::tempdir().unwrap();
-        // Copied by another process: a program that a thread of this one has open for writing while
-        // another thread forks cannot be run.
+        // Copied by another process. If a thread of this one held the program open for writing
+        // while another thread forks, the program could not be run.
         let mut copy = Command::new("cp");
         let copied =
             copy.arg(env!("CARGO_BIN_EXE_isolet")).arg(home.path().join("isolet")).status();
@@ -62,7 +62,7 @@ impl Newcomer {
     }
 }
 
-/// Serves the locked files, as a mirror does.
+/// Serves the locked files, like a mirror.
 fn mirror() -> (Server, String) {
     let dir = assets_dir();
     let server = Server::start(move |request| {
@@ -74,7 +74,7 @@ fn mirror() -> (Server, String) {
     (server, source)
 }
 
-/// The kinds of what is listed, with a number for each.
+/// Returns the kinds of the listed entries, with the number of each.
 fn kinds(listed: &Value) -> Vec<(&str, usize)> {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for entry in listed["entries"].as_array().unwrap() {
@@ -87,7 +87,7 @@ fn kinds(listed: &Value) -> Vec<(&str, usize)> {
     kinds
 }
 
-/// The bytes of all files in a directory, at any depth.
+/// Returns the size of all files in a directory, at any depth, in bytes.
 fn bytes_in(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     let sizes = entries.map(|entry| match entry.metadata().unwrap() {
@@ -123,7 +123,7 @@ fn a_first_start_fetches_the_assets_and_the_cache_is_listed_and_cleaned() {
 
     let listed = newcomer.listed();
     assert_eq!(kinds(&listed), [("assets", 1), ("image", 2), ("wheel", 1), ("resolutions", 1)]);
-    // Whatever the library keeps is known to the list.
+    // The list contains every file that the library keeps.
     assert_eq!(listed["bytes"].as_u64(), Some(bytes_in(&newcomer.cache())));
     let table = newcomer.run(&["cache", "list"]);
     assert!(table.stdout.contains("greeting-1.0-py3-none-any.whl"), "{}", table.stdout);
@@ -193,7 +193,7 @@ fn first_starts_at_the_same_time_fetch_once_and_make_one_image() {
 
 #[test]
 fn without_a_network_a_first_start_is_one_clear_error() {
-    // A port that was free a moment ago: nobody listens.
+    // A port that was free a moment ago, so that nothing listens on it.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let newcomer = Newcomer::new(format!("http://127.0.0.1:{port}/{{file}}"));
     let ran = newcomer.run(&["run", "-c", "print('started')"]);

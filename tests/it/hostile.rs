@@ -1,4 +1,5 @@
-//! Guests that tamper with what describes them: they spoil their own results and nothing else.
+//! Tests of guests that tamper with the code that describes them: they damage only their own
+//! results.
 
 use isolet::{Outcome, Sandbox, Value};
 
@@ -86,11 +87,11 @@ async fn containers_that_lie_about_themselves_do_no_harm() {
     assert_eq!(eval(&mut session, "1").await, Value::Int(1));
 }
 
-/// Runs `code`, then more in the same session, and in a new one of the same sandbox, which has to
+/// Runs `code`, then more in the same session, and in a new one of the same sandbox, which must
 /// work.
 async fn spoil(sandbox: &Sandbox, code: &str) {
     let mut session = sandbox.session().await.unwrap();
-    // What the spoilt session answers is its own business; that it answers is asked.
+    // Any answer of the damaged session is fine, as long as there is one.
     let first = session.run(code).await;
     for cell in ["1 + 1", "1/0", "print('x')", "raise SystemExit(3)"] {
         let _ = session.run(cell).await;

@@ -1,13 +1,13 @@
-//! Interrupts: the run ends with `KeyboardInterrupt`, the session lives on.
+//! Tests of interrupts: the run ends with `KeyboardInterrupt`, and the session survives.
 
 use isolet::{Execution, InterruptHandle, Outcome, Session, SessionState, Termination, Value};
 
 use crate::util::{eval, exec, session};
 
-/// What the guest says when it is ready: one write, after which an interrupt may come.
+/// The guest's signal that it is ready: a single write, after which an interrupt may arrive.
 const READY: &str = r"__import__('sys').stdout.write('ready\n')";
 
-/// Runs `code`, which says when it is ready, and interrupts it then.
+/// Runs `code`, which signals when it is ready, and then interrupts it.
 async fn interrupted(session: &mut Session, code: &str) -> Execution {
     let handle = session.interrupt_handle();
     let mut run = session.run_streaming(code);
@@ -16,7 +16,7 @@ async fn interrupted(session: &mut Session, code: &str) -> Execution {
     run.finish().await.unwrap()
 }
 
-/// Runs what never ends, interrupts it, and finds the session as it was.
+/// Runs endless code, interrupts it, and checks that the session is unaffected.
 async fn is_interrupted(code: &str) {
     let mut session = session().await;
     exec(&mut session, "x = 41").await;
@@ -51,8 +51,8 @@ interruptible! {
     a_sleep_is_interrupted: "import time\ntime.sleep(1000)",
     an_await_is_interrupted: "import asyncio\nawait asyncio.sleep(1000)",
     an_await_of_nothing_is_interrupted: "import asyncio\nawait asyncio.Future()",
-    // One that comes while Pyodide makes a task leaves half of it behind, on which asyncio's
-    // tidying up fails.
+    // An interrupt while Pyodide creates a task would leave the task incomplete, and asyncio's
+    // clean-up would fail.
     an_asyncio_run_is_interrupted:
         "import asyncio\nasync def main():\n    READY\n    await asyncio.sleep(1000)\nasyncio.run(main())",
     a_task_group_is_interrupted:
@@ -97,7 +97,7 @@ async fn tasks_that_the_run_waits_for_are_interrupted_and_not_left_behind() {
     }
 }
 
-/// A task that takes its time to end, in a call that blocks, has got the interrupt as well.
+/// A task that takes time to end, in a blocking call, has received the interrupt as well.
 #[tokio::test]
 async fn an_interrupt_that_ends_a_task_after_the_run_ends_nothing_else() {
     let mut session = session().await;

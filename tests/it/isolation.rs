@@ -1,5 +1,5 @@
-//! Isolation in a process: what is in force, and that a worker's end is the end of its session
-//! only.
+//! Tests of isolation in a process: the layers in force, and that the end of a worker ends only its
+//! session.
 
 use std::process::Command;
 
@@ -15,24 +15,24 @@ fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
 }
 
-/// The number of a session's worker.
+/// Returns the number of a session's worker.
 fn worker(session: &Session) -> String {
     processes(session).0.to_string()
 }
 
 fn signal(name: &str, process: &str) {
-    // A process that is gone already is none to signal.
+    // The process may already be gone, so the result is ignored.
     Command::new("kill").args(["-s", name, process]).output().unwrap();
 }
 
-/// Tells when the guest is in its loop.
+/// Runs a loop in the guest and signals the worker until it is dead.
 async fn run_until_killed(session: &mut Session, name: &str) -> isolet::Execution {
     let worker = worker(session);
     let code = "import sys\nsys.stdout.write('running\\n')\nwhile True: pass";
     let mut run = session.run_streaming(code);
     run.next().await.unwrap();
     let name = name.to_owned();
-    // Rust's own handler takes the first fault for one that will come again.
+    // Rust's own handler returns from the first signal and expects the fault to repeat.
     let kill = tokio::task::spawn_blocking(move || {
         while runs(&worker) {
             signal(&name, &worker);
@@ -98,7 +98,7 @@ async fn a_worker_is_locked_down_and_says_so() {
     ] {
         assert!(report.is_enforced(layer), "{report}");
     }
-    // What the kernel says, not what the worker does.
+    // The kernel's view, not the worker's.
     let status = std::fs::read_to_string(format!("/proc/{}/status", worker(&session))).unwrap();
     let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
     assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1", "2"));
@@ -180,13 +180,13 @@ fn a_worker_dies_with_the_process_it_works_for() {
     assert_eq!(workers.len(), 1);
     parent.kill().unwrap();
     parent.wait().unwrap();
-    // Whoever waits for an orphan may not have done so yet: what counts is that it does not run.
+    // An orphan may not have been waited for yet. It only must not be running.
     while workers.iter().any(|worker| runs(worker)) {
         std::thread::yield_now();
     }
 }
 
-/// The processes whose parent this is.
+/// Returns the processes whose parent this is.
 fn children(parent: u32) -> Vec<String> {
     let is_child =
         |process: &String| stat(process).is_some_and(|stat| stat[1] == parent.to_string());
@@ -198,14 +198,15 @@ fn runs(process: &str) -> bool {
     stat(process).is_some_and(|stat| !matches!(stat[0].as_str(), "Z" | "X"))
 }
 
-/// State, parent and so on of a process.
+/// Returns the state, the parent and the following fields of a process.
 fn stat(process: &str) -> Option<Vec<String>> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     Some(rest.split_whitespace().map(str::to_owned).collect())
 }
 
-/// The test binary does not begin with `isolet::init()`, and no command is installed beside it.
+/// The test binary does not begin with `isolet::init()`, and no command is installed in its
+/// directory.
 #[test]
 #[expect(clippy::print_stdout, reason = "how the child tells the test")]
 fn without_init_and_without_the_command_the_error_says_both_ways() {
@@ -226,7 +227,7 @@ fn without_init_and_without_the_command_the_error_says_both_ways() {
     println!("{error} {}", error.hint().unwrap_or_default());
 }
 
-/// Nobody who types a worker's arguments gets one, or waits for ever.
+/// A person who types a worker's arguments gets neither a worker nor an endless wait.
 #[test]
 fn a_workers_arguments_at_a_terminal_are_a_usage_error() {
     let ran = isolet(["isolet-worker", "1"]);

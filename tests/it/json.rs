@@ -1,4 +1,4 @@
-//! The object of `isolet run --json`: its fields are a contract.
+//! Tests of the object of `isolet run --json`, whose fields are a contract.
 
 use serde_json::{Value, json};
 
@@ -132,7 +132,7 @@ fn values_are_written_as_json_can() {
     for (code, value) in cases {
         assert_eq!(report(code).0["value"], value, "{code}");
     }
-    // Past 64 bits, where the parser of this test would make it a float.
+    // Beyond 64 bits the parser of this test would make it a float.
     let ran = isolet(["run", "--json", "-c", "-2 ** 64"]);
     assert!(ran.stdout.contains(r#""value":-18446744073709551616,"#), "{}", ran.stdout);
 }

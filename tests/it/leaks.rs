@@ -1,5 +1,5 @@
-//! Sessions that were killed leave nothing behind: no thread, no descriptor, no process. Counted in
-//! a process of its own, where no other test runs.
+//! Tests that killed sessions leave no thread, descriptor or process behind. They are counted in a
+//! separate process, in which no other test runs.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -9,10 +9,10 @@ use isolet::{Cell, Isolation, Limits, Outcome};
 
 use crate::util::{isolation, processes, sandbox};
 
-/// Enough to see one that is left behind at each.
+/// Enough to detect one that is left behind at each kill.
 const KILLS: usize = 25;
 
-/// Tells the process of the test's own that it is that one.
+/// Marks the separate process.
 const PROBE: &str = "ISOLET_TEST_LEAKS";
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn killed_sessions_leave_no_thread_and_no_descriptor() {
     assert!(probe.status.success(), "{}", String::from_utf8_lossy(&probe.stderr));
 }
 
-/// The threads and descriptors of this process, and the processes that descend from it.
+/// Returns the number of threads and descriptors of this process, and of its descendants.
 fn counts() -> [usize; 3] {
     let entries = |path: &str| std::fs::read_dir(path).unwrap().count();
     let parents: HashMap<u32, u32> = std::fs::read_dir("/proc")
@@ -49,7 +49,7 @@ fn counts() -> [usize; 3] {
     [entries("/proc/self/task"), entries("/proc/self/fd"), descendants]
 }
 
-/// What the descriptors are of.
+/// Returns the targets of the descriptors.
 fn descriptors() -> Vec<std::path::PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
@@ -65,14 +65,15 @@ async fn probe() {
         assert!(matches!(execution.outcome(), Outcome::Terminated(_)));
         session
     };
-    // What a process needs once is there after the first, and, with workers, when one is a copy.
+    // After the first kill the process has everything that it needs only once; with workers, after
+    // the first copied one.
     while isolation() == Isolation::Process && processes(&kill().await).1.is_none() {}
     kill().await;
     let before = counts();
     for _ in 0..KILLS {
         kill().await;
     }
-    // The threads of the last one may be about to end.
+    // The threads of the last kill may still be ending.
     let mut after = counts();
     for _ in 0..1000 {
         if after <= before {

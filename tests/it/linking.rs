@@ -1,5 +1,5 @@
-//! CPython is linked for dynamic libraries when one needs it, and then as if it had been from the
-//! start.
+//! Tests that CPython is linked for dynamic libraries on demand, with the same result as if it had
+//! been from the start.
 
 use isolet::Value;
 
@@ -19,7 +19,7 @@ api.PyList_Size.argtypes = [ctypes.py_object]
 
 #[tokio::test]
 async fn the_address_that_an_object_has_of_a_function_is_the_one_found_by_name() {
-    // The slot `tp_alloc` of `object`, whose place in a type follows 38 pointers of 4 bytes.
+    // The slot `tp_alloc` of `object`, which follows 38 pointers of 4 bytes in a type.
     let code = "
 import ctypes
 address = ctypes.cast(ctypes.pythonapi.PyType_GenericAlloc, ctypes.c_void_p).value

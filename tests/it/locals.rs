@@ -1,4 +1,4 @@
-//! The names a run bound, with the repr of their values.
+//! Tests of the names that a run bound, with the repr of their values.
 
 use crate::util::{exec, run, session};
 

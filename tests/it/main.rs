@@ -1,5 +1,5 @@
-//! The integration tests: one binary, since each links V8 again. They use the public API and the
-//! built command only.
+//! The integration tests: one binary, because each binary links V8 again. They use only the public
+//! API and the built command.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Every limit in every state that a guest can be in when it reaches it: the verdict is the same in
-//! all of them, and the next session is as new.
+//! Tests every limit in every state that a guest can be in when it reaches the limit: the outcome
+//! is always the same, and the next session is unaffected.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use isolet::{
 
 use crate::util::{Scratch, builder, eval};
 
-/// What is around the call of `hit()`.
+/// The code around the call of `hit()`.
 const STATES: &[(&str, &str)] = &[
     ("in Python", "hit()"),
     ("in C code", "sorted([2, 1], key=lambda _: hit() or 0)"),
@@ -30,21 +30,21 @@ const STATES: &[(&str, &str)] = &[
     ("in teardown", "import atexit\natexit.register(hit)"),
 ];
 
-/// How long a run may take that is to meet its deadline.
+/// The time limit of a run that is meant to reach its deadline.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// More than the busiest machine needs to raise an exception.
+/// More time than the busiest machine needs to raise an exception.
 const LONG: Duration = Duration::from_mins(1);
 
 struct Hit {
     /// The body of `hit`.
     body: &'static str,
     limits: Limits,
-    /// How long the run may take that `hit` is called in; those before and after it may take
+    /// The time limit of the run in which `hit` is called. The runs before and after it may take
     /// longer.
     run_time: Duration,
     expected: fn(&Execution, &Session) -> bool,
-    /// States in which Python itself deals with what `hit` raises.
+    /// The states in which Python itself handles what `hit` raises.
     not: &'static [&'static str],
 }
 
@@ -105,7 +105,7 @@ async fn a_deadline_ends_a_call_that_never_returns() {
     let body = "    never()";
     let expected =
         |execution: &Execution, _: &Session| is_deadline(execution) && execution.session_alive();
-    // Python that JavaScript called plainly cannot wait, and gets an exception at once.
+    // Python that JavaScript called synchronously cannot wait, and gets an exception at once.
     check(
         "never",
         Hit { body, limits: limits(), run_time: SHORT, expected, not: &["in JavaScript"] },

@@ -1,5 +1,5 @@
-//! The limit of a session's memory: what Python and JavaScript are refused, what ends the session,
-//! and that others are well.
+//! Tests of the limit of a session's memory: what Python and JavaScript are refused, what ends the
+//! session, and that other sessions are unaffected.
 
 use isolet::{ErrorKind, Limits, Outcome, Sandbox, Session, SessionState, Termination, Value};
 
@@ -15,12 +15,12 @@ async fn session_of(mebibytes: u64) -> Session {
     limited(mebibytes).session().await.unwrap()
 }
 
-/// The session goes on, with as much room as before.
+/// Asserts that the session is usable, with as much space as before.
 async fn is_well(session: &mut Session) {
     assert_eq!(eval(session, "len(bytes(10**7))").await, Value::Int(10_000_000));
 }
 
-/// Code that JavaScript has to throw at, in a session that goes on.
+/// Runs code that must throw in JavaScript, in a session that stays usable.
 async fn throws(session: &mut Session, code: &str) -> String {
     let code = format!("from pyodide.code import run_js\nrun_js('''{code}''')");
     let exception = raised(session, code.as_str()).await;
@@ -62,7 +62,7 @@ async fn many_small_objects_end_in_memory_error_and_the_session_lives_on() {
     ] {
         let exception = raised(&mut session, code).await;
         assert_eq!(exception.type_name, "MemoryError", "{code}");
-        // What fills the memory is still there.
+        // The objects that fill the memory are still there.
         assert_eq!(eval(&mut session, "len(kept) > 0").await, Value::Bool(true));
         exec(&mut session, "kept.clear()").await;
         is_well(&mut session).await;
@@ -335,7 +335,7 @@ async fn one_huge_object_ends_the_session_only() {
     is_well(&mut session_of(128).await).await;
 }
 
-/// The buffers are the guest's to do without; the heap is not.
+/// A guest can handle refused buffers, but not a full heap.
 #[tokio::test]
 async fn a_full_heap_is_told_from_refused_buffers() {
     for code in [

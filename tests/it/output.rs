@@ -1,4 +1,4 @@
-//! What the guest writes: kept apart, in order, within bounds, and seen as it comes.
+//! Tests of the guest's output: separate streams, in order, within limits, and streamed.
 
 use std::io::Write;
 use std::time::Duration;
@@ -75,8 +75,8 @@ async fn all_output_is_streamed_whatever_is_kept() {
     assert_eq!(execution.truncated().stderr_bytes, 389 - 10);
 }
 
-/// The guest waits for its reader, but a reader that never comes holds up neither the deadline nor
-/// the result, and the session lives on.
+/// The guest waits for its reader. A reader that never reads delays neither the deadline nor the
+/// result, and the session survives.
 #[tokio::test]
 async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
     let mut session = session().await;
@@ -95,12 +95,12 @@ async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
     }
     assert!(read <= Limits::QUEUED_OUTPUT_BYTES as u64, "{read}");
     assert_eq!(read + output.dropped().stdout_bytes, execution.usage().stdout_bytes);
-    // What waited in the socket of a worker came besides, and no more.
+    // In addition, only what waited in the socket of a worker was written.
     let written = eval(&mut session, "n * 1000").await.as_i64().unwrap();
     assert!(written < 8 << 20, "{written}");
 }
 
-/// A guest that does not wait for its deadline alone: it is killed while it waits.
+/// A guest that catches its interrupts is killed while it waits.
 #[tokio::test]
 async fn a_guest_that_waits_for_its_reader_and_catches_everything_is_killed() {
     let mut session = session().await;
@@ -152,7 +152,7 @@ async fn output_is_seen_before_the_run_has_ended() {
     while seen != b"name?" {
         seen.extend(run.next().await.unwrap().bytes);
     }
-    // Only now can the guest go on.
+    // The guest can continue only from here on.
     writer.write_all(b"Ada\n").unwrap();
     while let Some(chunk) = run.next().await {
         seen.extend(chunk.bytes);

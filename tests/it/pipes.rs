@@ -1,5 +1,5 @@
-//! Where the output of `isolet run` goes: to pipes and files whole, and to readers that are slow,
-//! stuck or gone.
+//! Tests of the output of `isolet run`: complete to pipes and files, and with readers that are
+//! slow, stuck or gone.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -17,7 +17,7 @@ fn output_beyond_the_limit_is_said_to_be_left_out_and_the_status_is_3() {
     assert_eq!(ran.stderr, said);
     let ran = isolet(["run", "--max-output", "27", "-c", code]);
     assert_eq!((ran.stdout.len(), ran.code), (27, Some(0)));
-    // A failure of the guest's own stays one.
+    // If the guest itself fails, that status stays.
     let ran = isolet(["run", "--max-output", "1", "-c", "print('ab'); 1/0"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("a", Some(1)));
     assert!(ran.stderr.ends_with("as `--max-output` says\n"), "{}", ran.stderr);
@@ -34,7 +34,7 @@ fn output_passes_through_as_it_comes_byte_for_byte() {
     let mut line = [0; 2];
     child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     assert_eq!(&line, b"\xff\n");
-    // Only now can the guest end.
+    // The guest can end only from here on.
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
@@ -51,7 +51,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     assert_eq!(line, "y\n");
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    // 128 + SIGPIPE, as of other programs that `head` leaves.
+    // 128 + SIGPIPE, as for other programs whose reader is gone.
     assert_eq!(output.status.code(), Some(141));
 }
 
@@ -72,8 +72,8 @@ fn a_guest_that_goes_on_without_a_reader_is_ended() {
     assert_eq!(said, "");
 }
 
-/// Whole, though it is more than any buffer holds; and the guest waits, so that our memory stays
-/// small.
+/// The output is complete although it exceeds all buffers. The guest waits, so that our memory use
+/// stays small.
 #[test]
 #[cfg(target_os = "linux")]
 fn output_to_a_slow_reader_is_whole_and_takes_no_memory() {
@@ -104,7 +104,7 @@ fn output_to_a_slow_reader_is_whole_and_takes_no_memory() {
     assert_eq!(ended(child).code(), Some(0));
 }
 
-/// A command whose standard output nobody reads, once the guest has begun to write to it.
+/// Starts a command whose standard output nobody reads. Returns once the guest has begun to write.
 fn unread(timeout: &str) -> (Child, ChildStdout, BufReader<ChildStderr>) {
     let code = "import sys\nprint('begun', file=sys.stderr)\nwhile True: print('y' * 99)";
     let mut child = command(["run", "--timeout", timeout, "-c", code])

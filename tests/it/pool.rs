@@ -1,4 +1,4 @@
-//! Interpreters kept ready: sessions made of them are as fresh as any, and they are replaced.
+//! Tests of interpreters kept ready: their sessions are as fresh as any, and they are replaced.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use isolet::{Engine, ErrorKind, Isolation, Limits, Mount, Permissions, Tool, Too
 
 use crate::util::{Scratch, engine, engine_builder, eval, exec, isolation};
 
-/// An engine whose pool no other test takes from.
+/// Makes an engine whose pool no other test uses.
 fn own_engine() -> Engine {
     engine_builder().build().unwrap()
 }
@@ -92,7 +92,7 @@ async fn what_cannot_start_is_said_to_who_waits_for_it() {
     engine.prewarm(1).unwrap();
     let error = engine.prewarmed().await.unwrap_err();
     assert!(error.to_string().contains("/nowhere/isolet"), "{error}");
-    // Who asks again hears of it again.
+    // A repeated call reports the error again.
     assert_eq!(engine.prewarmed().await.unwrap_err().to_string(), error.to_string());
     engine.prewarm(0).unwrap();
     engine.prewarmed().await.unwrap();
@@ -112,7 +112,7 @@ async fn a_ready_worker_that_has_died_is_not_given_out() {
     let pid = std::fs::read_to_string(&pid).unwrap();
     let killed = std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
     assert!(killed.success());
-    // Until its end was seen to it is as good as any.
+    // Until its end is visible, it is taken for a live one.
     while std::fs::exists(format!("/proc/{}", pid.trim())).unwrap() {
         tokio::task::yield_now().await;
     }

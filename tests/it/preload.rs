@@ -1,5 +1,5 @@
-//! Packages that an engine preloads are in every session from the start, and work as if they had
-//! been imported there.
+//! Tests of packages that an engine preloads: every session has them from the start, and they work
+//! as if imported there.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use isolet_pyodide_assets::lock;
 use crate::garbage::cycles_do_not_pile_up;
 use crate::util::{Ran, Scratch, assets_dir, command, eval, wheel};
 
-/// Two packages with native modules, one of which needs two others besides.
+/// Two packages with native modules. One of them depends on two others.
 const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
 
 struct Preloaded {
@@ -25,7 +25,7 @@ static PRELOADED: LazyLock<Preloaded> = LazyLock::new(|| {
     Preloaded { engine, assets }
 });
 
-/// A directory with the assets, and no image.
+/// Makes a directory with the assets, but without an image.
 fn assets(test: &str) -> Scratch {
     let scratch = Scratch::new(test);
     for file in lock().unwrap().files() {
@@ -49,7 +49,7 @@ async fn session() -> Session {
 
 #[tokio::test]
 async fn they_are_imported_in_every_session_and_nothing_is_allowed_for_it() {
-    // Enough for the last ones to be copies of a template, where there are workers.
+    // Enough that the last workers, if there are workers, are copies of a template.
     for _ in 0..4 {
         let code = "
 import sys
@@ -113,7 +113,7 @@ async fn other_packages_can_be_loaded_beside_them() {
     let permissions = Permissions::none().allow_package("jiter").unwrap();
     let sandbox = Sandbox::builder(&PRELOADED.engine).permissions(permissions).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
-    // With native code, so that CPython is linked for it after all.
+    // Has native code, for which CPython must be linked after all.
     let code = "
 import jiter, ctypes, pydantic
 ctypes.pythonapi.PyLong_FromLong.restype = ctypes.py_object
@@ -122,7 +122,7 @@ class Point(pydantic.BaseModel):
 [jiter.from_json(b'[1]'), ctypes.pythonapi.PyLong_FromLong(42), Point(x='1').x]";
     let expected = Value::List(vec![Value::List(vec![1.into()]), 42.into(), 1.into()]);
     assert_eq!(eval(&mut session, code).await, expected);
-    // Another version of one that is there is not.
+    // Another version of a preloaded package is not available.
     let error = session.load_packages(["msgspec<0.1"]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Packages, "{error}");
 }
@@ -154,7 +154,7 @@ async fn the_image_is_kept_beside_the_assets_and_used_again() {
     let again = engine(PRELOADED.assets.path());
     assert_eq!(again.image_path().unwrap(), path);
     assert_eq!(fs::metadata(path).unwrap().modified().unwrap(), made);
-    // A damaged one is refused, and made anew once it is gone.
+    // A damaged image is refused, and made again once it is removed.
     let copy = assets("preload-damaged");
     let damaged = copy.path().join(name);
     let mut bytes = fs::read(path).unwrap();
@@ -182,7 +182,7 @@ fn what_is_no_package_or_cannot_be_imported_is_an_error() {
     assert_eq!(error.kind(), ErrorKind::Packages, "{error}");
 }
 
-/// An engine with a package of one module, which is this.
+/// Makes an engine with a package of one module, whose source is `module`.
 fn engine_with(test: &str, module: &str) -> (Scratch, Result<Engine, isolet::Error>) {
     let assets = assets(test);
     wheel(assets.path(), "greeting", "1.5", module);
@@ -227,7 +227,7 @@ async fn an_image_can_be_larger_than_the_interpreter_is_at_first() {
         let code = "import greeting; sum(len(row) for row in greeting.rows), greeting.rows[99][-1]";
         assert_eq!(eval(&mut session, code).await.to_string(), "[100000000, 99]");
     }
-    // And then it does not fit into less.
+    // The image then does not fit into less memory.
     let limits = Limits::default().max_memory_bytes(64 << 20);
     let small = Sandbox::builder(&engine).limits(limits).build().unwrap();
     let error = small.session().await.unwrap_err();
@@ -237,7 +237,7 @@ async fn an_image_can_be_larger_than_the_interpreter_is_at_first() {
 
 #[test]
 fn the_command_starts_with_a_package() {
-    // Nothing is allowed to be loaded when it is imported.
+    // No package is allowed to be loaded on import.
     let code = "import sys; print('msgspec' in sys.modules)";
     let args = ["run", "--preload", "pydantic", "--preload", "msgspec", "-c", code];
     let assets = PRELOADED.assets.path();

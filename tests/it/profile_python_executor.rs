@@ -1,4 +1,4 @@
-//! OpenEnv's executor: `profile::python_executor`.
+//! Tests of OpenEnv's executor: `profile::python_executor`.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) async fn execute(executor: &mut PythonExecutor, code: &str) -> Execut
     executor.execute(code).await.unwrap()
 }
 
-/// Executes code that has to run to its end.
+/// Executes code that must complete.
 pub(crate) async fn stdout(executor: &mut PythonExecutor, code: &str) -> String {
     let result = execute(executor, code).await;
     assert!(result.success, "{code}: {result:?}");
@@ -75,7 +75,7 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
     )
     .await;
     let cases = [
-        // What json.dumps takes, as it writes it.
+        // Values that json.dumps accepts, in its output format.
         ("42", "42"),
         ("2**70", "1180591620717411303424"),
         ("True", "true"),
@@ -95,7 +95,7 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
         ("[Pair(1, 'x')]", r#"[[1, "x"]]"#),
         ("{Level.HIGH: Level.HIGH}", r#"{"3": 3}"#),
         ("Word.NO", r#""no""#),
-        // What it refuses.
+        // Values that it rejects.
         ("{1, 2}", "{1, 2}"),
         ("[1, {2}]", "[1, {2}]"),
         ("set()", "set()"),
@@ -114,7 +114,7 @@ async fn values_are_shown_as_json_and_others_as_their_repr() {
         ("{(1, 2): 3}", "{(1, 2): 3}"),
         ("Named()", "Named()"),
         ("'\\ud800'", "'\\ud800'"),
-        // What is no value.
+        // No value.
         ("None", ""),
         ("x = 1", ""),
         ("print('a')", "a\n"),
@@ -156,7 +156,7 @@ async fn both_streams_are_cut_by_characters_with_a_note() {
     assert_eq!(result.stdout, format!("{}\n... (truncated, total 17 chars)", "é".repeat(10)));
     assert_eq!(result.stderr, format!("{}\n... (truncated, total 11 chars)", "e".repeat(10)));
     assert_eq!(stdout(&mut executor, "print('123456789')").await, "123456789\n");
-    // The exception itself is not cut.
+    // The `exception` field is not truncated.
     let result = execute(&mut executor, "raise ValueError('a' * 100)").await;
     assert!(result.stderr.starts_with("ValueError\n... (truncated, total "), "{}", result.stderr);
     assert!(result.exception.unwrap().len() > 200);

@@ -1,4 +1,4 @@
-//! What the code of `profile::python_executor` finds: the helpers, answers and the import
+//! Tests of what code in `profile::python_executor` can use: the helpers, answers and the import
 //! allowlist.
 
 use isolet::profile::python_executor::{DEFAULT_ALLOWED_IMPORTS, PythonExecutor};
@@ -89,7 +89,7 @@ async fn the_final_answer_is_found_in_the_output() {
         ("print('FINAL(42)\\nresult: (ok)')", Some("42")),
         ("print('one', FINAL(1)); FINAL(2)", Some("1")),
         ("print(FINAL('x' * 9000))", Some("x")),
-        // Not as the JSON text in stdout has it.
+        // Not in the JSON form that stdout has.
         ("FINAL('é \"quoted\"\\nline')", Some("é \"quoted\"\nline")),
         ("['FINAL(1)']", Some("1")),
         // By name.
@@ -150,7 +150,7 @@ async fn the_answer_is_final_when_it_is_ready() {
     let result = execute(&mut executor, code).await;
     let error = executor.final_answer(&result).await.unwrap_err();
     assert_eq!((error.kind(), error.session_survives()), (ErrorKind::Raised, true));
-    // Looking for an answer leaves nothing behind.
+    // Searching for an answer leaves no variables behind.
     assert_eq!(
         execute(&mut executor, "[n for n in globals() if 'argument' in n]").await.stdout,
         "[]"
@@ -166,7 +166,7 @@ async fn variables_are_shown_without_modules_helpers_and_functions_of_the_host()
         .await;
     let shown = stdout(&mut executor, "names = SHOW_VARS()\nnames").await;
     assert_eq!(shown, r#"["C", "a", "b", "context", "f"]"#);
-    // One that was bound to something else is a variable.
+    // A helper's name that was bound to something else is a variable.
     execute(&mut executor, "FINAL = double = math = 1\ndel a, b, C, f").await;
     let shown = stdout(&mut executor, "SHOW_VARS()").await;
     assert_eq!(shown, r#"["FINAL", "context", "double", "math", "names"]"#);

@@ -1,4 +1,4 @@
-//! The MCP server's executor: `profile::sandboxed_executor`.
+//! Tests of the MCP server's executor: `profile::sandboxed_executor`.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn run(executor: &mut SandboxedExecutor, code: &str) -> ExecutionResult {
     executor.run(code, TIMEOUT, [("unused", Value::None); 0]).await.unwrap()
 }
 
-/// A result as JSON, without the time that it took.
+/// Returns a result as JSON, without the time that it took.
 fn timeless(result: &ExecutionResult) -> serde_json::Value {
     let mut json = serde_json::to_value(result).unwrap();
     assert!(json.as_object_mut().unwrap().remove("duration_ms").unwrap().is_u64());
@@ -106,7 +106,7 @@ async fn a_timeout_is_a_failure_that_keeps_the_output_and_the_executor_lives_on(
     });
     assert_eq!(timeless(&result), expected);
     assert!((1500..5000).contains(&result.duration_ms), "{}", result.duration_ms);
-    // What was interrupted has kept its state, what had to be killed has not.
+    // An interrupted run keeps its state, a killed one does not.
     let result = run(&mut executor, "(x, y)").await;
     assert_eq!((result.success, result.stdout.as_str()), (true, "(1, 2)"));
     let result = executor.run("sum(range(10**12))", SHORT, [("z", 3)]).await.unwrap();
@@ -194,7 +194,7 @@ async fn long_output_is_cut_by_characters_and_says_how_many_are_missing() {
     assert_eq!(result.stderr, format!("{}... [truncated 1 chars]", "e".repeat(10)));
     let result = run(&mut executor, "'0123456789'").await;
     assert_eq!(result.stdout, "0123456789");
-    // What went wrong is cut by itself.
+    // The error text is truncated separately.
     let code = "import sys\nprint('e' * 11, end='', file=sys.stderr)\nraise ValueError('no')";
     let result = run(&mut executor, code).await;
     assert_eq!(
@@ -228,7 +228,7 @@ async fn an_exit_is_a_failure_unless_its_status_is_zero() {
     let result = run(&mut executor, "print('a')\nraise SystemExit").await;
     assert_eq!((result.success, result.stdout.as_str()), (true, "a\n"));
     assert_eq!(run(&mut executor, "x").await.stdout, "1");
-    // This one ends the interpreter, too.
+    // This also ends the interpreter.
     let result = run(&mut executor, "import os; os._exit(3)").await;
     assert_eq!((result.success, result.stderr.as_str()), (false, "SystemExit: 3"));
     assert_eq!(run(&mut executor, "'x' in globals()").await.stdout, "False");

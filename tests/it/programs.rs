@@ -1,4 +1,5 @@
-//! Scripts with neighbours, modules, and directories and zip files with a `__main__.py`.
+//! Tests of scripts with neighbouring files, modules, and directories and zip files with a
+//! `__main__.py`.
 
 use std::fs;
 use std::io::Write;
@@ -13,8 +14,8 @@ use crate::util::{Ran, Scratch, command, isolet, isolet_fed, sandbox, session, w
 const TELL: &str = "import os, sys, helper\n\
     print(helper.WORD, sys.argv, __name__, __file__, sys.path[0], os.getcwd())\n";
 
-/// A directory with a script `main.py`, a module `helper`, a package `pkg` with a `__main__.py`,
-/// and a `__main__.py` of its own.
+/// Makes a directory with a script `main.py`, a module `helper`, a package `pkg` with a
+/// `__main__.py`, and a separate `__main__.py`.
 fn project(test: &str) -> Scratch {
     let scratch = Scratch::new(test);
     scratch.file("main.py", TELL);
@@ -56,7 +57,7 @@ fn a_script_that_lacks_its_neighbour_is_told_of_the_option() {
          the guest\n"
     );
     assert_eq!((ran.stderr, ran.code), (said, Some(1)));
-    // Nothing is told of what python would not find either.
+    // No hint is shown for a module that python would not find either.
     let ran = isolet_in(project.path(), &["run", "-c", "import nosuch"]);
     assert!(!ran.stderr.contains("hint"), "{}", ran.stderr);
 }
@@ -232,7 +233,7 @@ async fn code_that_is_too_long_for_a_cell_is_no_module_either() {
     assert!(error.session_survives() && error.to_string().contains("1001"), "{error}");
 }
 
-/// A notebook with these code cells, and a cell of text before them.
+/// Makes a notebook with these code cells, and a text cell before them.
 fn notebook(scratch: &Scratch, name: &str, sources: &[&str]) -> String {
     let code = |source: &&str| {
         let lines: Vec<&str> = source.split_inclusive('\n').collect();
@@ -311,11 +312,11 @@ fn what_only_ipython_understands_in_a_notebook_is_named() {
     ] {
         let ran = isolet(["run", &notebook(&scratch, "magic.ipynb", &[source])]);
         assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(1)), "{source}");
-        // A pipe gets the guest's text as it is.
+        // A pipe gets the guest's text unchanged.
         let said = said.replace("^[", "\x1b");
         assert!(ran.stderr.ends_with(&format!("error: {said}\n")), "{}", ran.stderr);
     }
-    // A line of an expression, and an error that has nothing to do with it.
+    // A line within an expression, and an unrelated error.
     let path = notebook(&scratch, "modulo.ipynb", &["x = (7\n% 4)\nx", "y = (7\n% 4)\ndef"]);
     let ran = isolet(["run", &path]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("3\n", Some(1)));

@@ -1,9 +1,9 @@
-//! `isolet repl` on a terminal.
+//! Tests of `isolet repl` on a terminal.
 
 use crate::pty::Pty;
 use crate::util::Scratch;
 
-/// A prompt with a history of its own, which has shown itself.
+/// Starts a prompt with a separate history, and waits until it is shown.
 fn prompt(scratch: &Scratch, variables: &[(&str, &str)]) -> Pty {
     let home = scratch.path().to_str().unwrap();
     let variables = [&[("XDG_STATE_HOME", home)], variables].concat();

@@ -1,4 +1,4 @@
-//! A terminal of 60 columns and 20 lines with the command in it, and what is on its screen.
+//! A terminal of 60 columns and 20 lines that runs the command, and the contents of its screen.
 
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -10,18 +10,18 @@ use crate::util::{LONGEST, assets_dir, ended};
 pub(crate) const COLUMNS: u16 = 60;
 pub(crate) const ROWS: u16 = 20;
 
-/// Runs a line of shell in a terminal, and passes what is typed and what is shown on.
+/// Runs a line of shell in a terminal, and forwards its input and output.
 const RELAY: &str = "import os, pty, sys\n\
     start = f'stty cols {sys.argv[1]} rows {sys.argv[2]}; ' + sys.argv[3]\n\
     status = pty.spawn(['sh', '-c', start, 'sh', *sys.argv[4:]])\n\
     sys.exit(os.waitstatus_to_exitcode(status))";
 
-/// A terminal with something running in it.
+/// A terminal with a running program.
 pub(crate) struct Pty {
     child: Option<Child>,
     input: ChildStdin,
     shown: mpsc::Receiver<Vec<u8>>,
-    /// All that was shown so far.
+    /// All output so far.
     pub(crate) bytes: Vec<u8>,
     parser: vt100::Parser,
 }
@@ -32,7 +32,7 @@ impl Pty {
         Self::start_with(args, "exec \"$@\"", &[])
     }
 
-    /// Starts a line of shell, which gets `isolet` and its arguments as `"$@"`, with more
+    /// Starts a line of shell, which gets `isolet` and its arguments as `"$@"`, and additional
     /// variables.
     pub(crate) fn start_with(args: &[&str], line: &str, variables: &[(&str, &str)]) -> Self {
         let [columns, rows] = [COLUMNS, ROWS].map(|count| NonZero::new(count).unwrap());
@@ -71,23 +71,23 @@ impl Pty {
         }
     }
 
-    /// Types something.
+    /// Types a text.
     pub(crate) fn send(&mut self, text: &str) {
         self.input.write_all(text.as_bytes()).unwrap();
         self.input.flush().unwrap();
     }
 
-    /// What is on the screen: lines without the blanks at their ends.
+    /// Returns the contents of the screen: its lines without trailing blanks.
     pub(crate) fn screen(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// A character of the screen, with its colours.
+    /// Returns a character of the screen, with its colours.
     pub(crate) fn cell(&self, row: u16, column: u16) -> &vt100::Cell {
         self.parser.screen().cell(row, column).unwrap()
     }
 
-    /// Waits until this is on the screen, within the time that a test may take.
+    /// Waits until the screen matches, within the time limit of a test.
     pub(crate) fn wait_for(&mut self, is_there: impl Fn(&str) -> bool) {
         while !is_there(&self.screen()) {
             match self.shown.recv_timeout(LONGEST) {
@@ -97,7 +97,7 @@ impl Pty {
         }
     }
 
-    /// Waits for the end; what was shown stays.
+    /// Waits for the end of the program. The screen stays as it is.
     pub(crate) fn end(&mut self) -> Option<i32> {
         loop {
             match self.shown.recv_timeout(LONGEST) {

@@ -1,4 +1,5 @@
-//! Runs that end at their very deadline: one verdict each, and nothing of it reaches the next run.
+//! Tests of runs that end exactly at their deadline: each has one outcome, and nothing of it
+//! affects the next run.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::util::sandbox;
 
 const RUNS: u64 = 10_000;
 
-/// How many sessions share them.
+/// How many sessions share the runs.
 const SESSIONS: u64 = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -21,7 +22,7 @@ async fn a_run_that_ends_at_its_deadline_gets_one_verdict() {
         stopped += stops;
     }
     assert_eq!(completed + stopped, RUNS);
-    // Otherwise it was no race.
+    // Otherwise it was not a race.
     assert!(completed > 0 && stopped > 0, "{completed} completed, {stopped} were stopped");
 }
 
@@ -31,7 +32,7 @@ async fn race(seed: u64) -> (u64, u64) {
     session.run("import time").await.unwrap();
     let (mut completed, mut stopped) = (0, 0);
     for run in 0..RUNS / SESSIONS {
-        // The deadline walks over the end of the run, some 20 microseconds a step.
+        // The deadline moves across the end of the run in steps of 20 microseconds.
         let deadline = Duration::from_micros(200 + (run * 7 + seed) % 100 * 20);
         let code = format!("x = {run}\ns = 0\nfor i in range(10_000): s += i\ns");
         let execution = session.run(Cell::new(code).max_run_time(deadline)).await.unwrap();
@@ -47,7 +48,7 @@ async fn race(seed: u64) -> (u64, u64) {
             other => panic!("{other:?}"),
         }
         assert!(execution.session_alive(), "{execution:?}");
-        // A stale interrupt would end this one, or hide the one before it.
+        // A stale interrupt would end this run, or replace the result of the previous one.
         if run % 16 == 0 {
             let next = session.run("40 + 2").await.unwrap();
             assert_eq!(next.value(), Some(&Value::Int(42)), "{next:?}");

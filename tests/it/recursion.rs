@@ -1,5 +1,5 @@
-//! Deep structures and deep recursion: CPython's errors, or none, and a session that lives on,
-//! wherever it happens.
+//! Tests of deep structures and deep recursion: CPython's errors, or none, and a session that
+//! survives, wherever it happens.
 
 use std::time::Duration;
 
@@ -10,12 +10,13 @@ use crate::util::{builder, eval, exec, raised, session};
 
 const PROGRAM: &str = include_str!("programs/recursion.py");
 
-/// All parts take seconds, and on a busy machine more than a run may by default.
+/// Returns limits that are long enough: all parts together take seconds, and on a busy machine more
+/// than the default of a run.
 fn patient() -> Limits {
     Limits::default().max_run_time(Duration::from_mins(5))
 }
 
-/// A session that knows the program's parts, and their names.
+/// Opens a session in which the program's parts are defined, and returns their names.
 async fn with_parts() -> (Session, String) {
     let mut session = builder().limits(patient()).build().unwrap().session().await.unwrap();
     exec(&mut session, PROGRAM).await;
@@ -25,7 +26,7 @@ async fn with_parts() -> (Session, String) {
     (session, names)
 }
 
-/// Has every part run by `code`, in one session.
+/// Runs every part through `code`, in one session.
 async fn every_part_is_survived(code: &str) {
     let (mut session, names) = with_parts().await;
     let execution = session.run(code).await.unwrap();
@@ -79,8 +80,7 @@ async fn every_part_is_survived_in_a_finalizer() {
     every_part_is_survived(code).await;
 }
 
-/// The host looks at the variables while the cell waits, which shows them by what the guest has in
-/// their classes.
+/// The host lists the variables while the cell waits, which runs the `repr` of the guest's classes.
 #[tokio::test]
 async fn every_part_is_survived_while_a_run_waits() {
     let look = Tool::from_handler(ToolSpec::new("look"), |_, cx| async move {
@@ -107,7 +107,7 @@ del everything
     assert_eq!(eval(&mut session, code).await, Value::Bool(true));
 }
 
-/// The first frames are then those of V8's first compiler, which are the largest.
+/// The first frames are then those of V8's baseline compiler, which are the largest.
 #[test]
 fn every_part_is_survived_without_the_code_that_v8_has_stored() {
     let scratch = copy("stored-code");

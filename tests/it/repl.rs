@@ -1,4 +1,4 @@
-//! `isolet repl` with its standard input from a pipe.
+//! Tests of `isolet repl` with its standard input from a pipe.
 
 use crate::util::{Ran, isolet_fed};
 

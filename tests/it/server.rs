@@ -1,4 +1,4 @@
-//! A real HTTP server on loopback for the tests, which remembers what it saw.
+//! A real HTTP server on loopback for the tests, which records requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -69,14 +69,14 @@ impl Server {
                 }
                 shared.connections.fetch_add(1, Ordering::AcqRel);
                 let (shared, handler) = (Arc::clone(&shared), Arc::clone(&handler));
-                // A client that goes away is none of the server's business.
+                // A client may go away, so errors are ignored.
                 std::thread::spawn(move || serve(stream.unwrap(), &shared, &*handler).is_ok());
             }
         });
         Self { address, seen, thread: Some(thread) }
     }
 
-    /// Answers everything with `text`.
+    /// Answers all requests with `text`.
     pub(crate) fn with_text(text: &'static str) -> Self {
         Self::start(move |_| Response::text(text))
     }
@@ -85,7 +85,7 @@ impl Server {
         self.address.port()
     }
 
-    /// `127.0.0.1:PORT`, as a rule has it.
+    /// Returns `127.0.0.1:PORT`, in the form of a rule.
     pub(crate) fn rule(&self) -> String {
         self.address.to_string()
     }
@@ -94,7 +94,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// How many connections were made to it.
+    /// Returns how many connections were made.
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::Acquire)
     }

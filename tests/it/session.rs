@@ -1,4 +1,4 @@
-//! One session: its state lasts from run to run, and is nobody else's.
+//! Tests of one session: its state persists between runs, and is not shared.
 
 use isolet::{Cell, ErrorKind, Outcome, Permissions, Value};
 

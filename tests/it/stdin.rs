@@ -1,4 +1,4 @@
-//! What the guest reads from its standard input.
+//! Tests of the guest's standard input.
 
 use std::time::Duration;
 

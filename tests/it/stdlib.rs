@@ -1,5 +1,4 @@
-//! What CPython has in its library and guests have too: time zones, local time, modules that
-//! Pyodide leaves out.
+//! Tests of parts of the standard library: time zones, local time, modules that Pyodide omits.
 
 use isolet::{Outcome, Permissions, Session, Stdin, Value};
 
@@ -51,7 +50,7 @@ async fn tzset_follows_the_environment() {
         f'{summer.tm_hour} {summer.tm_isdst} {summer.tm_zone} {time.mktime(summer):.0f} '\
         f'{time.mktime((2024, 3, 31, 2, 30, 0, 0, 0, -1)):.0f}'";
     exec(&mut session, code).await;
-    // As glibc answers.
+    // The answers of glibc.
     let cases = [
         ("Europe/Berlin", "-3600 -7200 1 ('CET', 'CEST') 11 1 CEST 1720000000 1711848600"),
         ("Asia/Kolkata", "-19800 -19800 0 ('IST', 'IST') 15 0 IST 1720000000 1711832400"),

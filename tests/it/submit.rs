@@ -1,4 +1,4 @@
-//! `SUBMIT`: a run hands its result over, field by field.
+//! Tests of `SUBMIT`: a run submits its result, field by field.
 
 use isolet::{Error, ErrorKind, Outcome, Param, Session, TypeHint, Value};
 
@@ -73,7 +73,7 @@ except: pass
 ";
     let execution = session.run(code).await.unwrap();
     assert_eq!(execution.outcome(), &Outcome::Submitted(fields("first", 1.0)));
-    // It belongs to its run.
+    // A submission belongs to its run only.
     assert_eq!(exec(&mut session, "40 + 2").await.value(), Some(&Value::Int(42)));
 }
 
@@ -136,7 +136,7 @@ async fn submit_is_whatever_function_the_namespace_holds() {
     let wrong = raised(&mut session, "saved(3)").await;
     assert_eq!(wrong.message, "SUBMIT() argument 'answer' must be str, not int");
     assert_eq!(raised(&mut session, "del SUBMIT\nSUBMIT('a')").await.type_name, "NameError");
-    // The same fields again are the same function's.
+    // The same fields again are the same form.
     session.set_submit([Param::new("total").hint(TypeHint::Int)]).await.unwrap();
     assert_eq!(session.run("SUBMIT(3)").await.unwrap().outcome(), &total);
     assert_eq!(session.run("other(3)").await.unwrap().outcome(), &total);

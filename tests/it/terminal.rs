@@ -1,4 +1,5 @@
-//! `isolet run` on a terminal: what the guest is told of it, and what is on the screen.
+//! Tests of `isolet run` on a terminal: what the guest learns about it, and the contents of the
+//! screen.
 
 use std::fs;
 
@@ -53,7 +54,7 @@ fn colors_pass_and_end_with_the_run() {
     assert!(!after.bold() && after.bgcolor() == vt100::Color::Default);
 }
 
-/// Whatever a guest prints, what was on the screen before stays as it was.
+/// Whatever a guest prints, the earlier contents of the screen stay.
 #[test]
 fn a_guest_cannot_change_what_it_has_not_written() {
     let code = "import sys\n\
@@ -116,7 +117,7 @@ fn tables_and_progress_of_rich_look_right() {
     assert!(pty.cell(7, 0).bold());
 }
 
-/// An image is made in some seconds, of which a person is told; a program is not.
+/// Making an image takes some seconds. This is reported to a person, but not to a program.
 #[test]
 fn what_takes_long_is_said_on_a_terminal_only() {
     let scratch = Scratch::new("progress");

@@ -1,4 +1,4 @@
-//! Threads: host calls side by side, interrupts, deadlines, deadlocks, and what a run leaves
+//! Tests of threads: concurrent tool calls, interrupts, deadlines, deadlocks, and what a run leaves
 //! behind.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::{Barrier, mpsc};
 
 use crate::util::{Scratch, builder, eval, exec, isolet, raised, session};
 
-/// A host function that returns what it got, once as many calls as `size` wait in it.
+/// Makes a tool that returns its argument once `size` calls wait in it.
 fn together(size: usize) -> Tool {
     let barrier = Arc::new(Barrier::new(size));
     Tool::from_handler(ToolSpec::new("t").param(Param::new("x")), move |args, _| {
@@ -21,7 +21,7 @@ fn together(size: usize) -> Tool {
     })
 }
 
-/// A host function that never returns; its events say when a call begins and when it is cancelled.
+/// Makes a tool that never returns. Its events report when a call begins and when it is cancelled.
 fn endless() -> (Tool, mpsc::UnboundedReceiver<&'static str>) {
     struct Watched(mpsc::UnboundedSender<&'static str>);
     impl Drop for Watched {
@@ -46,7 +46,7 @@ async fn with_tool(tool: Tool, limits: Limits) -> Session {
 
 #[tokio::test]
 async fn host_calls_of_threads_go_side_by_side() {
-    // None of eight returns before all have begun.
+    // None of the eight calls returns before all have begun.
     let ways = [
         "from concurrent.futures import ThreadPoolExecutor as P\n\
          with P(8) as pool: result = list(pool.map(t, range(8)))\nresult",
@@ -99,7 +99,7 @@ async fn a_deadline_ends_a_pool_of_host_calls_and_the_session_lives_on() {
     let outcome = execution.outcome();
     assert!(matches!(outcome, Outcome::Terminated(Termination::Deadline { .. })), "{execution:?}");
     assert!(execution.session_alive(), "{execution:?}");
-    // What has begun has ended, and the rest did not begin, or no longer than that.
+    // All calls that began have ended; the others did not begin, or not for longer than that.
     assert_eq!(eval(&mut session, "import threading; threading.active_count()").await, 1.into());
     let (mut began, mut ended) = (0, 0);
     while let Ok(event) = events.try_recv() {

@@ -1,5 +1,5 @@
-//! What calls of host functions may take of the host: places, threads, memory. A function that
-//! blocks keeps what it has taken until it returns, whatever the guest does about its call.
+//! Tests of what tool calls may take of the host: places, threads, memory. A blocking tool keeps
+//! what it has taken until it returns, whatever the guest does about its call.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -14,15 +14,15 @@ use tokio::sync::mpsc;
 
 use crate::util::{builder, eval, exec, raised};
 
-/// More than the busiest machine needs.
+/// More time than the busiest machine needs.
 const LONG: Duration = Duration::from_mins(2);
 
-/// Waits for something that has to come.
+/// Waits for something that must happen.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(LONG, future).await.unwrap_or_else(|_| panic!("it never came"))
 }
 
-/// Holds functions up until it is opened, or for a long time.
+/// Blocks tools until it is opened, or for a long time.
 #[derive(Clone, Default)]
 struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -39,7 +39,7 @@ impl Gate {
     }
 }
 
-/// However a test ends, no function is left blocked.
+/// Opens the gate on drop, so that no tool stays blocked however a test ends.
 struct Opened(Gate);
 
 impl Drop for Opened {
@@ -48,7 +48,8 @@ impl Drop for Opened {
     }
 }
 
-/// A function `slow(x)` that blocks at the gate and returns `x`, and what it says of itself.
+/// Makes a tool `slow(x)` that blocks at the gate and returns `x`, and returns its events and
+/// counter.
 fn slow(gate: &Gate) -> (Tool, mpsc::UnboundedReceiver<&'static str>, Arc<AtomicUsize>) {
     let (sender, events) = mpsc::unbounded_channel();
     let (gate, most) = (gate.clone(), Arc::new(AtomicUsize::new(0)));
@@ -76,7 +77,7 @@ async fn start(limits: Limits, tools: impl IntoIterator<Item = Tool>) -> Session
     builder.limits(limits).build().unwrap().session().await.unwrap()
 }
 
-/// Runs `code` beside `host`, which gets what it prints and types what it reads.
+/// Runs `code` concurrently with `host`, which reads its output and writes its input.
 async fn beside<F: Future<Output = ()>>(
     session: &mut Session,
     code: &str,
@@ -96,7 +97,7 @@ async fn beside<F: Future<Output = ()>>(
     execution
 }
 
-/// E22: a cancelled call of a function that blocks keeps its place until the function has returned.
+/// E22: a cancelled call of a blocking tool keeps its place until the function has returned.
 #[tokio::test]
 async fn cancelled_functions_that_block_keep_their_places_until_they_return() {
     let gate = Gate::default();
@@ -130,7 +131,7 @@ await tasks[-1]
     assert_eq!(most.load(Ordering::SeqCst), 2);
 }
 
-/// E22: what a run has left behind counts in the next one.
+/// E22: calls that a run has left behind count in the next one.
 #[tokio::test]
 async fn a_function_that_outlives_its_run_keeps_its_place() {
     let gate = Gate::default();
@@ -160,7 +161,7 @@ async fn a_function_that_outlives_its_run_keeps_its_place() {
     assert_eq!(execution.await.value(), Some(&Value::from("quick")));
 }
 
-/// E22: however many functions of one session block, those of another one have threads.
+/// E22: however many tools of one session block, those of another session have threads.
 #[tokio::test]
 async fn functions_that_block_starve_no_other_session() {
     const MANY: usize = 600;
@@ -189,7 +190,7 @@ async fn late_results_are_dropped() {
     let (tool, mut events, _) = slow(&gate);
     let quick = Tool::from_fn("quick", |(): (), _| async { Ok("quick") });
     let mut session = start(limits(), [tool, quick]).await;
-    // A thread cannot be cancelled: its result comes when nobody waits for it any more.
+    // A thread cannot be cancelled: its result arrives when nobody waits for it any more.
     let code = "
 task = asyncio.ensure_future(slow.aio('late'))
 await asyncio.sleep(0)
@@ -209,14 +210,14 @@ quick()
     }
 }
 
-/// What became of the calls: how many succeeded, and the messages of those that did not.
+/// Returns how many calls succeeded, and the messages of those that failed.
 fn results(execution: &Execution) -> (usize, Vec<&str>) {
     let results = execution.value().and_then(Value::as_list).unwrap();
     let refused: Vec<&str> = results.iter().filter_map(Value::as_str).collect();
     (results.len() - refused.len(), refused)
 }
 
-/// E23: the arguments of calls that wait take no more of the host's memory than they may.
+/// E23: the arguments of waiting calls together stay within their limit of the host's memory.
 #[tokio::test]
 async fn arguments_of_calls_that_wait_are_bounded_together() {
     let gate = Gate::default();
@@ -255,8 +256,8 @@ results = await asyncio.gather(*tasks, return_exceptions=True)
     assert_eq!(seen, 20, "ten functions have begun and returned");
 }
 
-/// E23: a guest that makes calls and reads no results has the host keep no more of them than it
-/// may. None is lost.
+/// E23: if a guest makes calls and reads no results, the host keeps only a limited amount of them.
+/// None is lost.
 #[tokio::test]
 async fn results_that_the_guest_does_not_read_are_bounded_together() {
     const CALLS: i64 = 500;
@@ -288,7 +289,7 @@ while True: pass"
             assert!(served.recv().await.is_some());
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
-        // Two that are under way, and what a socket holds.
+        // Two calls that are under way, and those whose results fit into a socket.
         let further = std::iter::from_fn(|| served.try_recv().ok()).count();
         assert!(further < 10, "{further} further calls were served");
         handle.interrupt();
@@ -300,7 +301,8 @@ while True: pass"
     assert_eq!(eval(&mut session, all).await, Value::Int(100_000 * CALLS));
 }
 
-/// E23: small encodings that are large in memory are counted as what they take.
+/// E23: arguments with small encodings that are large in memory are counted with their size in
+/// memory.
 #[tokio::test]
 async fn decoded_arguments_are_bounded_together() {
     let gate = Gate::default();

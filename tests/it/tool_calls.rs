@@ -1,4 +1,4 @@
-//! Calls of host functions that wait: side by side, limited, cancelled, and what can be done
+//! Tests of tool calls that wait: concurrent, limited, cancelled, and what the host can do
 //! meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ fn int_param(name: &str) -> ToolSpec {
     ToolSpec::new(name).param(Param::new("x"))
 }
 
-/// A tool that returns what it got, once `Barrier` has as many calls as it wants.
+/// Makes a tool that returns its argument once `Barrier` has as many calls as it needs.
 fn together(size: usize) -> Tool {
     let barrier = Arc::new(Barrier::new(size));
     Tool::from_handler(int_param("t"), move |args, _| {
@@ -33,7 +33,7 @@ async fn start(builder: SandboxBuilder) -> Session {
     builder.build().unwrap().session().await.unwrap()
 }
 
-/// Sends when a call has begun and, by being dropped, when it was cancelled.
+/// Sends an event when a call begins and, on drop, when it is cancelled.
 struct Watched(mpsc::UnboundedSender<&'static str>);
 
 impl Drop for Watched {
@@ -42,13 +42,13 @@ impl Drop for Watched {
     }
 }
 
-/// Waits for what a tool says next, which it has to within more than the busiest machine needs.
+/// Waits for a tool's next event, for more time than the busiest machine needs.
 async fn next(events: &mut mpsc::UnboundedReceiver<&'static str>) -> Option<&'static str> {
     let next = tokio::time::timeout(Duration::from_mins(2), events.recv());
     next.await.unwrap_or_else(|_| panic!("the tool says nothing"))
 }
 
-/// A tool that never returns, and what becomes of its calls.
+/// Makes a tool that never returns, and returns the events of its calls.
 fn endless() -> (Tool, mpsc::UnboundedReceiver<&'static str>) {
     let (sender, events) = mpsc::unbounded_channel();
     let tool = Tool::from_handler(int_param("endless"), move |_, _| {
@@ -63,7 +63,7 @@ fn endless() -> (Tool, mpsc::UnboundedReceiver<&'static str>) {
 
 #[tokio::test]
 async fn gathered_calls_run_side_by_side() {
-    // None returns before all have begun.
+    // No call returns before all have begun.
     let limits = Limits::default().max_concurrent_tools(300);
     let mut session = start(builder().limits(limits).tool(together(300))).await;
     let code =
@@ -89,7 +89,7 @@ await asyncio.gather(worker(1), worker(2), worker(3))
 async fn no_more_calls_run_at_once_than_the_cap() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
-    // None of them ends before as many run as may.
+    // No call ends before the maximum number is running.
     let full = Arc::new(tokio::sync::Barrier::new(5));
     let tool = Tool::from_handler(int_param("t"), move |args, _| {
         let (now, peak, full) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&full));
@@ -175,7 +175,7 @@ async fn the_deadline_ends_a_wait_for_a_tool_and_cancels_it() {
 #[tokio::test]
 async fn a_blocking_tool_that_never_returns_does_not_hold_up_the_deadline() {
     let tool = Tool::from_blocking_handler(int_param("t"), |_, cx| {
-        // Gives up only when it is told to.
+        // Ends only when it is cancelled.
         while !cx.is_cancelled() {
             std::thread::yield_now();
         }
@@ -242,7 +242,7 @@ async fn calls_left_behind_by_a_run_are_cancelled_and_their_tasks_told() {
     let (tool, events) = endless();
     let events = Arc::new(tokio::sync::Mutex::new(events));
     let seen = Arc::clone(&events);
-    // When this one has answered, the other has begun.
+    // When this call has answered, the other one has begun.
     let other = Tool::from_handler(int_param("other"), move |_, _| {
         let seen = Arc::clone(&seen);
         async move { Ok(seen.lock().await.recv().await.map_or(Value::None, Value::from)) }
@@ -394,7 +394,7 @@ async fn a_tool_sees_the_task_locals_of_the_run_that_called_it() {
     assert_eq!(execution.value(), Some(&Value::from("ada")));
 }
 
-/// Nothing can suspend a stack with functions of JavaScript on it. The guest's thread blocks there.
+/// A stack with JavaScript functions on it cannot be suspended. The guest's thread blocks there.
 #[tokio::test]
 async fn a_callback_of_javascript_may_call_a_function_that_takes_long() {
     let nap = Tool::from_handler(int_param("nap"), |args, _| async move {

@@ -1,4 +1,4 @@
-//! Host functions: how Python calls them, what reaches the host, what comes back.
+//! Tests of tools: how Python calls them, what reaches the host, what comes back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn search() -> Tool {
     .returns(TypeHint::Str)
 }
 
-/// Gives back what it got.
+/// Makes a tool that returns its argument.
 fn echo() -> Tool {
     let spec = ToolSpec::new("echo").param(Param::new("x"));
     Tool::from_handler(

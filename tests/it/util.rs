@@ -1,4 +1,4 @@
-//! What the tests share: one engine, sessions of it, the built command and scratch directories.
+//! Helpers of the tests: a shared engine, its sessions, the built command and scratch directories.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -13,11 +13,10 @@ use isolet::{
     PyException, Sandbox, Session, Value,
 };
 
-/// How long a test waits for what has to happen.
+/// The time limit for events that a test waits for.
 pub(crate) const LONGEST: Duration = Duration::from_mins(3);
 
-/// How long all tests together may take: no test waits for ever, also one that has no limit of its
-/// own.
+/// The time limit for all tests together. It also ends tests that have no limit of their own.
 const LONGEST_SUITE: Duration = Duration::from_mins(45);
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| engine_builder().build().unwrap());
@@ -28,7 +27,7 @@ pub(crate) fn engine_builder() -> EngineBuilder {
     builder.worker(env!("CARGO_BIN_EXE_isolet"))
 }
 
-/// Where the tests' sessions run: what the variable says that the command goes by, too.
+/// Where the tests' sessions run, according to the environment variable that the command uses too.
 pub(crate) fn isolation() -> Isolation {
     #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
     match std::env::var("ISOLET_ISOLATION").as_deref() {
@@ -48,8 +47,8 @@ pub(crate) fn assets_dir() -> PathBuf {
     named.map_or_else(|| root().join("pyodide-assets/dist"), PathBuf::from)
 }
 
-/// Ends this program when the suite has taken too long. Whoever runs it has been told which tests
-/// still run.
+/// Ends this program when the suite has taken too long. The test runner has already printed which
+/// tests are still running.
 fn end_the_suite_in_time() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
@@ -79,12 +78,12 @@ pub(crate) async fn session() -> Session {
     sandbox(Limits::default()).session().await.unwrap()
 }
 
-/// Runs a cell in a session of its own.
+/// Runs a cell in a separate session.
 pub(crate) async fn run(cell: impl Into<Cell>) -> Execution {
     sandbox(Limits::default()).run(cell).await.unwrap()
 }
 
-/// Runs a cell that has to complete with a value.
+/// Runs a cell that must complete with a value.
 pub(crate) async fn eval(session: &mut Session, cell: impl Into<Cell>) -> Value {
     let execution = session.run(cell).await.unwrap();
     match execution.value() {
@@ -93,14 +92,14 @@ pub(crate) async fn eval(session: &mut Session, cell: impl Into<Cell>) -> Value 
     }
 }
 
-/// Runs a cell that has to complete.
+/// Runs a cell that must complete.
 pub(crate) async fn exec(session: &mut Session, cell: impl Into<Cell>) -> Execution {
     let execution = session.run(cell).await.unwrap();
     assert!(matches!(execution.outcome(), Outcome::Completed(_)), "{execution:?}");
     execution
 }
 
-/// Runs a cell that has to raise.
+/// Runs a cell that must raise.
 pub(crate) async fn raised(session: &mut Session, cell: impl Into<Cell>) -> PyException {
     let execution = session.run(cell).await.unwrap();
     match execution.exception() {
@@ -109,7 +108,7 @@ pub(crate) async fn raised(session: &mut Session, cell: impl Into<Cell>) -> PyEx
     }
 }
 
-/// What the command did.
+/// The result of the command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -127,7 +126,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// The built command, with an empty standard input.
+/// Returns the built command, with an empty standard input.
 pub(crate) fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isolet"));
     command.args(args).env(isolet::ASSETS_VARIABLE, assets_dir()).stdin(Stdio::null());
@@ -149,12 +148,12 @@ pub(crate) fn isolet_fed<S: AsRef<OsStr>>(
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Small enough for the pipe; a command that ends before it has read it is not wrong.
+    // Small enough for the pipe. A command may end before it has read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_ref());
     child.wait_with_output().unwrap().into()
 }
 
-/// Waits for a command that has to end, and kills it if it does not.
+/// Waits for a command that must end, and kills it if it does not.
 pub(crate) fn ended(mut child: Child) -> ExitStatus {
     let id = child.id().to_string();
     let (sender, ended) = mpsc::channel();
@@ -166,7 +165,7 @@ pub(crate) fn ended(mut child: Child) -> ExitStatus {
     panic!("the command has not ended within {LONGEST:?}");
 }
 
-/// An empty directory of one test's own, removed with this.
+/// A separate, empty directory for one test, removed on drop.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -192,8 +191,8 @@ impl Scratch {
     #[cfg(unix)]
     pub(crate) fn program(&self, name: &str, script: &str) -> PathBuf {
         let path = self.0.join(name);
-        // Written by another process: a file that a thread of this one still holds open for writing
-        // while another thread forks cannot be run.
+        // Written by another process. If a thread of this one held the file open for writing while
+        // another thread forks, the file could not be run.
         let write = "printf %s \"$1\" > \"$2\" && chmod 700 \"$2\"";
         let mut shell = Command::new("sh");
         let shell = shell.args(["-c", write, "sh", script]).arg(&path);
@@ -204,12 +203,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left lies in the target directory.
+        // Anything left stays in the target directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// The numbers of a worker's process and, if it is a copy, of that it is a copy of.
+/// Returns the number of a worker's process and, if the worker is a copy, the number of its
+/// template.
 pub(crate) fn processes(session: &Session) -> (u32, Option<u32>) {
     let state = session.isolation().layers().find(|(layer, _)| *layer == Layer::Process);
     let Some((_, LayerState::Enforced(detail))) = state else { panic!("{state:?}") };
@@ -218,7 +218,7 @@ pub(crate) fn processes(session: &Session) -> (u32, Option<u32>) {
     (numbers[0], numbers.get(1).copied())
 }
 
-/// A wheel of one module, made here.
+/// Makes a wheel with one module.
 pub(crate) fn wheel(directory: &Path, name: &str, version: &str, module: &str) -> PathBuf {
     let path = directory.join(format!("{name}-{version}-py3-none-any.whl"));
     let script = "import sys, zipfile\n\

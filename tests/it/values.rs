@@ -1,4 +1,4 @@
-//! Values that cross to the host, and what is said of those that do not.
+//! Tests of values that cross to the host, and of the errors for those that do not.
 
 use isolet::{Limits, Value};
 

@@ -1,4 +1,4 @@
-//! Variables that the host sets, reads, lists and deletes.
+//! Tests of variables that the host sets, reads, lists and deletes.
 
 use isolet::{Error, ErrorKind, Limits, Value};
 
@@ -47,7 +47,7 @@ async fn too_large_and_too_deep_values_are_refused_with_both_numbers() {
             "a value of 2005 bytes cannot cross to the guest, the limit is 1000 bytes".to_owned()
         )
     );
-    // The limit is for all of them together.
+    // The limit applies to the sum of all values.
     assert!(session.set_many([("a", "y".repeat(600)), ("b", "y".repeat(600))]).await.is_err());
     exec(&mut session, "big = 'y' * 2000").await;
     let (kind, alive, message) = refusal(&session.get("big").await.unwrap_err());
@@ -154,7 +154,7 @@ async fn a_reset_leaves_nothing_of_the_guest_and_reopens_a_closed_session() {
 
 #[tokio::test]
 async fn a_string_of_256_mib_goes_in_and_out() {
-    // It is there up to five times while it crosses.
+    // Up to five copies of it exist while it crosses.
     let limits = Limits::default().max_value_bytes((256 << 20) + 100).max_memory_bytes(2 << 30);
     let mut session = sandbox(limits).session().await.unwrap();
     let text = "0123456789abcdef".repeat(16 << 20);
@@ -244,7 +244,7 @@ class Text(str): pass
     for (code, expected) in cases {
         assert_eq!(eval(&mut session, code).await, expected, "{code}");
     }
-    // Keys too, and inside of anything.
+    // Also as keys, and inside any container.
     let nested = "{Color.RED: [{Level.HIGH: datetime.date(2026, 1, 2)}]}";
     let expected = Value::Dict(vec![(
         "red".into(),

@@ -1,4 +1,4 @@
-//! `cargo xtask assets`: Pyodide's files in the repository.
+//! `cargo xtask assets`: fetches and verifies Pyodide's files in the repository.
 
 use std::env;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use isolet_pyodide_assets::{Bar, FetchOptions, Origin, Progress, Silent, fetch a
 
 use crate::process;
 
-/// Gets the files that are missing or wrong; says nothing when there are none.
+/// Fetches files that are missing or wrong. Prints nothing if there are none.
 pub(crate) fn fetch() -> Result<()> {
     let mut options = FetchOptions::default();
     if let Ok(source) = env::var("ISOLET_ASSETS_URL") {
@@ -27,7 +27,7 @@ pub(crate) fn fetch() -> Result<()> {
     Ok(())
 }
 
-/// Says of each file whether it is the right one, and fails if one is not.
+/// Prints for each file whether it is correct. Fails if one is not.
 pub(crate) fn verify() -> Result<ExitCode> {
     let verification = isolet_pyodide_assets::verify(&process::assets_dir())?;
     for file in verification.files() {

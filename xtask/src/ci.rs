@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that has to pass before a change lands, cheapest first.
+//! `cargo xtask ci`: everything that must pass before a change is merged, cheapest first.
 
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
@@ -10,7 +10,7 @@ use crate::{fuzz, licenses, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
-/// Runs the steps in order and stops at the first that fails.
+/// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
     let steps: [(&str, Step); 6] = [
         ("fmt", fmt),
@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The fuzz targets are a workspace of their own.
+/// The fuzz targets are a separate workspace.
 const FUZZ: [&str; 2] = ["--manifest-path", "fuzz/Cargo.toml"];
 
 fn fmt() -> Result<ExitCode> {

@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people get who do not build: the stripped command with its notices,
-//! manual and completions, in one directory.
+//! `cargo xtask dist`: builds the distribution for people who do not build: the stripped command
+//! with its notices, manual and completions, in one directory.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{licenses, process, vendored_v8};
 
-/// Files of the repository that go along.
+/// Files of the repository that are included.
 const FILES: [&str; 5] = [
     "README.md",
     "CHANGELOG.md",
@@ -28,8 +28,8 @@ const COMPLETIONS: [(&str, &str); 4] = [
 pub(crate) fn run() -> Result<()> {
     licenses::check()?;
     vendored_v8::ensure()?;
-    // The one profile, and symbols are left out when this one program is linked: what it depends on
-    // is not compiled again, and tests and benchmarks keep their symbols.
+    // Uses the release profile, and strips symbols only when linking this program. Its dependencies
+    // are not compiled again, and tests and benchmarks keep their symbols.
     let mut cargo = process::cargo();
     cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
     cargo.args(["--", "-C", "strip=symbols"]);
@@ -64,7 +64,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Tells the build which commit it is of, if this is a checkout.
+/// Passes the commit to the build, if this is a checkout.
 pub(crate) fn with_commit(cargo: &mut Command) -> &mut Command {
     match commit() {
         Some(commit) => cargo.env("ISOLET_COMMIT", commit),
@@ -72,7 +72,7 @@ pub(crate) fn with_commit(cargo: &mut Command) -> &mut Command {
     }
 }
 
-/// The commit that is checked out, with `-modified` if files differ from it.
+/// Returns the commit that is checked out, with `-modified` if files differ from it.
 fn commit() -> Option<String> {
     let git = |args: &[&str]| output(Command::new("git").args(args).current_dir(process::root()));
     let commit = git(&["rev-parse", "--short=12", "HEAD"]).ok()?.trim().to_owned();

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: the fuzz targets, each for a fixed time, without `cargo fuzz` and on the
-//! toolchain that everything else is built with.
+//! `cargo xtask fuzz`: runs each fuzz target for a fixed time, without `cargo fuzz` and on the same
+//! toolchain as everything else.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,11 +10,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-/// How long each target runs unless it is said.
+/// How long each target runs by default, in seconds.
 const SECONDS: u32 = 10;
 
-/// What `cargo fuzz` passes to the compiler: code counts what it executes and shows what it
-/// compares. The passes are LLVM's own, so the stable toolchain has them.
+/// The compiler flags that `cargo fuzz` uses: code counts what it executes and exposes its
+/// comparisons. The passes are LLVM's own, so the stable toolchain has them.
 const FLAGS: [&str; 6] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -24,17 +24,17 @@ const FLAGS: [&str; 6] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
 ];
 
-/// Seconds after which an input counts as one that never ends, and megabytes after which as one
-/// that takes too much.
+/// The limits of an input: seconds until it counts as endless, and megabytes until it counts as too
+/// large.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     seconds: u32,
-    /// One input to run instead of searching for others.
+    /// A single input to run instead of searching for others.
     input: Option<PathBuf>,
-    /// All of them if there are none.
+    /// The targets to run; all if empty.
     targets: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Asked {
     }
 }
 
-/// The names of the targets, which are those of their files.
+/// Returns the names of the targets, which are those of their files.
 fn targets() -> Result<Vec<String>> {
     let dir = process::root().join("fuzz/fuzz_targets");
     let entries = fs::read_dir(&dir).context("cannot read `fuzz/fuzz_targets`")?;
@@ -105,12 +105,13 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Where the targets are built: other flags would otherwise make everything be built anew.
+/// Returns a separate target directory for fuzzing. With a shared one, the different flags would
+/// cause everything to be rebuilt.
 pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(process::target_dir()?.join("fuzz"))
 }
 
-/// Builds targets and returns the directory in which they are.
+/// Builds targets and returns the directory that contains them.
 fn build(targets: &[String]) -> Result<PathBuf> {
     let triple = host()?;
     let target_dir = target_dir()?;
@@ -118,13 +119,13 @@ fn build(targets: &[String]) -> Result<PathBuf> {
     cargo.args(["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", &triple]);
     cargo.arg("--target-dir").arg(&target_dir);
     cargo.args(targets.iter().flat_map(|name| ["--bin", name]));
-    // With a target named, these are not for build scripts, which do not link libFuzzer.
+    // With `--target`, these flags do not apply to build scripts, which do not link libFuzzer.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
     process::check(&mut cargo)?;
     Ok(target_dir.join(triple).join("release"))
 }
 
-/// The platform of this machine, as the compiler calls it.
+/// Returns the compiler's name for this machine's platform.
 fn host() -> Result<String> {
     let mut rustc = Command::new("rustc");
     let output = rustc.arg("-vV").current_dir(process::root()).output();
@@ -134,7 +135,7 @@ fn host() -> Result<String> {
     line.map(str::to_owned).context("`rustc -vV` names no host")
 }
 
-/// Runs a target for so long. Says what it did, and whether it found nothing.
+/// Runs a target for `seconds` seconds. Prints a summary, and returns `true` if it found nothing.
 fn search(target: &str, program: &Path, seconds: u32) -> Result<bool> {
     let root = process::root();
     let found = target_dir()?.join("corpus").join(target);
@@ -146,7 +147,7 @@ fn search(target: &str, program: &Path, seconds: u32) -> Result<bool> {
     prefix.push(artifacts.join(""));
     let mut command = Command::new(program);
     command.args(LIMITS).arg(format!("-max_total_time={seconds}")).arg(prefix);
-    // What is new goes to the first directory, so that the seeds stay as they are.
+    // New inputs go to the first directory, so that the seeds do not change.
     command.arg(found).arg(root.join("fuzz/corpus").join(target));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     eprintln!("fuzz {target}: {seconds} s");
@@ -168,7 +169,7 @@ fn search(target: &str, program: &Path, seconds: u32) -> Result<bool> {
     Ok(false)
 }
 
-/// What libFuzzer's last line says of a run.
+/// Returns the summary of a run in libFuzzer's last line.
 fn summary(log: &str) -> Option<String> {
     let line = log.lines().rev().find(|line| line.starts_with('#') && line.contains("DONE"))?;
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -179,7 +180,7 @@ fn summary(log: &str) -> Option<String> {
     Some(format!("{runs} executions, {rate} a second, {edges} edges covered by {inputs} inputs"))
 }
 
-/// As much of a failed run's log as a person reads.
+/// Returns the end of a failed run's log, as much as a person reads.
 fn tail(log: &str) -> String {
     const LINES: usize = 60;
     let lines: Vec<&str> = log.lines().collect();

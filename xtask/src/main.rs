@@ -1,6 +1,7 @@
-//! `cargo xtask`: the chores of this repository, with nothing to install before them.
+//! `cargo xtask`: the development tasks of this repository. They need no installation.
 //!
-//! One file per command. Avoid adding dependencies: whoever clones the repository waits for them.
+//! One file per command. Avoid adding dependencies, because everyone who clones the repository
+//! waits for them.
 
 #![expect(clippy::print_stderr, reason = "telling a person what happens is this program's job")]
 

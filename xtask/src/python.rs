@@ -1,4 +1,4 @@
-//! The Python that the tests with DSPy use: a virtual environment of their own, with DSPy in it.
+//! The Python for the tests with DSPy: a virtual environment with DSPy installed.
 
 use std::env;
 use std::fs::{self, File};
@@ -9,23 +9,23 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 
-/// Names the Python to use instead, with DSPy installed.
+/// The environment variable that names another Python with DSPy installed.
 const VARIABLE: &str = "ISOLET_TEST_PYTHON";
 
-/// What DSPy needs.
+/// The oldest version that DSPy supports.
 const OLDEST: (u32, u32) = (3, 10);
 
-/// Says which version there is, and then fails if it cannot make virtual environments.
+/// Prints the version, and fails if this Python cannot make virtual environments.
 const PROBE: &str = "\
 import sys
 print(*sys.version_info[:2], flush=True)
 import ensurepip, venv
 ";
 
-/// Says which DSPy is installed. Importing DSPy itself would take a second.
+/// Prints the version of the installed DSPy. Importing DSPy itself would take a second.
 const INSTALLED: &str = "import importlib.metadata; print(importlib.metadata.version('dspy'))";
 
-/// Makes the environment if there is none; a second call changes nothing and needs no network.
+/// Makes the environment if there is none. A second call changes nothing and needs no network.
 pub(crate) fn ensure() -> Result<()> {
     if env::var_os(VARIABLE).is_some() {
         return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn ensure() -> Result<()> {
     if environment.is_complete() {
         return Ok(());
     }
-    // Two calls at once, in two terminals, would install over each other.
+    // Two concurrent calls, in two terminals, would overwrite each other's installation.
     let lock = environment.dir.with_extension("lock");
     let lock = File::create(&lock).with_context(|| format!("cannot write `{}`", lock.display()))?;
     lock.lock().context("cannot wait for another `cargo xtask`")?;
@@ -45,7 +45,7 @@ pub(crate) fn ensure() -> Result<()> {
     environment.make()
 }
 
-/// The environment's Python, or the one that the caller has named.
+/// Returns the environment's Python, or the one that the caller has named.
 pub(crate) fn program() -> Result<PathBuf> {
     match env::var_os(VARIABLE) {
         Some(named) => Ok(named.into()),
@@ -53,7 +53,8 @@ pub(crate) fn program() -> Result<PathBuf> {
     }
 }
 
-/// Lets the tests find it, also as the `python3` whose pip fetches packages: Debian's has none.
+/// Makes the tests use it, also as the `python3` whose pip fetches packages, because Debian's has
+/// no pip.
 pub(crate) fn with_python(command: &mut Command) -> Result<&mut Command> {
     let program = program()?;
     let own = program.parent().map(Path::to_owned);
@@ -76,13 +77,13 @@ impl Environment {
         self.dir.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
     }
 
-    /// Holds the version of DSPy once everything is installed.
+    /// Returns the path of a file that contains the version of DSPy once everything is installed.
     fn stamp(&self) -> PathBuf {
         self.dir.join("dspy-version")
     }
 
-    /// Whether everything was installed and is still there: its Python is a link to one that may
-    /// have gone.
+    /// Returns `true` if everything was installed and still exists: the environment's Python is a
+    /// link, whose target may be gone.
     fn is_complete(&self) -> bool {
         let stamp = fs::read_to_string(self.stamp()).unwrap_or_default();
         !stamp.is_empty() && output(&self.python(), INSTALLED).is_ok_and(|said| said == stamp)
@@ -95,13 +96,13 @@ impl Environment {
                 .with_context(|| format!("cannot remove `{}`", self.dir.display()))?;
         }
         process::check(Command::new("python3").args(["-m", "venv"]).arg(&self.dir))?;
-        // Not its extra `deno`: DSPy prefers that package to what is first on PATH, which the tests
-        // put there.
+        // Not with its extra `deno`: DSPy would prefer that package to the `deno` that the tests
+        // put first on PATH.
         let mut pip = Command::new(self.python());
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "dspy"]);
         process::check(&mut pip)?;
         let version = output(&self.python(), INSTALLED)?;
-        // Last, so that what was interrupted is begun anew.
+        // Written last, so that an interrupted installation starts again.
         fs::write(self.stamp(), &version)
             .with_context(|| format!("cannot write `{}`", self.stamp().display()))?;
         eprintln!("installed DSPy {} into `{}`", version.trim_end(), self.dir.display());
@@ -109,7 +110,7 @@ impl Environment {
     }
 }
 
-/// Refuses a Python that is missing, too old, or cannot make virtual environments.
+/// Rejects a Python that is missing, too old, or cannot make virtual environments.
 fn check_python(program: &str) -> Result<()> {
     let probe = Command::new(program).args(["-c", PROBE]).output();
     let probe = probe.with_context(|| {
@@ -134,7 +135,7 @@ fn check_python(program: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a line of Python prints.
+/// Returns what a line of Python prints.
 fn output(python: &Path, code: &str) -> Result<String> {
     let ran = Command::new(python).args(["-c", code]).output();
     let ran = ran.with_context(|| format!("cannot run `{}`", python.display()))?;
@@ -157,12 +158,12 @@ mod tests {
             Self(dir)
         }
 
-        /// A program that behaves like some Python.
+        /// Makes a program that behaves like a given Python.
         fn program(&self, path: &str, script: &str) -> PathBuf {
             let path = self.0.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            // Written by another process: a file that a thread of this one still holds open for
-            // writing while another thread forks cannot be run.
+            // Written by another process. If a thread of this one held the file open for writing
+            // while another thread forks, the file could not be run.
             let write = "printf '#!/bin/sh\n%s\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
             let mut shell = Command::new("sh");
             let shell = shell.args(["-c", write, "sh", script]).arg(&path);

@@ -1,4 +1,4 @@
-//! `cargo xtask run`: the command built from this tree, ready to go.
+//! `cargo xtask run`: builds the command from this tree, prepares it and runs it.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};

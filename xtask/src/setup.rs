@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: from a fresh clone to a command that runs Python.
+//! `cargo xtask setup`: prepares a fresh clone, so that the command can run Python.
 
 use std::process::Command;
 
@@ -6,13 +6,13 @@ use anyhow::Result;
 
 use crate::{assets, dist, process, vendored_v8};
 
-/// Does what is missing; a second call changes nothing.
+/// Does everything that is missing. A second call changes nothing.
 pub(crate) fn run() -> Result<()> {
     build(&mut process::cargo())
 }
 
-/// The same, and the command can tell which commit it is of. It is built anew after each commit,
-/// which tests need not wait for.
+/// As [`run`], and makes the command report its commit. It is then rebuilt after each commit, which
+/// tests need not wait for.
 pub(crate) fn with_commit() -> Result<()> {
     build(dist::with_commit(&mut process::cargo()))
 }
@@ -24,7 +24,7 @@ fn build(cargo: &mut Command) -> Result<()> {
     prepare()
 }
 
-/// Has the built command make its memory image, if there is none.
+/// Makes the built command prepare its memory image, if there is none.
 pub(crate) fn prepare() -> Result<()> {
     let mut prepare = Command::new(process::built("isolet")?);
     prepare.args(["assets", "prepare", "--assets"]).arg(process::assets_dir());

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is, and the examples.
+//! `cargo xtask test`: runs every test, and the examples.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,12 +8,12 @@ use anyhow::{Context, Result};
 
 use crate::{process, python, setup};
 
-/// Runs cargo's tests with `args` and, if there are none, each example.
+/// Runs cargo's tests with `args`. Without `args`, also runs each example.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     python::ensure()?;
     setup::run()?;
-    // One profile for everything, so that V8's bindings and deno_core are compiled once.
-    // Unit tests and documentation know no isolation; the integration tests run in each.
+    // All use one profile, so that V8's bindings and deno_core are compiled once. Unit tests and
+    // documentation do not depend on the isolation; the integration tests run with each.
     for (isolation, what) in
         [("thread", &["--workspace"][..]), ("process", &["--workspace", "--test", "it"])]
     {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the lists in `tests/golden` anew: what a guest can reach, for a person to compare.
+/// Rewrites the lists in `tests/golden` of what a guest can reach, for a person to review.
 pub(crate) fn golden() -> Result<ExitCode> {
     setup::run()?;
     let mut cargo = process::cargo();
@@ -54,7 +54,7 @@ pub(crate) fn golden() -> Result<ExitCode> {
     Ok(process::exit_code(status))
 }
 
-/// The names of the Rust examples, which `cargo test` has just built.
+/// Returns the names of the Rust examples, which `cargo test` has just built.
 fn examples() -> Result<Vec<String>> {
     let dir = process::root().join("examples");
     let entries = fs::read_dir(&dir).context("cannot read `examples`")?;

@@ -1,4 +1,4 @@
-//! The vendored V8: copied to where the `v8` crate looks before it downloads one.
+//! Copies the vendored V8 to the directory in which the `v8` crate looks before it downloads.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,12 +14,14 @@ use crate::process;
 const VERSION: &str = "150.4.0";
 const DIR: &str = "third_party/v8";
 const ARCHIVE: &str = "librusty_v8_simdutf_release_x86_64-unknown-linux-gnu.a.gz";
-/// What the `v8` crate downloads otherwise, up to the version; it escapes the address to a name.
+/// The URL prefix that the `v8` crate downloads from otherwise. It derives a file name from the URL
+/// by escaping.
 const RELEASES: &str = "https://github.com/denoland/rusty_v8/releases/download";
 
-/// Puts the vendored archive into the cargo home, if that lacks it and this machine can use it.
+/// Copies the vendored archive to the cargo home, unless it is there already or this machine cannot
+/// use it.
 pub(crate) fn ensure() -> Result<()> {
-    // With one of these set, the crate does not look there.
+    // If one of these is set, the crate does not look there.
     let elsewhere = ["RUSTY_V8_ARCHIVE", "RUSTY_V8_MIRROR", "V8_FROM_SOURCE"];
     let usable = cfg!(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"));
     if !usable || elsewhere.iter().any(|name| env::var_os(name).is_some()) {
@@ -75,22 +77,22 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Where the `v8` crate looks for downloads that somebody made before.
+/// Returns the directory in which the `v8` crate looks for earlier downloads.
 fn cache_dir() -> Result<PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
     let home = home.context("cannot tell where the cargo home is; set `CARGO_HOME`")?;
-    // Cargo reads a relative one from where it was started.
+    // Cargo resolves a relative path from the directory in which it was started.
     Ok(std::path::absolute(home)?.join(".rusty_v8"))
 }
 
-/// The name under which it looks.
+/// Returns the file name that the crate looks for.
 fn cached_name(version: &str) -> String {
     let url = format!("{RELEASES}/v{version}/{ARCHIVE}");
     url.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
 }
 
-/// The version of `package` in the text of a `Cargo.lock`.
+/// Returns the version of `package` in the text of a `Cargo.lock`.
 pub(crate) fn locked_version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);

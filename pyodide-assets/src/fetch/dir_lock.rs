@@ -1,4 +1,5 @@
-//! One process at a time fetches into a directory: an advisory lock on a file in it.
+//! Ensures that only one process at a time fetches into a directory, with an advisory lock on a
+//! file in it.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -7,15 +8,14 @@ use crate::{Error, Progress};
 
 const NAME: &str = ".lock";
 
-/// Holds the turn to write into a directory. Dropping it, or the death of the process, ends the
-/// turn.
+/// The lock on a directory. Dropping it, or the death of the process, releases the lock.
 #[derive(Debug)]
 pub(super) struct DirLock {
     _file: File,
 }
 
 impl DirLock {
-    /// Takes the turn, waiting for it if another process has it.
+    /// Takes the lock, and waits if another process has it.
     pub(super) fn acquire(dir: &Path, progress: &mut dyn Progress) -> Result<Self, Error> {
         let path = dir.join(NAME);
         let failed = |cause| Error::write(&path, cause);

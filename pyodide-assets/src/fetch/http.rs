@@ -1,4 +1,5 @@
-//! Downloads over HTTPS: one file at a time, continued where they were cut off, never believed.
+//! Downloads over HTTPS: one file at a time, resumed after interruptions, with nothing trusted
+//! before it is checked.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,10 +13,10 @@ use super::{Failure, place};
 use crate::error::plain;
 use crate::{Error, LockedFile, Progress};
 
-/// How often one address is asked for one file when the transfer keeps breaking off.
+/// How often a file is requested from one URL if the transfer keeps breaking off.
 const ATTEMPTS: u32 = 4;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the other side may be silent, in the middle of a file too.
+/// How long the server may be silent, even in the middle of a file.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 const FILE_TIMEOUT: Duration = Duration::from_mins(15);
 
@@ -54,7 +55,7 @@ fn fetch_file(
         match (Download { agent, file, url: &url, progress }).run(dir) {
             Ok(()) => return Ok(()),
             Err(Stop::Failed(failure)) => return Err(failure),
-            // Without a network every source says the same; once is enough.
+            // Without a network every source fails with the same reason, which is reported once.
             Err(Stop::Unavailable(reason)) => match said.last_mut() {
                 Some((urls, last)) if *last == reason => *urls = format!("{urls} and `{url}`"),
                 _ => said.push((format!("`{url}`"), reason)),
@@ -65,7 +66,7 @@ fn fetch_file(
     Err(Failure::Remote(said.join(", ")))
 }
 
-/// The address of `file` at `source`.
+/// Returns the URL of `file` at `source`.
 fn url(source: &str, file: &str) -> String {
     if source.contains("{file}") {
         source.replace("{file}", file)
@@ -74,7 +75,7 @@ fn url(source: &str, file: &str) -> String {
     }
 }
 
-/// One file from one address.
+/// The download of one file from one URL.
 struct Download<'a> {
     agent: &'a Agent,
     file: &'a LockedFile,
@@ -82,18 +83,18 @@ struct Download<'a> {
     progress: &'a mut dyn Progress,
 }
 
-/// Why an address did not deliver the file.
+/// Why a URL did not deliver the file.
 enum Stop {
-    /// It does not have it now; another may.
+    /// The source does not have it now; another one may.
     Unavailable(String),
-    /// No use in trying another.
+    /// Other sources would fail too.
     Failed(Failure),
 }
 
 /// How one request ended.
 enum Ending {
     Complete,
-    /// Asking again may get further.
+    /// A retry may get further.
     BrokenOff(String),
 }
 
@@ -120,7 +121,8 @@ impl Download<'_> {
                     self.progress.finish();
                     return Ok(());
                 }
-                // What an earlier run left may be of another release: once more, from nothing.
+                // The partial file of an earlier run may be of another release, so the download
+                // restarts once.
                 Ending::Complete if continued => part.restart()?,
                 Ending::Complete => {
                     part.discard();
@@ -139,7 +141,7 @@ impl Download<'_> {
         }
     }
 
-    /// Asks for what is missing and appends what comes.
+    /// Requests the missing bytes and appends what arrives.
     fn request(&mut self, part: &mut Part<'_>) -> Result<Ending, Stop> {
         let mut request = self.agent.get(self.url).header(header::ACCEPT_ENCODING, "identity");
         if part.length() > 0 {
@@ -177,7 +179,7 @@ impl Download<'_> {
     }
 
     fn receive(&mut self, body: Body, part: &mut Part<'_>) -> Result<Ending, Stop> {
-        // One byte more than expected is enough to know.
+        // One byte more than expected is enough to detect the wrong length.
         let mut body = body.into_reader().take(part.missing() + 1);
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -208,18 +210,18 @@ impl Download<'_> {
     }
 }
 
-/// Whether a partial answer is exactly the rest of the file.
+/// Returns `true` if a partial response is exactly the rest of the file.
 fn continues(response: &Response<Body>, part: &Part<'_>, file: &LockedFile) -> bool {
     let expected = format!("bytes {}-{}/{}", part.length(), file.size() - 1, file.size());
     let range = response.headers().get(header::CONTENT_RANGE);
     part.length() > 0 && range.is_some_and(|range| range == expected.as_str())
 }
 
-/// What kept a request from being answered, as part of a sentence.
+/// Returns why a request was not answered, as part of a sentence.
 fn words(error: ureq::Error) -> String {
     match error {
         ureq::Error::HostNotFound => "the host name cannot be resolved".to_owned(),
-        // The standard library has no kind for it and adds what the C library says.
+        // The standard library has no kind for this error and appends the C library's text.
         ureq::Error::Io(error) if error.to_string().starts_with("failed to lookup address") => {
             "the host name cannot be resolved".to_owned()
         }

@@ -1,4 +1,5 @@
-//! Filling a directory with the locked files: what is right stays, the rest comes by npm or HTTPS.
+//! Fills a directory with the locked files. Correct files stay; the others are fetched by npm or
+//! HTTPS.
 
 mod dir_lock;
 mod http;
@@ -14,7 +15,7 @@ use self::dir_lock::DirLock;
 use crate::lock::{Lock, LockedFile, lock};
 use crate::{Error, Progress, assets};
 
-/// How to fetch; the default asks npm first and then the lock's own sources.
+/// Options of a fetch. By default it tries npm first and then the lock's own sources.
 #[derive(Debug, Clone, Default)]
 pub struct FetchOptions {
     sources: Vec<String>,
@@ -25,26 +26,26 @@ pub struct FetchOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Npm {
-    /// Before HTTPS, if there is one on the `PATH` and no other source was named.
+    /// Use npm before HTTPS, if it is on the `PATH` and the caller set no sources.
     #[default]
     Auto,
-    /// Not at all.
+    /// Do not use npm.
     Never,
 }
 
 impl FetchOptions {
-    /// Names the addresses to download from, in the order to try them.
+    /// Sets the URLs to download from, in the order in which they are tried.
     ///
-    /// `{file}` in an address stands for a file's name; without it the name is appended as the last
-    /// part of the path. Named sources are used instead of npm and of the lock's sources. What they
-    /// deliver is checked like everything else, so plain `http://` is accepted.
+    /// `{file}` in a URL is replaced by a file's name; without it the name is appended as the last
+    /// part of the path. These sources replace npm and the lock's sources. Their files are checked
+    /// like all others, so plain `http://` is accepted.
     #[must_use]
     pub fn sources(mut self, sources: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.sources = sources.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Says whether the npm client may be used. By default it may.
+    /// Sets whether the npm client may be used. Default: [`Npm::Auto`].
     #[must_use]
     pub fn npm(mut self, npm: Npm) -> Self {
         self.npm = npm;
@@ -52,33 +53,33 @@ impl FetchOptions {
     }
 }
 
-/// What a fetch did.
+/// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchReport {
     fetched: Vec<String>,
     origin: Option<Origin>,
 }
 
-/// Where fetched files came from.
+/// The origin of fetched files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
     /// The npm client.
     Npm,
-    /// A download from one of the sources, over HTTPS unless the caller named others.
+    /// A download from one of the sources, over HTTPS unless the caller set other URLs.
     Download,
 }
 
 impl FetchReport {
     const NOTHING: Self = Self { fetched: Vec::new(), origin: None };
 
-    /// The names of the files that were fetched, none if all were right already.
+    /// Returns the names of the files that were fetched; empty if all were already correct.
     #[must_use]
     pub fn fetched(&self) -> &[String] {
         &self.fetched
     }
 
-    /// Where they came from; `None` if nothing had to be fetched.
+    /// Returns where they came from; `None` if nothing had to be fetched.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         self.origin
@@ -87,15 +88,14 @@ impl FetchReport {
 
 /// Makes `dir` contain every locked file.
 ///
-/// Files that are right already are not touched, and when all are, nothing at all is. A file
-/// appears under its name only complete and checked; a download that was cut off is kept as
-/// `NAME.part` and continued by the next call. Any number of processes may fetch into one directory
-/// at a time: they take turns.
+/// Correct files are not touched. A file appears under its name only when it is complete and
+/// checked. An interrupted download is kept as `NAME.part` and resumed by the next call. Any number
+/// of processes may fetch into one directory concurrently: they take turns.
 ///
 /// # Errors
 ///
-/// [`Error::Write`] when the directory or disk does not take the files; [`Error::Fetch`] when
-/// neither npm nor any source delivered them, with what each said.
+/// [`Error::Write`] if the directory or disk cannot store the files; [`Error::Fetch`] if neither
+/// npm nor any source delivered them, with the reason of each.
 pub fn fetch(
     dir: &Path,
     options: &FetchOptions,
@@ -117,7 +117,7 @@ pub(crate) fn fetch_locked(
     }
     fs::create_dir_all(dir).map_err(|cause| Error::write(dir, cause))?;
     let _turn = DirLock::acquire(dir, progress)?;
-    // Another process may have fetched while this one waited for its turn.
+    // Another process may have fetched them while this one waited for the lock.
     let wrong = wrong_files(lock, dir);
     if wrong.is_empty() {
         return Ok(FetchReport::NOTHING);
@@ -162,12 +162,12 @@ fn wrong_files<'a>(lock: &'a Lock, dir: &Path) -> Vec<&'a LockedFile> {
     lock.files().iter().filter(|file| assets::read(dir, file).is_err()).collect()
 }
 
-/// Why one way of fetching did not work.
+/// Why one way of fetching failed.
 #[derive(Debug)]
 enum Failure {
-    /// This machine's disk is the problem: another way would not work either.
+    /// This machine's disk is the problem, so another way would fail too.
     Local(Error),
-    /// The other side is the problem, in words that can be part of a sentence.
+    /// The remote side is the problem, described as part of a sentence.
     Remote(String),
 }
 

@@ -1,4 +1,4 @@
-//! The way over npm: the user's own client, with its registry and proxy settings, packs the
+//! Fetches with npm: the user's own client, with its registry and proxy settings, packs the
 //! release.
 
 use std::ffi::OsStr;
@@ -17,15 +17,15 @@ use crate::error::plain;
 use crate::lock::{Lock, LockedFile};
 use crate::{Digest, Error, Progress};
 
-/// A client that got nowhere by then is ended.
+/// The time limit of the npm client.
 const TIMEOUT: Duration = Duration::from_mins(10);
-/// What of the client's complaints is read, and what of them is shown.
+/// How much of the client's standard error is read, and how much of it is shown.
 const MAX_COMPLAINT_BYTES: u64 = 64 << 10;
 const MAX_COMPLAINT_CHARS: usize = 200;
-/// What is unpacked at most; the archive's own digest is checked before.
+/// The maximum size of the unpacked files, in bytes. The archive's own digest is checked before.
 const MAX_UNPACKED_BYTES: u64 = 512 << 20;
 
-/// Gets `files` out of the release's npm package into `dir`.
+/// Extracts `files` from the release's npm package into `dir`.
 pub(super) fn fetch_files(
     lock: &Lock,
     files: &[&LockedFile],
@@ -38,7 +38,7 @@ pub(super) fn fetch_files(
     unpack(&archive, files, dir, progress)
 }
 
-/// Lets npm download the package into `dir` and returns the archive after checking it.
+/// Makes npm download the package into `dir`. Checks the archive and returns it.
 fn pack(
     lock: &Lock,
     dir: &Path,
@@ -85,7 +85,7 @@ fn pack(
     Ok(archive)
 }
 
-/// Waits for the client and reads what it complains about.
+/// Waits for the client and reads its standard error.
 fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
     let lost = |error: io::Error| format!("npm is lost ({})", plain(&error));
     let mut complaint = Vec::new();
@@ -93,7 +93,7 @@ fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
     let status = thread::scope(|scope| {
         scope.spawn(|| {
             if let Some(mut stderr) = stderr {
-                // What cannot be read is missing from a message, no more; the rest must be drained.
+                // If reading fails, only the message is shorter. The rest must be drained.
                 let _ = (&mut stderr).take(MAX_COMPLAINT_BYTES).read_to_end(&mut complaint);
                 let _ = io::copy(&mut stderr, &mut io::sink());
             }
@@ -113,7 +113,7 @@ fn finish(mut child: Child) -> Result<(ExitStatus, String), String> {
     Ok((status, String::from_utf8_lossy(&complaint).into_owned()))
 }
 
-/// The line of npm's complaint that says most, short enough for a sentence.
+/// Returns the most informative line of npm's standard error, shortened for a sentence.
 fn one_line(complaint: &str, status: ExitStatus) -> String {
     let lines = complaint.lines().map(|line| {
         let line = line.trim();
@@ -163,7 +163,8 @@ fn unpack(
     Ok(())
 }
 
-/// A directory that goes with everything in it. One that an earlier process left is emptied first.
+/// A directory that is removed with all its contents. If an earlier process left one, it is emptied
+/// first.
 struct TemporaryDir(PathBuf);
 
 impl TemporaryDir {

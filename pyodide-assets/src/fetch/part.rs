@@ -1,4 +1,4 @@
-//! A download in progress: `NAME.part` beside the target, which a later run can continue.
+//! A download in progress: `NAME.part` in the target directory, which a later run can resume.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::place;
 use crate::{Digest, Error, LockedFile};
 
-/// The bytes of one file received so far, on disk, and the digest of exactly these.
+/// The received bytes of one file, on disk, and the digest of exactly these.
 pub(super) struct Part<'a> {
     file: &'a LockedFile,
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Opens what an earlier run left of `file` in `dir`, or begins with nothing.
+    /// Opens the partial file that an earlier run left of `file` in `dir`, or starts an empty one.
     pub(super) fn open(dir: &Path, file: &'a LockedFile) -> Result<Self, Error> {
         let path = dir.join(format!("{}.part", file.name()));
         let failed = |cause| Error::write(&path, cause);
@@ -52,17 +52,17 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// How many bytes are there.
+    /// Returns how many bytes were received.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// How many bytes are still to come.
+    /// Returns how many bytes are missing.
     pub(super) fn missing(&self) -> u64 {
         self.file.size() - self.length
     }
 
-    /// Forgets every byte.
+    /// Discards all bytes.
     pub(super) fn restart(&mut self) -> Result<(), Error> {
         if self.length > 0 {
             let emptied =
@@ -74,9 +74,9 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Adds bytes, at most [`missing`](Self::missing) of them.
+    /// Appends bytes, at most [`missing`](Self::missing) of them.
     ///
-    /// A disk that takes no more gets the space back: on an error the file is gone.
+    /// On an error the file is removed, so that a full disk gets the space back.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if let Err(cause) = self.target.write_all(bytes) {
             self.discard();
@@ -87,12 +87,12 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// The digest of the bytes so far.
+    /// Returns the digest of the bytes so far.
     pub(super) fn digest(&self) -> Digest {
         Digest::finish(self.hasher.clone())
     }
 
-    /// Gives the complete file its name in `dir`.
+    /// Renames the complete file to its name in `dir`.
     pub(super) fn persist(self, dir: &Path) -> Result<(), Error> {
         place::persist(&self.target, &self.path, &dir.join(self.file.name()))
             .inspect_err(|_| self.discard())

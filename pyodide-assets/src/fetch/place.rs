@@ -1,5 +1,5 @@
-//! Giving a checked file its name: flushed to disk first, then renamed, so that it is never seen
-//! half.
+//! Gives a checked file its name: it is synced to disk first and then renamed, so that it is never
+//! visible in part.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use super::Failure;
 use crate::error::plain;
 use crate::{Digest, Error, LockedFile, Progress};
 
-/// Writes what `source` delivers as `file` in `dir`, if it is that file.
+/// Writes the data of `source` as `file` in `dir`, if it matches the lock.
 pub(super) fn write(
     source: &mut dyn Read,
     dir: &Path,
@@ -23,7 +23,7 @@ pub(super) fn write(
     let mut target = File::create(&temporary.0).map_err(failed)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
-    // One byte more than expected is enough to see that the digest cannot match.
+    // One byte more than expected is enough to make the digest differ.
     let mut source = source.take(file.size() + 1);
     loop {
         let count = source.read(&mut buffer).map_err(|cause| Failure::Remote(plain(&cause)))?;
@@ -43,23 +43,24 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Flushes `file`, which lies at `from`, and renames it to `to`.
+/// Syncs `file`, whose path is `from`, and renames it to `to`.
 pub(super) fn persist(file: &File, from: &Path, to: &Path) -> Result<(), Error> {
     file.sync_all().map_err(|cause| Error::write(from, cause))?;
     fs::rename(from, to).map_err(|cause| Error::write(to, cause))?;
-    // So that the new name, too, survives a power cut; not every system can, and none needs to.
+    // Makes the new name survive a power failure too. Not every system supports this, and nothing
+    // depends on it.
     if let Some(Ok(dir)) = to.parent().map(File::open) {
         let _ = dir.sync_all();
     }
     Ok(())
 }
 
-/// The words for content that is not what the lock says.
+/// Returns the message for content that does not match the lock.
 pub(super) fn wrong_digest(what: &str, expected: Digest, got: Digest) -> String {
     format!("`{what}` has the wrong sha256 (expected {expected}, got {got})")
 }
 
-/// A file that is removed when it was not renamed.
+/// A file that is removed on drop unless it was renamed.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {

@@ -1,4 +1,4 @@
-//! A progress bar on standard error, drawn only when a person is there to see it.
+//! A progress bar on standard error, drawn only on a terminal.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::Progress;
 
-/// Draws each step as a line on standard error and removes it when the step ends.
+/// Draws each step as a line on standard error, and removes the line when the step ends.
 ///
-/// Draws nothing when standard error is not a terminal. Whether a terminal is also a person's, and
-/// not a build log, is for the caller to decide: use [`Silent`](crate::Silent) otherwise.
+/// Draws nothing if standard error is not a terminal. The caller must decide whether a person
+/// watches the terminal, unlike in a build log, and otherwise use [`Silent`](crate::Silent).
 #[derive(Debug)]
 pub struct Bar {
     bar: ProgressBar,

@@ -1,4 +1,4 @@
-//! How a fetch tells what it is doing, so that the caller decides what a person sees.
+//! How a fetch reports its progress, so that the caller decides what is shown.
 
 #[cfg(feature = "progress")]
 mod bar;
@@ -6,23 +6,23 @@ mod bar;
 #[cfg(feature = "progress")]
 pub use self::bar::Bar;
 
-/// Follows a fetch.
+/// Receives the progress of a fetch.
 ///
-/// Steps come one after the other: [`start`](Self::start), any number of
-/// [`advance`](Self::advance), [`finish`](Self::finish). A `start` without a `finish` before it
-/// means that the step began again, and an error may leave the last step unfinished.
+/// Steps come one after another: [`start`](Self::start), any number of [`advance`](Self::advance),
+/// [`finish`](Self::finish). A `start` without a preceding `finish` means that the step began
+/// again. An error may leave the last step unfinished.
 pub trait Progress {
-    /// A step begins. `what` is a few words; `total` its size in bytes, 0 when nobody can tell.
+    /// A step begins. `what` is a short description; `total` is its size in bytes, 0 if unknown.
     fn start(&mut self, what: &str, total: u64);
 
-    /// The step got `bytes` further.
+    /// The step advanced by `bytes`.
     fn advance(&mut self, bytes: u64);
 
-    /// The step is done.
+    /// The step is complete.
     fn finish(&mut self);
 }
 
-/// Follows a fetch and shows nothing.
+/// Ignores the progress of a fetch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

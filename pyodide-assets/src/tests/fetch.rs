@@ -1,4 +1,4 @@
-//! Fetching over HTTP: what is right stays, what is wrong never gets a name.
+//! Tests of fetching over HTTP: correct files stay, and wrong data never gets a file's name.
 
 use std::fs;
 use std::net::TcpListener;

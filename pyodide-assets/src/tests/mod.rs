@@ -1,5 +1,4 @@
-//! Tests of the whole crate on a small lock of its own: five short files, a loopback server, a fake
-//! npm.
+//! Tests of the whole crate with a small lock: five short files, a loopback server, a fake npm.
 
 mod fetch;
 mod npm;
@@ -16,10 +15,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::fetch::fetch_locked;
 use crate::{Digest, Error, FetchOptions, FetchReport, Lock, Silent, assets};
 
-/// An npm that is not there.
+/// The name of an npm that does not exist.
 const NO_NPM: &str = "isolet-test-no-such-npm";
 
-/// The content of the fake release's file `name`.
+/// Returns the content of the fake release's file `name`.
 fn content(name: &str) -> Vec<u8> {
     let length = if name == "pyodide.asm.wasm" { 300_000 } else { 5_000 };
     let mut state = u32::try_from(name.len()).unwrap();
@@ -30,7 +29,7 @@ fn content(name: &str) -> Vec<u8> {
     (0..length).map(next).collect()
 }
 
-/// The fake release's npm package.
+/// Returns the fake release's npm package.
 fn tarball() -> Vec<u8> {
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
@@ -44,7 +43,7 @@ fn tarball() -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
-/// The lock of the fake release.
+/// Returns the lock of the fake release.
 fn fake_lock() -> Lock {
     Lock::parse(&fake_lock_text()).unwrap()
 }
@@ -71,7 +70,7 @@ fn fetch_from(source: &str, dir: &Path) -> Result<FetchReport, Error> {
     fetch_locked(&fake_lock(), dir, &options, OsStr::new(NO_NPM), &mut Silent)
 }
 
-/// The names in `dir`, sorted.
+/// Returns the names in `dir`, sorted.
 fn names(dir: &Path) -> Vec<String> {
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(name).collect();
@@ -79,7 +78,7 @@ fn names(dir: &Path) -> Vec<String> {
     names.into_iter().map(|name| name.into_string().unwrap()).collect()
 }
 
-/// Requires that `dir` holds the fake release, complete, and nothing else but the lock.
+/// Asserts that `dir` contains the complete fake release, and nothing else except the lock file.
 #[track_caller]
 fn assert_complete(dir: &Path) {
     let mut expected: Vec<_> = assets::NAMES.iter().map(ToString::to_string).collect();
@@ -98,7 +97,7 @@ fn fill(dir: &Path) {
     }
 }
 
-/// An empty directory that is removed when the test ends.
+/// A temporary directory, removed when the test ends.
 struct TestDir(PathBuf);
 
 impl TestDir {

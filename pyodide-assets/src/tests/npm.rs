@@ -1,4 +1,5 @@
-//! Fetching with npm: the archive is checked, then each file, and HTTPS follows when npm fails.
+//! Tests of fetching with npm: the archive is checked, then each file, and HTTPS follows if npm
+//! fails.
 #![cfg(unix)]
 
 use std::fs;
@@ -8,13 +9,13 @@ use super::server::{Answer, Server};
 use super::*;
 use crate::{Npm, Origin};
 
-/// A fake npm that does what `script` says; `$archive` is the fake release's package.
+/// Makes a fake npm that runs `script`; `$archive` is the fake release's package.
 fn npm(dir: &Path, script: &str) -> PathBuf {
     let (npm, archive) = (dir.join("npm"), dir.join("archive.tgz"));
     fs::write(&archive, tarball()).unwrap();
     let text = format!("#!/bin/sh\narchive={}\n{script}\n", archive.display());
-    // Written by another process: a script that a thread of this one still holds open for writing
-    // while another thread forks cannot be run.
+    // Written by another process. If a thread of this one held the script open for writing while
+    // another thread forks, the script could not be run.
     let mut shell = std::process::Command::new("sh");
     let shell = shell.args(["-c", "printf %s \"$1\" > \"$2\"", "sh", &text]).arg(&npm);
     assert!(shell.status().unwrap().success());

@@ -1,4 +1,4 @@
-//! Opening and verifying: nothing but the locked bytes is ever returned.
+//! Tests of opening and verifying: only the locked bytes are ever returned.
 
 use std::fs;
 

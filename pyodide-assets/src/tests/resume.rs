@@ -1,4 +1,4 @@
-//! Downloads that break off: continued where the server can, begun again where it cannot.
+//! Tests of interrupted downloads: resumed if the server supports it, restarted if not.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ const WASM: &str = "pyodide.asm.wasm";
 const PART: &str = "pyodide.asm.wasm.part";
 const CUT: usize = 123_456;
 
-/// A directory in which an earlier run left the first bytes of the largest file.
+/// Makes a directory in which an earlier run left the first bytes of the largest file.
 fn interrupted(part: &[u8]) -> TestDir {
     let dir = TestDir::new();
     fill(&dir);

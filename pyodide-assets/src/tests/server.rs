@@ -1,4 +1,5 @@
-//! A loopback HTTP server that delivers the fake release as well or as badly as a test wants.
+//! A loopback HTTP server that delivers the fake release correctly, or as wrongly as a test
+//! requires.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,21 +14,21 @@ use super::content;
 pub(super) struct Seen {
     /// The file's name.
     pub(super) file: String,
-    /// The first byte asked for, if the request had a range.
+    /// The first requested byte, if the request had a range.
     pub(super) from: Option<usize>,
 }
 
-/// What to answer.
+/// How to answer.
 pub(super) enum Answer {
-    /// The file, or the rest of it if the request has a range.
+    /// The file, or its rest if the request has a range.
     Good,
-    /// The whole file, whatever the request says.
+    /// The whole file, whatever the request asks for.
     Whole,
-    /// Announce the right length and stop after so many bytes.
+    /// Announces the right length and stops after this many bytes.
     CutAfter(usize),
     /// These bytes as the file.
     Instead(Vec<u8>),
-    /// These bytes, without announcing how many.
+    /// These bytes, without announcing their number.
     Endless(Vec<u8>),
     /// An error status, or a range status with a wrong range.
     Status(u16, &'static str),
@@ -42,7 +43,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server that asks `answer` about each request; the number counts them from 0.
+    /// Starts a server that calls `answer` for each request, with the number of the request,
+    /// counted from 0.
     pub(super) fn start(answer: impl Fn(usize, &Seen) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -58,24 +60,24 @@ impl Server {
                 let request = read_request(&stream);
                 let number = log.lock().unwrap().len();
                 log.lock().unwrap().push(request.clone());
-                // A client may well hang up before the end.
+                // A client may hang up before the end.
                 let _ = respond(stream, &request, answer(number, &request));
             }
         });
         Self { address, seen, stop, thread: Some(thread) }
     }
 
-    /// The address of the files, for [`FetchOptions::sources`](crate::FetchOptions::sources).
+    /// Returns the URL of the files, for [`FetchOptions::sources`](crate::FetchOptions::sources).
     pub(super) fn source(&self) -> String {
         format!("http://{}/files/{{file}}", self.address)
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(super) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The first bytes asked for in the requests for `file` so far.
+    /// Returns the first requested bytes of all requests for `file` so far.
     pub(super) fn ranges(&self, file: &str) -> Vec<Option<usize>> {
         self.seen().into_iter().filter(|seen| seen.file == file).map(|seen| seen.from).collect()
     }

@@ -198,17 +198,17 @@ impl Engine {
         &self.inner.confinement
     }
 
-    /// Pyodide's lock file, which lists its packages.
+    /// Returns Pyodide's lock file, which lists its packages.
     pub(crate) fn lock_json(&self) -> &Arc<[u8]> {
         &self.inner.lock_json
     }
 
-    /// The packages that every session starts with.
+    /// Returns the packages that every session starts with.
     pub(crate) fn preload(&self) -> &Preload {
         &self.inner.preload
     }
 
-    /// The pool of ready interpreters.
+    /// Returns the pool of ready interpreters.
     pub(crate) fn pool(&self) -> &Pool {
         &self.inner.pool
     }

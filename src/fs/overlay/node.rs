@@ -66,7 +66,7 @@ impl Directory {
         Self { lower: Some(lower), _charge: Some(charge), ..Self::default() }
     }
 
-    /// A new directory.
+    /// Makes a new directory.
     pub(super) fn new(inode: u64, charge: Charge) -> Self {
         let attributes = Attributes::made_now();
         Self { attributes, inode, _charge: Some(charge), ..Self::default() }

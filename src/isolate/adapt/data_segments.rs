@@ -1,22 +1,23 @@
-//! Takes the data segments out of CPython. The image has what they hold as pages, which an instance
-//! need not copy.
+//! Removes the data segments from CPython. The image stores their contents as pages, which an
+//! instance need not copy.
 
 use wasm_encoder::{Module, RawSection, SectionId};
 use wasmparser::{BinaryReaderError, DataKind, Parser, Payload};
 
 use super::constant;
 
-/// The memory ends with a whole page of WebAssembly's, and so of any system's.
+/// The memory ends with a whole WebAssembly page, and therefore with a whole page of any system.
 const PAGE: usize = 1 << 16;
 
 /// CPython without data segments.
 pub(super) struct Taken {
     pub(super) wasm: Vec<u8>,
-    /// What they put into the memory, from its beginning on.
+    /// The contents that they would write to the memory, from its beginning on.
     pub(super) memory: Vec<u8>,
 }
 
-/// Takes them out. `None` if there is one that does not have a constant place in the one memory.
+/// Removes the data segments. Returns `None` if one of them does not have a constant position in
+/// the only memory.
 pub(super) fn take_out(wasm: &[u8]) -> Result<Option<Taken>, BinaryReaderError> {
     let (mut module, mut memory) = (Module::new(), Vec::new());
     for payload in Parser::new(0).parse_all(wasm) {

@@ -1,11 +1,12 @@
-//! Has CPython's exceptions carry Linux's error numbers instead of WASI's, which it is compiled
-//! with.
+//! Makes CPython's exceptions carry Linux's error numbers instead of WASI's, with which it is
+//! compiled.
 //!
-//! C code goes on with WASI's: its library, its comparisons, packages. A number becomes Python's in
-//! one function, `PyErr_SetFromErrnoWithFilenameObjects`, which makes a tuple with it and calls the
-//! exception's class. It calls a function of ours instead, which first replaces the number in the
-//! tuple, once `js/py/errnos.py` has replaced them in Python. One function looks at the number of
-//! an exception: the one that asks whether it is `EINTR`.
+//! C code keeps WASI's numbers: the C library, comparisons, packages. A number becomes a Python
+//! object in only one function, `PyErr_SetFromErrnoWithFilenameObjects`, which makes a tuple with
+//! it and calls the exception's class. It is changed to call a function of ours instead. That
+//! function first replaces the number in the tuple, once `js/py/errnos.py` has replaced the numbers
+//! in Python. One function reads the number of an exception, to check whether it is `EINTR`. It is
+//! changed too.
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, Encode, ExportKind, Function, GlobalType, Instruction,
@@ -17,15 +18,16 @@ use wasmparser::{
 
 use super::appended;
 
-/// The exported variable that says whether numbers are replaced. Emscripten has no such names.
+/// The exported variable that enables the replacement. Emscripten has no names of this form.
 const ADOPTED: &str = "isolet:errnos";
 
-/// Lines with a name, WASI's number and Linux's; besides, Python that uses them.
+/// Contains lines with a name, WASI's number and Linux's. The rest is Python code that uses them.
 const NUMBERS: &str = include_str!("../../../js/py/errnos.py");
 
-/// Makes exceptions.
+/// The function that makes exceptions.
 const RAISES: &str = "PyErr_SetFromErrnoWithFilenameObjects";
-/// What the function that asks for `EINTR` calls. No other one calls all of these.
+/// The calls by which the function that checks for `EINTR` is found. No other function makes all of
+/// them.
 const OF_ASKING: [&str; 4] = [
     "PyErr_ExceptionMatches",
     "PyErr_GetRaisedException",
@@ -34,7 +36,7 @@ const OF_ASKING: [&str; 4] = [
 ];
 const INTERRUPTED: (i32, i32) = (27, 4);
 
-/// What has to be known of CPython to change it.
+/// The parts of CPython that are needed to change it.
 #[derive(Default)]
 struct Contents<'a> {
     sections: Vec<(u8, &'a [u8])>,
@@ -42,12 +44,12 @@ struct Contents<'a> {
     imported_functions: u32,
     imported_globals: u32,
     globals: u32,
-    /// The types of the functions that it has itself.
+    /// The types of the functions that are not imported.
     types: Vec<u32>,
     bodies: Vec<FunctionBody<'a>>,
 }
 
-/// Changes CPython. `None` if it is not as expected.
+/// Changes CPython. Returns `None` if it is not as expected.
 pub(super) fn adopt(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> {
     Contents::read(wasm)?.changed()
 }
@@ -143,7 +145,7 @@ impl<'a> Contents<'a> {
         Ok(Some(module.finish()))
     }
 
-    /// The function that replaces the number in a tuple and goes on with `PyObject_Call`.
+    /// Builds the function that replaces the number in a tuple and then calls `PyObject_Call`.
     fn replacing(&self, call: u32) -> Option<Function> {
         const ARGUMENTS: u32 = 1;
         const WASI: u32 = 3;
@@ -164,8 +166,8 @@ impl<'a> Contents<'a> {
         Some(function)
     }
 
-    /// The place of the function that asks whether an exception is about `EINTR`. There has to be
-    /// one.
+    /// Returns the index of the function that checks whether an exception is about `EINTR`; `None`
+    /// unless there is exactly one.
     fn asks_for_interrupted(&self) -> Result<Option<usize>, BinaryReaderError> {
         let called = OF_ASKING.map(|name| self.exported(name));
         let mut found = Vec::new();
@@ -186,8 +188,8 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// A function's body with another instruction in the place of the only one that is `old`; `None` if
-/// it is not the only one.
+/// Returns a function's body with the only instruction that is `old` replaced; `None` unless there
+/// is exactly one.
 fn replaced(
     body: &FunctionBody<'_>,
     old: impl Fn(&Operator<'_>) -> bool,
@@ -211,7 +213,7 @@ fn replaced(
     Ok(Some(changed))
 }
 
-/// WASI's numbers and Linux's.
+/// Returns pairs of WASI's number and Linux's.
 fn numbers() -> impl Iterator<Item = (i32, i32)> {
     NUMBERS.lines().filter_map(|line| {
         let mut words = line.split(' ');
@@ -236,7 +238,7 @@ impl Encode for Adopted {
     }
 }
 
-/// The export of the global of this number.
+/// The export of the global with this index.
 struct AdoptedExport(u32);
 
 impl Encode for AdoptedExport {
@@ -257,7 +259,7 @@ mod tests {
 
     const CALL: u32 = 0;
 
-    /// What CPython has of what is changed; each function only calls the others.
+    /// A module with the parts of CPython that are changed. Its functions only call each other.
     fn cpython(raises: &[Instruction<'_>]) -> Vec<u8> {
         let names = ["PyObject_Call", "PyTuple_GetItem", "PyTuple_SetItem", "PyLong_AsLong"];
         let names = names.into_iter().chain(["PyLong_FromLong"]).chain(OF_ASKING).chain([RAISES]);

@@ -1,13 +1,13 @@
-//! How Pyodide's module and CPython are changed, so that a start does not pay for what it hardly
-//! ever uses.
+//! Patches Pyodide's module and CPython, so that a start does not pay for rarely used features.
 //!
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic
-//! libraries. Emscripten makes objects of each at every start; Pyodide itself uses a hundred of
-//! them ([`used_exports`]). The others are where they are not looked at before a package needs them
-//! ([`side_table`]), and are linked as `js/58_linking.js` does. What the memory begins with is in
-//! the image besides ([`data_segments`]). CPython is made to notice that V8's stack ends
-//! ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]). Pyodide's module is
-//! told of all that by patches, which lie beside the pinned release ([`mod@patches`]).
+//! libraries. Emscripten makes an object for each at every start, but Pyodide itself uses only a
+//! hundred of them ([`used_exports`]). The others are moved to a table that is read only when a
+//! package needs it ([`side_table`]), and are linked as `js/58_linking.js` does. The initial
+//! contents of the memory are in the image ([`data_segments`]). CPython is also changed to notice
+//! the end of V8's stack ([`recursion`]) and to use Linux's error numbers in its exceptions
+//! ([`errnos`]). Textual patches, which are data beside the pinned release, make Pyodide's module
+//! cooperate ([`mod@patches`]).
 
 mod data_segments;
 mod errnos;
@@ -22,19 +22,19 @@ use isolet_pyodide_assets::{lock, patches};
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, BinaryReaderError, ConstExpr, Operator};
 
-/// CPython and Pyodide's JavaScript as isolates have them.
+/// CPython and Pyodide's JavaScript, as isolates use them.
 pub(crate) struct Adapted {
     pub(crate) asm_wasm: Vec<u8>,
-    /// What an instance's memory begins with, instead of what data segments of `asm_wasm` would put
-    /// there. In whole pages.
+    /// The initial contents of an instance's memory, in place of the data segments of `asm_wasm`.
+    /// In whole pages.
     pub(crate) data: Vec<u8>,
     pub(crate) asm_mjs: Vec<u8>,
-    /// What packages link to, as `js/58_linking.js` reads it.
+    /// The symbols that packages link to, in the form that `js/58_linking.js` reads.
     pub(crate) exports: String,
 }
 
-/// Changes CPython's `wasm` and Pyodide's `module`, of which `glue` is all that uses it besides;
-/// the error says what is not as expected.
+/// Patches CPython's `wasm` and Pyodide's `module`. `glue` is all other code that uses CPython's
+/// exports. The error describes what is not as expected.
 pub(crate) fn adapted<'a>(
     wasm: &[u8],
     module: &[u8],
@@ -61,7 +61,7 @@ pub(crate) fn adapted<'a>(
     Ok(Adapted { asm_wasm: wasm, data: memory, asm_mjs: text.into_bytes(), exports })
 }
 
-/// A section, which is a number of items, with one more at its end.
+/// Returns a section, which is a number of items, with one more item at its end.
 fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderError> {
     let mut items = BinaryReader::new(section, 0);
     let count = items.read_var_u32()?;
@@ -72,7 +72,7 @@ fn appended(section: &[u8], item: &dyn Encode) -> Result<Vec<u8>, BinaryReaderEr
     Ok(longer)
 }
 
-/// The value of an expression that is one constant.
+/// Returns the value of an expression that is a single constant.
 fn constant(expression: &ConstExpr<'_>) -> Option<i32> {
     let mut operators = expression.get_operators_reader().into_iter();
     match (operators.next()?.ok()?, operators.next()?.ok()?) {

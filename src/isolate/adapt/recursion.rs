@@ -1,15 +1,16 @@
-//! Has CPython notice the end of V8's stack.
+//! Makes CPython notice the end of V8's stack.
 //!
-//! CPython looks at its stack where it recurses, and raises `RecursionError` or puts a deallocation
-//! off when little is left. What it sees is the stack in its memory, which holds only what needs an
-//! address; what ends first is V8's stack, which WebAssembly cannot see. So each function that
-//! looks takes from the stack in the memory at least what it and the functions up to the next such
-//! one take of V8's, and the limit is what V8's stacks have.
+//! CPython checks its stack where it recurses. When little is left, it raises `RecursionError` or
+//! defers a deallocation. It sees only the stack in its own memory, which holds only values that
+//! need an address. V8's stack ends first, but WebAssembly cannot see it. So each function that
+//! checks is charged on the stack in memory. The charge is at least what the function, and the
+//! functions up to the next one that checks, take of V8's stack. The limit is the size of V8's
+//! stacks.
 //!
-//! CPython does not look everywhere: the hash of a tuple of tuples, or the next item of an iterator
-//! of iterators, ends a desktop's python. So functions of which every other circle of calls has one
-//! ([`circles`]) are made to look too, and fail with `RecursionError` where hardly any of the stack
-//! is left.
+//! CPython does not check everywhere: the hash of a nested tuple, or the next item of a nested
+//! iterator, crashes a desktop's python. So further functions are made to check, such that every
+//! other circle of calls contains one ([`circles`]). They fail with `RecursionError` when hardly
+//! any of the stack is left.
 
 mod circles;
 
@@ -26,38 +27,38 @@ use wasmparser::{
 use super::constant;
 use circles::{Calls, Cut};
 
-/// Who calls one of these looks at the stack, and takes so many bytes of it.
+/// Functions that check the stack, each with the charge for its callers, in bytes.
 const CHECKS: [(&str, i32); 3] = [
     ("Py_EnterRecursiveCall", 256),
     ("_Py_CheckRecursiveCall", 256),
-    // The parser's functions, of which each level of what is parsed takes a dozen.
+    // The parser calls this one. Each level of the parsed code takes a dozen functions.
     ("_Py_ReachedRecursionLimitWithMargin", 128),
 ];
 
-/// Functions that take another number of bytes than the above, or look without a call.
+/// Functions with another charge than above, or that check the stack without a call.
 const COSTS: [(&str, i32); 4] = [
     ("_PyEval_EvalFrameDefault", 640),
     (FREE, 768),
-    // Behind these are frames of JavaScript.
+    // These two call JavaScript, whose frames are not charged separately.
     ("JsMethod_Vectorcall_impl", 2048),
     ("JsMethod_Construct_impl", 2048),
 ];
 
-/// The function that sets the limits of a thread. Pyodide makes a thread's state for each stack of
-/// V8's.
+/// The function that sets the limits of a thread. Pyodide makes a thread state for each of V8's
+/// stacks.
 const SET_LIMITS: &str = "_Py_InitializeRecursionLimits";
 
-/// Raises `RecursionError` and answers with other than 0, unless one is being raised. It takes the
-/// state of the thread, and text that the message ends in.
+/// The function that raises `RecursionError`. It returns a value other than 0, unless an exception
+/// is being raised already. Its arguments are the thread state and a text for the end of the
+/// message.
 const RAISE: &str = "_Py_CheckRecursiveCall";
 const THREAD: &str = "PyThreadState_Get";
 
-/// Text that CPython itself has `RAISE` say.
+/// A text that CPython itself passes to `RAISE`.
 const WHERE: &[u8] = b" while calling a Python object\0";
 
-/// Functions that need not look: allocators call none of CPython's functions, and their failure
-/// would be a `MemoryError`; whoever calls one of the others does not expect that it raises an
-/// exception.
+/// Functions that need not check. Allocators call no functions of CPython, and their failure would
+/// become a `MemoryError`. Callers of the others do not expect an exception.
 const LEFT_OUT: [&str; 17] = [
     "PyMem_Malloc",
     "PyMem_Calloc",
@@ -78,82 +79,83 @@ const LEFT_OUT: [&str; 17] = [
     "PyUnicode_Compare",
 ];
 
-/// A function that is made to look takes so much of the stack, which is for those that it calls,
-/// and eight bytes for each of its variables, as V8's first compiler has it, but not more than the
-/// second of these.
+/// The charge for a function that is made to check, in bytes: the first number is for the functions
+/// that it calls. To this come eight bytes for each of its variables, as in V8's first compiler.
+/// The second number is the maximum.
 const GUARD_COST: (i32, i32) = (208, 768);
 
-/// Where the stack in the memory ends that CPython may use: so many bytes below its beginning. V8's
-/// stacks have 4 MB.
+/// The size of the stack in memory that CPython may use, in bytes. V8's stacks have 4 MB.
 const STACK_BYTES: i32 = 3_900_000;
 
-/// So many bytes below that end the functions fail that CPython does not have look: not before
-/// those that look by themselves, nor in what is called after these, such as the garbage collector.
+/// How far beyond that size the functions fail that are made to check, in bytes. They must not fail
+/// before those that CPython makes check, nor in code that these call, such as the garbage
+/// collector.
 const GUARD_BYTES: i32 = 64 << 10;
 
-/// From so many bytes above that end on CPython raises `RecursionError`.
+/// How far before that size CPython raises `RecursionError`, in bytes.
 const MARGIN_BYTES: i32 = 16 << 10;
 
-/// The function that frees an object, or puts that off when less is left of the stack than twice
-/// the margin, so that what it runs, `__del__` for one, has room. It counts in margins of 2 to the
-/// power of the first number, which is as much as four calls take; of the second one it leaves room
-/// for thirty.
+/// The function that frees an object. It defers this if less than twice the margin of the stack is
+/// left, so that the code that it runs, such as `__del__`, has room. Its margin is 2 to the power
+/// of the first number, in bytes, which is as much as four calls take. It is replaced by 2 to the
+/// power of the second number, which leaves room for thirty.
 const FREE: &str = "_Py_Dealloc";
 const MARGIN_SHIFTS: (i32, i32) = (13, 16);
 
-/// So many bytes below that end CPython gives up. Nothing gets there: CPython looks before.
+/// How far beyond that size CPython gives up, in bytes. This is never reached, because CPython
+/// checks before.
 const FATAL_BYTES: i32 = 1 << 20;
 
 const STACK_POINTER: &str = "__stack_pointer";
 
-/// What a module says of its functions, other than their code.
+/// The parts of a module about functions, except their code.
 #[derive(Default)]
 struct Functions<'a> {
     imported: u32,
-    /// Of each type of function: how many parameters it has, and the block that has its results,
-    /// unless they are several.
+    /// For each function type: the number of parameters, and the block type of its results, unless
+    /// there are several.
     signatures: Vec<(u32, Option<BlockType>)>,
-    /// The types of those that are not imported.
+    /// The types of the functions that are not imported.
     types: Vec<u32>,
     exports: HashMap<&'a str, u32>,
     stack_pointer: Option<u32>,
-    /// Where the text of [`WHERE`] is in the memory.
+    /// The address of the text [`WHERE`].
     text: Option<i32>,
-    /// The values of constant globals, by their index.
+    /// The values of constant globals, by index.
     globals: Vec<Option<i32>>,
 }
 
-/// What is changed of the code.
+/// The changes to the code.
 struct Changes {
-    /// What callers of some functions cost.
+    /// The charges for callers of the checking functions.
     checks: HashMap<u32, i32>,
     costs: HashMap<u32, i32>,
-    /// What functions cost that CPython does not have look.
+    /// The functions that are made to check.
     guards: HashMap<u32, Cut>,
     left_out: HashSet<u32>,
     raise: u32,
     thread: u32,
-    /// Where the text of [`WHERE`] is.
+    /// The address of the text [`WHERE`].
     text: i32,
     set_limits: u32,
     free: u32,
     stack_pointer: u32,
-    /// Where the stack begins.
+    /// The address at which the stack begins.
     stack: i32,
 }
 
-/// What a function gets besides its cost.
+/// A change to a function in addition to its charge.
 #[derive(Clone, Copy)]
 enum Extra<'a> {
     Nothing,
-    /// Of its constants the first becomes the second.
+    /// Replaces the first constant by the second.
     Replaced(i32, i32),
-    /// It fails where the stack has ended.
+    /// Makes the function fail at the end of the stack.
     Guard(&'a Cut),
 }
 
-/// CPython whose functions take of the stack what they cost. `None` if it does not look at its
-/// stack as it used to.
+/// Returns CPython with charges added to its functions. Returns `None` if it does not check its
+/// stack as expected.
 pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> {
     let functions = Functions::read(wasm)?;
     let Some(mut changes) = functions.changes() else { return Ok(None) };
@@ -195,7 +197,7 @@ pub(super) fn charge(wasm: &[u8]) -> Result<Option<Vec<u8>>, BinaryReaderError> 
 }
 
 impl Changes {
-    /// Adds to the checks the functions that do nothing but call one: compilers make such copies.
+    /// Adds functions to the checks that only call one of them: compilers make such copies.
     fn find_checks(&mut self, wasm: &[u8], imported: u32) -> Result<(), BinaryReaderError> {
         let mut index = imported;
         let mut copies = Vec::new();
@@ -221,7 +223,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Finds the functions that have to look besides those that do.
+    /// Finds the functions that must be made to check.
     fn find_circles(
         &mut self,
         wasm: &[u8],
@@ -249,7 +251,7 @@ impl Changes {
         Ok(())
     }
 
-    /// What a function takes of the stack, if it looks at it or is made to.
+    /// Returns the charge of a function, if it checks or is made to check.
     fn any_cost(
         &self,
         index: u32,
@@ -271,7 +273,7 @@ impl Changes {
         }
     }
 
-    /// What a function takes of the stack, if it looks at it.
+    /// Returns the charge of a function, if it checks by itself.
     fn cost(&self, index: u32, body: &FunctionBody<'_>) -> Result<Option<i32>, BinaryReaderError> {
         let mut cost = self.costs.get(&index).copied();
         if cost.is_none() && !self.checks.contains_key(&index) {
@@ -284,9 +286,9 @@ impl Changes {
         Ok(cost)
     }
 
-    /// The function that sets a thread's limits, in the places where `body` does: where the stack
-    /// begins, from where on there is an error, and where CPython gives up; the stack's own end and
-    /// beginning. `None` if these are others.
+    /// Builds the function that sets a thread's limits, in the fields that `body` sets: the
+    /// beginning of the stack, the point at which errors are raised, the point at which CPython
+    /// gives up, and the stack's own end and beginning. Returns `None` if `body` sets other fields.
     fn set_limits(&self, body: &FunctionBody<'_>) -> Result<Option<Function>, BinaryReaderError> {
         let mut places = Vec::new();
         for operator in body.get_operators_reader()? {
@@ -314,9 +316,9 @@ impl Changes {
         Ok(Some(set))
     }
 
-    /// The function `body` within a block: before it the stack pointer is moved by `cost`, and
-    /// after it back. What returned leaves the block instead. `None` if there is not exactly one
-    /// constant to replace.
+    /// Returns the function `body` within a block. The stack pointer is moved by `cost` before the
+    /// block and back after it. A return becomes a branch out of the block. Returns `None` if there
+    /// is not exactly one constant to replace.
     fn charged(
         &self,
         body: &FunctionBody<'_>,
@@ -359,7 +361,7 @@ impl Changes {
                     continue;
                 }
                 (Operator::End | Operator::Delegate { .. }, _) => {
-                    // The last one ends the function, which is the block now.
+                    // The last `end` ends the function, which is now the block.
                     depth = depth.saturating_sub(1);
                     continue;
                 }
@@ -381,8 +383,8 @@ impl Changes {
         Ok((constants == expected).then_some(code))
     }
 
-    /// Leaves the block around with the failure of `cut`, if the stack has ended and CPython could
-    /// raise an error for it.
+    /// Adds code that leaves the enclosing block with the failure of `cut`, if the stack has ended
+    /// and CPython can raise an error for it.
     fn guard(&self, results: BlockType, cut: &Cut, code: &mut Vec<u8>) {
         let limit = self.stack - STACK_BYTES - GUARD_BYTES;
         let failure = match results {
@@ -411,7 +413,7 @@ impl Changes {
                 Instruction::I32Store(memarg),
             ]
         });
-        // Past both conditions.
+        // The branch leaves both conditions and the block.
         let leaves = [failure, Instruction::Br(2), Instruction::End, Instruction::End];
         for instruction in looks.into_iter().chain(clears).chain(leaves) {
             instruction.encode(code);
@@ -502,7 +504,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// The type of a block with these results, of which CPython's functions have one at most.
+/// Returns the block type for these results. CPython's functions have at most one.
 fn block_of(results: &[wasmparser::ValType]) -> Option<BlockType> {
     let result = match results {
         [] => return Some(BlockType::Empty),
@@ -518,7 +520,7 @@ fn block_of(results: &[wasmparser::ValType]) -> Option<BlockType> {
     Some(BlockType::Result(result))
 }
 
-/// Where `data` has `text`.
+/// Returns the position of `text` in `data`.
 fn find(data: &[u8], text: &[u8]) -> Option<u32> {
     let at = data.windows(text.len()).position(|window| window == text)?;
     u32::try_from(at).ok()

@@ -1,5 +1,5 @@
-//! Takes exports out of CPython. One more function of it puts all functions that it used to export
-//! into a table of their own, when something asks for them.
+//! Removes exports from CPython. An added function puts all functions that were exported into a
+//! separate table on demand.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,11 +12,13 @@ use wasmparser::{BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeR
 
 use super::{appended, constant};
 
-/// The function that fills the table, and the table, as exports. Emscripten has no such names.
+/// The exported function that fills the table, and the exported table. Emscripten has no names of
+/// this form.
 const FILL: &str = "isolet:fill";
 const TABLE: &str = "isolet:functions";
 
-/// A segment of elements that only an instruction copies, and all of whose elements are functions.
+/// The header of an element segment that only an instruction copies and whose elements are all
+/// functions.
 const PASSIVE_FUNCTIONS: [u8; 2] = [1, 0];
 
 /// CPython with a part of its exports.
@@ -26,32 +28,32 @@ pub(super) struct Moved {
     pub(super) exports: String,
 }
 
-/// What was exported, for packages to link to.
+/// The removed exports, for packages to link to.
 #[derive(Serialize)]
 struct Exports<'a> {
-    /// All functions in their order, which is the table's.
+    /// All functions, in the order of the table.
     functions: Vec<&'a str>,
-    /// The values of those constants that are no exports any more: addresses.
+    /// The values of the constants that are no longer exported. They are addresses.
     constants: BTreeMap<&'a str, i32>,
 }
 
-/// What has to be known of a module to change it.
+/// The parts of a module that are needed to change it.
 #[derive(Default)]
 struct Contents<'a> {
-    /// Their numbers and bytes.
+    /// The numbers and bytes of the sections.
     sections: Vec<(u8, &'a [u8])>,
     exports: Vec<Export<'a>>,
-    /// By their index.
+    /// Constant globals by index.
     constants: HashMap<u32, i32>,
     functions: u32,
     tables: u32,
     globals: u32,
     elements: u32,
-    /// The type of a function that takes nothing and returns nothing.
+    /// The index of the function type without parameters and results.
     procedure: u32,
 }
 
-/// Takes what is not `used` out of the exports of `wasm`: functions, and constants.
+/// Removes the exports of `wasm` that are not `used`: functions and constants.
 pub(super) fn move_exports(wasm: &[u8], used: &HashSet<&str>) -> Result<Moved, BinaryReaderError> {
     let contents = Contents::read(wasm)?;
     let mut exports = Exports { functions: Vec::new(), constants: BTreeMap::new() };
@@ -138,7 +140,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// The module with these exports, and with the function and the table of `functions`.
+    /// Returns the module with these exports, the fill function and the table for `functions`.
     fn with(
         &self,
         exports: &ExportSection,
@@ -170,7 +172,7 @@ impl<'a> Contents<'a> {
         Ok(module.finish())
     }
 
-    /// The function that makes the table as long as it has to be, and copies the segment into it.
+    /// Builds the function that grows the table to its length and copies the segment into it.
     fn fill(&self, length: i32) -> Function {
         let mut fill = Function::new([]);
         fill.instruction(&Instruction::RefNull(HeapType::FUNC))

@@ -1,9 +1,9 @@
-//! Which of CPython's exports Pyodide's JavaScript uses.
+//! Finds the exports of CPython that Pyodide's JavaScript uses.
 //!
-//! Emscripten gives each a variable, all in one function that does nothing else:
-//! `_name=Module["_name"]=wasmExports["name"];`, or with the address that it holds:
-//! `wasmExports["name"].value>>>0`. Most variables are never mentioned again, but by the JavaScript
-//! that packages bring.
+//! Emscripten assigns each export to a variable, all in one function that does nothing else:
+//! `_name=Module["_name"]=wasmExports["name"];`, or for an address:
+//! `wasmExports["name"].value>>>0`. Most of these variables are used only by the JavaScript that
+//! packages bring.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,12 +11,12 @@ use std::collections::{HashMap, HashSet};
 const OPENING: &str = "function assignWasmExports(wasmExports){";
 const ALL: &str = "function assignAllWasmExports(wasmExports){";
 const EXPORTS: &str = "wasmExports";
-/// What the variables are properties of, too.
+/// The object that has the variables as properties too.
 const HOLDER: &str = "Module";
 
-/// Splits the function in `module`, so that there is a second one which assigns all, as the one
-/// did; returns the new text and the exports that are used otherwise. `glue` are other texts that
-/// use the variables.
+/// Splits the function in `module`: it keeps the used exports, and a second function assigns all,
+/// as the original did. Returns the new text and the used exports. `glue` are other texts that use
+/// the variables.
 pub(super) fn split<'a>(
     module: &'a str,
     glue: &[Cow<'_, str>],
@@ -28,7 +28,7 @@ pub(super) fn split<'a>(
         *mentions.entry(name).or_default() += 1;
     }
     let in_glue: HashSet<&str> = glue.iter().flat_map(|text| names(text)).collect();
-    // One is the declaration.
+    // One mention is the declaration.
     let is_used =
         |name: &str| mentions.get(name).is_some_and(|times| *times > 1) || in_glue.contains(name);
     let mut used: HashSet<&str> = [before, after].into_iter().flat_map(named_by_export).collect();
@@ -47,7 +47,7 @@ pub(super) fn split<'a>(
     Some((text, used))
 }
 
-/// The export that a statement of the function is about, and the variables that it sets.
+/// Returns the export in an assignment of the function, and the variables that it sets.
 fn assigned(statement: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
     let (variables, value) = statement.rsplit_once('=')?;
     let export = value.strip_prefix(EXPORTS)?.strip_prefix("[\"")?;
@@ -55,7 +55,7 @@ fn assigned(statement: &str) -> Option<(&str, impl Iterator<Item = &str>)> {
     Some((export, names(variables).filter(|name| *name != HOLDER)))
 }
 
-/// The exports that are named in `text` as such.
+/// Returns the exports that `text` names explicitly.
 fn named_by_export(text: &str) -> impl Iterator<Item = &str> {
     text.split(EXPORTS).skip(1).filter_map(|rest| {
         let name = rest.strip_prefix("[\"").or_else(|| rest.strip_prefix('.'))?;
@@ -63,7 +63,7 @@ fn named_by_export(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The identifiers in `text`, and all else that is spelled like one.
+/// Returns the identifiers in `text`, and everything else with the same spelling.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$'))
         .filter(|name| !name.is_empty())

@@ -1,19 +1,19 @@
-//! `deno_core`'s own ops: the few that an isolate cannot do without stay, the others throw.
+//! Disables `deno_core`'s own ops, except the few that an isolate needs: the others throw.
 //!
-//! The guest is given no reference to any op, so this is a second wall behind that one. With
-//! `deno_core` they come in a list of about a hundred that grows with its versions: one ends the
-//! process, others read and write by number whatever the process has open.
+//! The guest has no reference to any op, so this is a second line of defence. `deno_core` comes
+//! with about a hundred ops, and new versions add more: one ends the process, others read and write
+//! any open file by its descriptor.
 
 #[cfg(test)]
 mod tests;
 
 use deno_core::{Extension, OpDecl, op2, v8};
 
-/// What every op of ours is called; no op of `deno_core` is.
+/// The prefix of all our ops. No op of `deno_core` has it.
 const OURS: &str = "op_isolet_";
 
-/// The ops of `deno_core` that stay, each with what calls it. Its own JavaScript is the only
-/// caller.
+/// The ops of `deno_core` that stay enabled, each with its caller, which is always `deno_core`'s
+/// own JavaScript.
 const KEPT: &[(&str, &str)] = &[
     ("op_get_extras_binding_object", "boot: where the async context is kept"),
     ("op_get_ext_import_meta_proto", "boot: what `import.meta` is in modules of the binary"),
@@ -26,7 +26,7 @@ const KEPT: &[(&str, &str)] = &[
     ("op_timer_untrack", "timers: counts them"),
 ];
 
-/// Makes `extension` replace the other built-in ops, in every isolate that it is part of.
+/// Makes `extension` replace the other built-in ops, in every isolate that uses it.
 pub(crate) fn replace(extension: &mut Extension) {
     extension.middleware_fn = Some(Box::new(|op| match fate(op.name) {
         Fate::Ours | Fate::Kept => op,
@@ -34,7 +34,7 @@ pub(crate) fn replace(extension: &mut Extension) {
     }));
 }
 
-/// What becomes of an op.
+/// What happens to an op.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     Ours,
@@ -52,11 +52,11 @@ fn fate(name: &str) -> Fate {
     }
 }
 
-/// It has no fast version, so that V8 has none to call without the exception.
+/// It has no fast version, because V8 would call that without the exception.
 const STUB: OpDecl = op_isolet_stub();
 
-/// Throws, without a look at its arguments. It makes the exception itself, because `deno_core`
-/// makes those of ops in JavaScript, and some of these could be called before that is there.
+/// Throws without reading its arguments. It makes the exception itself: `deno_core` makes the
+/// exceptions of ops in JavaScript, which some of these ops could precede.
 #[op2(nofast)]
 fn op_isolet_stub(scope: &mut v8::PinScope<'_, '_>) {
     if let Some(message) = v8::String::new(scope, "this operation is not available") {

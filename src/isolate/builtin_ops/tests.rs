@@ -1,4 +1,4 @@
-//! Which ops there are, and that those of `deno_core` throw however they are called.
+//! Tests which ops exist, and that those of `deno_core` throw however they are called.
 
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -10,7 +10,7 @@ use crate::isolate::{extension, platform};
 #[path = "../../../tests/golden/mod.rs"]
 mod golden;
 
-/// Runs `task` where isolates run.
+/// Runs `task` on a thread for isolates.
 fn on_isolate_thread<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     let in_event_loop = move || {
@@ -22,7 +22,7 @@ fn on_isolate_thread<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'stati
     receiver.recv().unwrap()
 }
 
-/// A runtime with no ops but `deno_core`'s, replaced as in an isolate, and still on its global
+/// Makes a runtime with only `deno_core`'s ops, replaced as in an isolate, and still on its global
 /// object.
 fn runtime() -> JsRuntime {
     let mut extension = Extension { name: "test", ..Default::default() };
@@ -37,7 +37,7 @@ fn evaluate(runtime: &mut JsRuntime, source: &'static str) -> String {
     v8::Local::new(scope, value).to_rust_string_lossy(scope)
 }
 
-/// A4: the census of ops; another version of `deno_core` shows up here.
+/// A4: the list of all ops. A new version of `deno_core` shows up here.
 #[test]
 fn every_op_is_on_the_golden_list() {
     let names = on_isolate_thread(|| {
@@ -66,7 +66,7 @@ fn every_op_is_on_the_golden_list() {
     assert!(KEPT.iter().all(|(kept, _)| names.contains(kept)), "an op that is kept is gone");
 }
 
-/// A4: whoever kept a reference to an op of `deno_core` has nothing of it.
+/// A4: a saved reference to an op of `deno_core` is useless.
 #[test]
 fn every_stubbed_op_throws_when_called_through_a_saved_reference() {
     let survivors = on_isolate_thread(|| {
@@ -92,7 +92,7 @@ fn every_stubbed_op_throws_when_called_through_a_saved_reference() {
             }
             Deno.core.runMicrotasks();
             [Object.keys(Deno.core.ops).length > 80, ...new Set(survivors)].join('\\n')";
-        // Those that are kept do work, and would do harm here.
+        // The kept ops do work, and would do harm here.
         let kept: Vec<_> = KEPT.iter().map(|(name, _)| format!("'{name}'")).collect();
         let delete = format!("for (const n of [{}]) delete Deno.core.ops[n]", kept.join(","));
         runtime.execute_script("test", delete).unwrap();

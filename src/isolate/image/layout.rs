@@ -1,6 +1,6 @@
-//! How an image is laid out in its file: a header, numbers, the parts that are used as they are,
-//! then every run of pages of the memory that are not all zero. The parts and the runs begin with a
-//! page, so that they can be mapped.
+//! The layout of an image file: a header, numbers, the parts that are used as they are, then every
+//! run of memory pages that are not all zero. The parts and the runs begin at page boundaries, so
+//! that they can be mapped.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub(crate) const PARTS: usize = 10;
 /// The parts in front of the memory's pages, in their order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// What our JavaScript has to know besides the memory.
+    /// The JavaScript glue's state besides the memory: JSON.
     Config,
     /// CPython's WebAssembly.
     Wasm,
@@ -20,40 +20,40 @@ pub(crate) enum Part {
     Module,
     /// The standard library's archive.
     Stdlib,
-    /// What packages link to.
+    /// The symbols that packages link to.
     Exports,
     /// CPython's native code.
     NativeCode,
-    /// What V8 has compiled of Pyodide's JavaScript.
+    /// V8's compiled form of Pyodide's JavaScript.
     ScriptCache,
-    /// Which dynamic libraries there are: JSON.
+    /// The list of dynamic libraries: JSON.
     Libraries,
     /// The contents of the libraries, one after the other.
     LibraryContents,
-    /// What the memory of an interpreter begins with.
+    /// The initial contents of an interpreter's memory.
     Data,
 }
 
-/// Zero pages between two runs are stored if they are no more: each run is mapped, and that costs
-/// something too.
+/// Gaps of zero pages up to this size, in bytes, are stored: each run is mapped separately, which
+/// has a cost too.
 const SHORT_GAP: usize = 8 * PAGE;
 
-/// Where things are in an image.
+/// The offsets of an image's contents.
 pub(crate) struct Layout {
     pub(crate) memory_bytes: usize,
     pub(crate) parts: [Range<usize>; PARTS],
-    /// Of each run of stored pages its place in the memory, and its place in the file.
+    /// For each run of stored pages, its place in the memory and its place in the file.
     pub(crate) runs: Vec<(usize, Range<usize>)>,
 }
 
 impl Layout {
-    /// Returns where a part is in the file.
+    /// Returns the place of a part in the file.
     pub(crate) fn part(&self, part: Part) -> Range<usize> {
         self.parts[part as usize].clone()
     }
 }
 
-/// The runs of pages of `memory` that are not all zero, and their places in it.
+/// Returns the runs of pages of `memory` that are not all zero, with their places in it.
 pub(crate) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (nth, page) in memory.chunks(PAGE).enumerate() {
@@ -69,7 +69,7 @@ pub(crate) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     runs.into_iter().map(|run| (run.start, memory[run].to_vec())).collect()
 }
 
-/// A file with room for `header` bytes in front of everything else.
+/// Lays out a file whose first `header` bytes are left free.
 pub(crate) fn assemble(
     header: usize,
     memory_bytes: usize,
@@ -93,7 +93,7 @@ pub(crate) fn assemble(
     file
 }
 
-/// Finds the parts of what [`assemble`] has made.
+/// Reads the layout of a file that [`assemble`] has made; `None` if it is no such file.
 pub(crate) fn layout(header: usize, file: &[u8]) -> Option<Layout> {
     let mut at = header;
     let memory_bytes = number(file, &mut at)?;

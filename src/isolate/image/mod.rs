@@ -20,7 +20,7 @@ use crate::data::error::{Error, ErrorKind};
 use crate::image::{self, HEADER, ImageFile, Place};
 use crate::packages::Preload;
 
-/// Memory as the image-making isolate left it.
+/// The memory that an image-making isolate produced.
 pub(crate) struct SavedMemory {
     bytes: usize,
     config: String,
@@ -31,23 +31,23 @@ pub(crate) struct SavedMemory {
 /// A dynamic library that is loaded in an image.
 #[derive(Clone)]
 pub(crate) struct Library {
-    /// Its path in the guest.
+    /// Its guest path.
     pub(crate) name: String,
     pub(crate) wasm: Bytes,
 }
 
-/// What an image says of a library: its name, and the bytes of its WebAssembly and of its native
-/// code.
+/// The entry of a library in an image: its name, and the lengths of its WebAssembly and its native
+/// code, in bytes.
 type LibraryEntry = (String, usize, usize);
 
-/// Code that V8 has compiled, in its own formats. Empty where there is none.
+/// Code that V8 has compiled, in V8's own formats. Empty where there is none.
 #[derive(Default)]
 pub(crate) struct Compiled {
-    /// Of CPython.
+    /// CPython's code.
     pub(crate) native_code: Vec<u8>,
-    /// Of Pyodide's JavaScript.
+    /// The code of Pyodide's JavaScript.
     pub(crate) script_cache: Vec<u8>,
-    /// Of each dynamic library.
+    /// The code of each dynamic library.
     pub(crate) libraries: Vec<Vec<u8>>,
 }
 
@@ -61,7 +61,7 @@ struct Contents {
 }
 
 impl SavedMemory {
-    /// Packs `memory`.
+    /// Packs a memory.
     pub(crate) fn new(memory: &[u8], config: &str, libraries: Vec<Library>) -> Self {
         let (bytes, config, runs) = (memory.len(), config.to_owned(), layout::runs(memory));
         Self { bytes, config, runs, libraries }
@@ -85,7 +85,7 @@ impl SavedMemory {
         file
     }
 
-    /// The parts about libraries.
+    /// Returns the parts about libraries.
     fn libraries(&self, compiled: &Compiled) -> (Vec<u8>, Vec<u8>) {
         let mut codes = compiled.libraries.iter();
         let (mut entries, mut contents) = (Vec::<LibraryEntry>::new(), Vec::new());
@@ -150,7 +150,7 @@ impl Image {
         self.0.layout.memory_bytes
     }
 
-    /// What an isolate is made of.
+    /// Returns the files that an isolate needs.
     pub(crate) fn files(&self) -> Files {
         Files {
             asm_wasm: self.part(Part::Wasm),
@@ -161,7 +161,7 @@ impl Image {
         }
     }
 
-    /// The contents of a buffer for the standard library, which whoever has it may write to.
+    /// Returns the contents of a buffer with the standard library. Its user may write to it.
     pub(crate) fn stdlib(&self) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
         match self.0.file.shared() {
             Some(shared) => copy_on_write(shared, self.0.layout.part(Part::Stdlib)),
@@ -169,27 +169,27 @@ impl Image {
         }
     }
 
-    /// What our JavaScript has to know besides the memory.
+    /// Returns the configuration that our JavaScript needs in addition to the memory.
     pub(crate) fn config(&self) -> Bytes {
         self.part(Part::Config)
     }
 
-    /// CPython's native code, if there is any.
+    /// Returns CPython's native code, if there is any.
     pub(crate) fn native_code(&self) -> Option<Bytes> {
         Some(self.part(Part::NativeCode)).filter(|code| !code.is_empty())
     }
 
-    /// What V8 has compiled of Pyodide's JavaScript, if there is any.
+    /// Returns the code that V8 compiled from Pyodide's JavaScript, if there is any.
     pub(crate) fn script_cache(&self) -> Option<Bytes> {
         Some(self.part(Part::ScriptCache)).filter(|cache| !cache.is_empty())
     }
 
-    /// The dynamic libraries, in the order in which they were loaded.
+    /// Returns the dynamic libraries, in the order in which they were loaded.
     pub(crate) fn libraries(&self) -> Vec<Library> {
         self.entries().map(|(name, wasm, _)| Library { name, wasm }).collect()
     }
 
-    /// The library of this name, and its native code if there is any.
+    /// Returns the library of this name, and its native code if there is any.
     pub(crate) fn library(&self, wanted: &str) -> Option<(Library, Option<Bytes>)> {
         let (name, wasm, code) = self.entries().find(|(name, _, _)| name == wanted)?;
         Some((Library { name, wasm }, Some(code).filter(|code| !code.is_empty())))
@@ -209,19 +209,19 @@ impl Image {
         self.0.file.bytes().slice(self.0.layout.part(part))
     }
 
-    /// Makes `memory` what the interpreter's begins with.
+    /// Fills `memory` with the initial contents of the interpreter's memory.
     pub(crate) fn begin(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let data = self.0.layout.part(Part::Data);
         self.put(memory, data.len(), &[(0, data)])
     }
 
-    /// Makes `memory` the image's.
+    /// Fills `memory` with the memory of the image.
     pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
         self.put(memory, *memory_bytes, runs)
     }
 
-    /// Replaces the first bytes of `memory`, as [`map_over`] does if it can.
+    /// Replaces the first bytes of `memory`, as [`map_over`] does if possible.
     fn put(
         &self,
         memory: v8::Local<'_, v8::WasmMemoryObject>,

@@ -1,4 +1,4 @@
-//! Ops that bring an interpreter to life. All but one serve the boot only and refuse afterwards.
+//! Ops that boot an interpreter. All but one work only during the boot and fail afterwards.
 
 use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
@@ -10,7 +10,7 @@ use crate::isolate::restore::copy_over;
 use crate::isolate::signal;
 use crate::isolate::state::{EntryPoints, State};
 
-/// Keeps our JavaScript's entry points.
+/// Stores our JavaScript's entry points.
 #[op2]
 pub(crate) fn op_isolet_entry_points(
     state: &mut OpState,
@@ -25,7 +25,7 @@ pub(crate) fn op_isolet_entry_points(
     Ok(())
 }
 
-/// The compiled CPython.
+/// Returns the compiled CPython.
 #[op2]
 pub(crate) fn op_isolet_wasm_module<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -36,14 +36,15 @@ pub(crate) fn op_isolet_wasm_module<'s>(
     module.module(scope).ok_or_else(broken)
 }
 
-/// What packages link to. They do so long after the boot, too.
+/// Returns the symbols that packages link to. Also works after the boot.
 #[op2]
 #[string]
 pub(crate) fn op_isolet_exports(state: &OpState) -> String {
     String::from_utf8_lossy(&state.borrow::<State>().files.exports).into_owned()
 }
 
-/// The standard library. It counts as if the guest had written to every page of it, as it may.
+/// Returns the standard library. All of its pages count as the guest's memory, because the guest
+/// may write to them.
 #[op2]
 pub(crate) fn op_isolet_stdlib<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -61,21 +62,21 @@ pub(crate) fn op_isolet_stdlib<'s>(
     Ok(v8::ArrayBuffer::with_backing_store(scope, &contents))
 }
 
-/// Our Python modules: names and sources.
+/// Returns our Python modules: names and sources.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_python_sources() -> Vec<(String, String)> {
     PYTHON.iter().map(|(name, source)| (String::from(*name), String::from(*source))).collect()
 }
 
-/// The modules that an interpreter has to import before it becomes an image.
+/// Returns the modules that an interpreter must import before its image is taken.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_preloaded(state: &OpState) -> Vec<String> {
     state.borrow::<State>().preload.clone()
 }
 
-/// Keeps a dynamic library for the image.
+/// Stores a dynamic library for the image.
 #[op2(fast)]
 pub(crate) fn op_isolet_library_keep(
     state: &mut OpState,
@@ -87,7 +88,7 @@ pub(crate) fn op_isolet_library_keep(
     Ok(())
 }
 
-/// A dynamic library of the image.
+/// Returns a dynamic library of the image.
 #[op2]
 pub(crate) fn op_isolet_library<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -102,7 +103,7 @@ pub(crate) fn op_isolet_library<'s>(
     module.ok_or_else(|| OpError::Host(format!("the library `{name}` does not compile")))
 }
 
-/// The bytes of memory that the image was taken of.
+/// Returns the length of the memory from which the image was taken, in bytes.
 #[op2(fast)]
 #[number]
 pub(crate) fn op_isolet_image_length(state: &mut OpState) -> Result<u64, OpError> {
@@ -117,7 +118,7 @@ pub(crate) fn op_isolet_image_config(state: &mut OpState) -> Result<String, OpEr
     Ok(String::from_utf8_lossy(&image.config()).into_owned())
 }
 
-/// Makes the interpreter's memory what it begins with.
+/// Fills the interpreter's memory with its initial contents.
 #[op2(nofast)]
 pub(crate) fn op_isolet_memory_begin(
     state: &mut OpState,
@@ -135,7 +136,7 @@ pub(crate) fn op_isolet_memory_begin(
     begun.map_err(|error| OpError::Host(format!("the memory has no data: {error}")))
 }
 
-/// Makes the interpreter's memory what it was when the image was taken.
+/// Fills the interpreter's memory with the contents of the image.
 #[op2(nofast)]
 pub(crate) fn op_isolet_image_restore(
     state: &mut OpState,
@@ -148,7 +149,7 @@ pub(crate) fn op_isolet_image_restore(
     image.restore(memory).map_err(failed)
 }
 
-/// Names the byte that says CPython to ask for an interrupt.
+/// Sets the address of the byte that makes CPython check for an interrupt.
 #[op2(nofast)]
 pub(crate) fn op_isolet_watch_signals(
     state: &mut OpState,
@@ -176,7 +177,7 @@ pub(crate) fn op_isolet_image_save(
     Ok(())
 }
 
-/// The state, while the isolate boots.
+/// Returns the state while the isolate boots, and fails afterwards.
 pub(super) fn booting(state: &mut OpState) -> Result<&mut State, OpError> {
     let state = state.borrow_mut::<State>();
     if state.booted { Err(OpError::Phase("what serves the boot")) } else { Ok(state) }

@@ -1,4 +1,4 @@
-//! Ops for files beneath mount points. A negative result is an error number that Emscripten knows.
+//! Ops for files beneath mount points. A negative result is an error number of Emscripten's.
 
 use deno_core::{OpState, op2};
 
@@ -13,7 +13,7 @@ const CREATE: u32 = 0o100;
 const EXCLUSIVE: u32 = 0o200;
 const APPEND: u32 = 0o2000;
 
-/// Where the guest is to mount what the host offers, in the order of the mounts' numbers.
+/// Returns the guest paths of the mounts, in the order of their numbers.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
@@ -23,7 +23,7 @@ pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
     }
 }
 
-/// Describes what is at a path, which is not followed if it is a link.
+/// Describes the file at a path. A link is not followed.
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_file_stat_at(
@@ -76,7 +76,7 @@ pub(crate) fn op_isolet_file_close(state: &OpState, #[smi] file: u32) -> i32 {
     number(&ask(state, FileRequest::Close { file }))
 }
 
-/// Reads at an offset; returns how many bytes.
+/// Reads at an offset. Returns the number of bytes read.
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_file_read(
@@ -91,7 +91,8 @@ pub(crate) fn op_isolet_file_read(
     }
 }
 
-/// Writes at an offset, or at the end of a file opened to append; returns how many bytes.
+/// Writes at an offset, or at the end of a file opened for appending. Returns the number of bytes
+/// written.
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_file_write(
@@ -126,7 +127,7 @@ pub(crate) fn op_isolet_file_sync(state: &OpState, #[smi] file: u32) -> i32 {
     number(&ask(state, FileRequest::Sync { file }))
 }
 
-/// Lists a directory: an error number or 0, and the names.
+/// Lists a directory. Returns an error number or 0, and the names.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_file_list(
@@ -182,7 +183,7 @@ pub(crate) fn op_isolet_file_rename(
     number(&ask(state, FileRequest::Rename { mount, from: &from, to: &to }))
 }
 
-/// Makes a symbolic link.
+/// Creates a symbolic link.
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_file_link(
@@ -194,7 +195,7 @@ pub(crate) fn op_isolet_file_link(
     number(&ask(state, FileRequest::MakeLink { mount, path: &path, target: &target }))
 }
 
-/// Reads a symbolic link: an error number or 0, and the target.
+/// Reads a symbolic link. Returns an error number or 0, and the target.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_file_read_link(
@@ -240,7 +241,7 @@ fn ask(state: &OpState, request: FileRequest<'_>) -> Result<FileReply, FileError
     }
 }
 
-/// The count that a reply names, 0 if it names none, or the error's number, negative.
+/// Returns the count in a reply, 0 if it has none, or the negative error number.
 fn number(reply: &Result<FileReply, FileError>) -> i32 {
     match reply {
         Ok(FileReply::Count(count)) => i32::try_from(*count).unwrap_or(i32::MAX),
@@ -249,7 +250,7 @@ fn number(reply: &Result<FileReply, FileError>) -> i32 {
     }
 }
 
-/// Writes what a reply says about a file into the guest's array of seven numbers.
+/// Writes a reply's description of a file to the guest's array of seven numbers.
 fn described(reply: Result<FileReply, FileError>, target: &mut [u8]) -> i32 {
     match reply {
         Ok(FileReply::Stat(stat)) => {

@@ -1,4 +1,4 @@
-//! Ops by which WebAssembly memories take from the session's budget before they grow.
+//! Ops with which WebAssembly memories take from the session's budget before they grow.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::isolate::state::State;
 /// The unit in which memories grow.
 const PAGE: u64 = 1 << 16;
 
-/// The largest memory that Emscripten deals with: 4 GiB less a page.
+/// The largest memory that Emscripten supports, in bytes: 4 GiB less a page.
 const LARGEST: u64 = (1 << 32) - PAGE;
 
-/// The interpreter's memory grows by a fifth, so that it need not do so for each allocation, but by
-/// no more than this besides what is needed.
+/// The interpreter's memory grows by a fifth, so that it does not grow at every allocation. This is
+/// the maximum of that extra growth, in bytes.
 const MOST_ROOM: u64 = 96 << 20;
 
-/// What the interpreter's memory leaves of the budget. What carries its calls into JavaScript takes
-/// a buffer now and then, and without one the interpreter is lost.
+/// The part of the budget that the interpreter's memory leaves free, in bytes. Its calls into
+/// JavaScript occasionally need a buffer, and without one the interpreter is lost.
 const LEFT_FOR_BUFFERS: u64 = 4 << 20;
 
-/// What a memory that JavaScript makes takes besides its pages. V8 reserves 8 GiB of the process's
-/// address space for each, whatever its size, so there may not be thousands.
+/// The charge for a memory that JavaScript makes, in addition to its pages, in bytes. V8 reserves 8
+/// GiB of address space for each memory, whatever its size, so there must not be thousands.
 const NEW_MEMORY: u64 = 16 << 20;
 
-/// What the WebAssembly memories of a session have of its budget.
+/// The memory of a session's WebAssembly memories, as counted in its budget.
 pub(crate) struct WasmMemory {
     budget: Arc<MemoryBudget>,
-    /// The interpreter's own.
+    /// The interpreter's own memory.
     interpreter: Option<v8::Global<v8::WasmMemoryObject>>,
-    /// What the interpreter's own has taken.
+    /// The bytes taken for the interpreter's own memory.
     taken: u64,
 }
 
@@ -41,19 +41,19 @@ impl WasmMemory {
         Self { budget, interpreter: None, taken: 0 }
     }
 
-    /// Takes for something else that stays as long as the session.
+    /// Takes bytes for something that stays as long as the session.
     pub(super) fn take(&self, bytes: u64) -> Result<(), Exceeded> {
         self.budget.try_take(bytes)
     }
 
-    /// What the session was refused last.
+    /// Returns the session's most recent refusal.
     pub(crate) fn last_refusal(&self) -> Option<Exceeded> {
         self.budget.last_refusal()
     }
 
-    /// Counts the interpreter's memory as large as it is, and returns the session's peak. It is an
-    /// error if that memory has grown past the budget: by WebAssembly's own instruction, which asks
-    /// nobody.
+    /// Counts the interpreter's memory at its present size, and returns the session's peak. Fails
+    /// if that memory exceeds the budget, because WebAssembly's own instruction grows it without
+    /// asking.
     pub(crate) fn measure(&mut self, scope: &mut v8::PinScope<'_, '_>) -> Result<u64, Exceeded> {
         if let Some(memory) = &self.interpreter {
             let length = v8::Local::new(scope, memory).buffer().byte_length() as u64;
@@ -67,8 +67,8 @@ impl WasmMemory {
         Ok(self.budget.peak())
     }
 
-    /// Takes what the interpreter's memory needs to have `needed` bytes, and, if `with_room`, more
-    /// where the budget has it. Returns the size that the memory may have.
+    /// Takes the bytes with which the interpreter's memory reaches `needed` bytes and, if
+    /// `with_room`, more if the budget allows. Returns the permitted size, in bytes.
     fn grow(&mut self, needed: u64, with_room: bool) -> Result<u64, Exceeded> {
         let needed = needed.next_multiple_of(PAGE);
         let missing = needed.saturating_sub(self.taken);
@@ -79,7 +79,7 @@ impl WasmMemory {
             let room = fifth.saturating_sub(missing).min(MOST_ROOM);
             let room = room.min(self.budget.left().saturating_sub(LEFT_FOR_BUFFERS));
             let room = room.min(LARGEST.saturating_sub(self.taken)) / PAGE * PAGE;
-            // Meanwhile nothing else takes: all that does runs on this thread.
+            // No other code can take from the budget meanwhile: all of it runs on this thread.
             if self.budget.try_take(room).is_ok() {
                 self.taken += room;
             }
@@ -88,7 +88,8 @@ impl WasmMemory {
     }
 }
 
-/// Counts the memory that the interpreter was instantiated with, and keeps it to look at its size.
+/// Counts the memory that the interpreter was instantiated with, and keeps it to read its size
+/// later.
 #[op2(nofast)]
 pub(crate) fn op_isolet_memory_adopt(
     scope: &mut v8::PinScope<'_, '_>,
@@ -105,8 +106,8 @@ pub(crate) fn op_isolet_memory_adopt(
     Ok(())
 }
 
-/// Takes what the interpreter's memory needs to grow to `needed` bytes, or some more. Returns the
-/// size that it may have now, or 0 if the budget has not enough.
+/// Takes the bytes with which the interpreter's memory can grow to `needed` bytes, or somewhat
+/// more. Returns the permitted size, or 0 if the budget has too little left.
 #[op2(nofast)]
 #[number]
 pub(crate) fn op_isolet_memory_grow(
@@ -116,21 +117,21 @@ pub(crate) fn op_isolet_memory_grow(
     with_room: bool,
 ) -> u64 {
     let memory = &mut state.borrow_mut::<State>().memory;
-    // It has less than was taken for it if it could not grow the last time.
+    // The memory is smaller than what was taken for it if growing failed the last time.
     if needed > LARGEST || memory.measure(scope).is_err() {
         return 0;
     }
     memory.grow(needed, with_room).unwrap_or_default()
 }
 
-/// Takes for another memory to be made, of so many bytes. It is not given back.
+/// Takes bytes for another memory to be made. They are never given back.
 #[op2(fast)]
 pub(crate) fn op_isolet_memory_make(state: &mut OpState, #[number] bytes: u64) -> bool {
     let memory = &state.borrow::<State>().memory;
     memory.budget.try_take(bytes.saturating_add(NEW_MEMORY)).is_ok()
 }
 
-/// Takes for another memory to grow by so many bytes. They are not given back.
+/// Takes bytes for another memory to grow by. They are never given back.
 #[op2(fast)]
 pub(crate) fn op_isolet_memory_take(state: &mut OpState, #[number] bytes: u64) -> bool {
     state.borrow::<State>().memory.budget.try_take(bytes).is_ok()

@@ -1,4 +1,5 @@
-//! Ops: thin. Each takes bytes from JavaScript, asks the host or the isolate's state, and returns.
+//! Ops: thin functions that take bytes from JavaScript, ask the host or the isolate's state, and
+//! return.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -29,34 +30,34 @@ fn fill(target: &mut [u8], bytes: &[u8]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// Why an op failed; a JavaScript exception in the guest.
+/// Why an op failed; becomes a JavaScript exception in the guest.
 #[derive(Debug, thiserror::Error, deno_error::JsError)]
 pub(crate) enum OpError {
-    /// The host's own words.
+    /// The host's own message.
     #[class(generic)]
     #[error("{0}")]
     Host(String),
-    /// A buffer is not of the size that the other side of it has.
+    /// A buffer does not have the required size.
     #[class(range)]
     #[error("the buffer has {got} bytes, {needed} are needed")]
     Size { got: usize, needed: usize },
-    /// More than an op takes.
+    /// The argument is larger than the op accepts.
     #[class(range)]
     #[error("the data has {got} bytes, the limit is {limit}")]
     TooLarge { got: usize, limit: usize },
-    /// More timers than a session may have.
+    /// The session has too many timers.
     #[class(range)]
     #[error("too many timers: limit {limit}, needed {needed}")]
     Timers { limit: u32, needed: u32 },
-    /// An argument of another kind.
+    /// An argument has the wrong kind.
     #[class(type)]
     #[error("the argument must be {0}")]
     Argument(&'static str),
-    /// Text that is not what its encoding says.
+    /// A text is not valid in its encoding.
     #[class(type)]
     #[error("the data is not valid {0}")]
     Encoding(&'static str),
-    /// An op that belongs to another phase of the isolate's life.
+    /// The op belongs to another phase of the isolate's life.
     #[class(generic)]
     #[error("{0} is not available now")]
     Phase(&'static str),

@@ -1,5 +1,5 @@
-//! Ops for HTTP exchanges. Each begins with a call, as those of host functions do; its number is
-//! the number of the exchange, and what the guest asks of it is a call again.
+//! Ops for HTTP exchanges. Each exchange begins with a call, like a tool call. The number of the
+//! call becomes that of the exchange, and each operation on the exchange is another call.
 
 use deno_core::{OpState, ToJsBuffer, op2};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest, NetRequest};
 
-/// Says why no request can go to a server; nothing if one may.
+/// Returns why no request can go to a server; an empty result if one may.
 #[op2]
 #[string]
 pub(crate) fn op_isolet_net_check(
@@ -26,7 +26,7 @@ pub(crate) fn op_isolet_net_check(
     }
 }
 
-/// Starts an exchange that our Python glue describes; returns its number.
+/// Starts an exchange that our Python glue describes. Returns its number.
 #[op2(fast)]
 pub(crate) fn op_isolet_net_start(
     state: &mut OpState,
@@ -36,7 +36,7 @@ pub(crate) fn op_isolet_net_start(
     call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 
-/// Starts an exchange that `fetch` describes, the headers as JSON; returns its number.
+/// Starts an exchange that `fetch` describes, with the headers as JSON. Returns its number.
 #[op2]
 pub(crate) fn op_isolet_fetch(
     state: &mut OpState,
@@ -52,7 +52,7 @@ pub(crate) fn op_isolet_fetch(
     call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 
-/// Gives the next piece of the body; an empty one ends it. Returns the number of the call, which is
+/// Sends the next chunk of the body; an empty one ends it. Returns the number of the call, which is
 /// answered when there is room for more.
 #[op2(fast)]
 pub(crate) fn op_isolet_net_send(
@@ -63,8 +63,8 @@ pub(crate) fn op_isolet_net_send(
     call(state.borrow_mut(), |call| HostRequest::NetSend { call, exchange, chunk })
 }
 
-/// Reads the body of the response; returns the number of the call, which is answered with at most
-/// `max` bytes, with none at the end.
+/// Reads the body of the response. Returns the number of the call, which is answered with at most
+/// `max` bytes, or none at the end.
 #[op2(fast)]
 pub(crate) fn op_isolet_net_read(
     state: &mut OpState,
@@ -115,7 +115,7 @@ pub(crate) fn op_isolet_net_head(state: &mut OpState, #[smi] call: u32) -> Head 
     }
 }
 
-/// Takes the answer to a read: an exception's class and message or nothing, and the bytes.
+/// Takes the answer to a read: an exception's class and message, if any, and the bytes.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_net_chunk(

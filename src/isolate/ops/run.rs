@@ -1,4 +1,4 @@
-//! Ops that carry command frames in and reports out.
+//! Ops that pass command frames to the guest and take its reports.
 
 use deno_core::{OpState, op2};
 
@@ -16,7 +16,8 @@ pub(crate) fn op_isolet_frame_take(
     fill(target, &frame)
 }
 
-/// Takes the guest's report on the command or the peek that it carries out. The last one counts.
+/// Takes the guest's report on the current command or peek. If there are several, the last one
+/// counts.
 #[op2(fast)]
 pub(crate) fn op_isolet_report(state: &mut OpState, #[buffer] report: &[u8]) {
     let state = state.borrow_mut::<State>();
@@ -28,7 +29,7 @@ pub(crate) fn op_isolet_report(state: &mut OpState, #[buffer] report: &[u8]) {
     });
 }
 
-/// Takes the status that the guest ended its interpreter with.
+/// Takes the status with which the guest ended its interpreter.
 #[op2(fast)]
 pub(crate) fn op_isolet_exited(state: &mut OpState, #[smi] status: i32) {
     let state = state.borrow_mut::<State>();
@@ -36,7 +37,7 @@ pub(crate) fn op_isolet_exited(state: &mut OpState, #[smi] status: i32) {
     state.control.wake();
 }
 
-/// Takes the reason why the interpreter can do no more.
+/// Takes the reason why the interpreter cannot continue.
 #[op2(fast)]
 pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: String) {
     let state = state.borrow_mut::<State>();
@@ -44,7 +45,7 @@ pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: String) {
     state.control.wake();
 }
 
-/// Takes the interrupt that the host asked for, if it did.
+/// Takes the interrupt that the host requested. Returns `true` if there was one.
 #[op2(fast)]
 pub(crate) fn op_isolet_interrupted(state: &OpState) -> bool {
     state.borrow::<State>().control.take_interrupt()

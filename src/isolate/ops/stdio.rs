@@ -21,7 +21,8 @@ pub(crate) fn op_isolet_console(state: &OpState, #[smi] stream: u32, #[string] l
     state.borrow::<State>().host.call(HostRequest::Write(stream, line.as_bytes()));
 }
 
-/// Fills the buffer from standard input and returns how much of it; -1 if the wait was ended.
+/// Fills the buffer from standard input. Returns the number of bytes, or -1 if the wait was
+/// interrupted.
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_stdin(

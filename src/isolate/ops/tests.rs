@@ -1,4 +1,4 @@
-//! Our ops run no code of the guest's, whatever their arguments are.
+//! Tests that our ops run no guest code, whatever their arguments are.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
@@ -16,7 +16,7 @@ use crate::isolate::state::State;
 use crate::isolate::{Files, extension, inbox, platform};
 use crate::protocol::{Host, HostReply, HostRequest};
 
-/// Does nothing for anybody.
+/// A host that refuses everything.
 struct NoHost;
 
 impl Host for NoHost {
@@ -62,8 +62,8 @@ fn state() -> State {
     }
 }
 
-/// Calls each op with a trap in each place, beside plausible arguments and alone, and returns the
-/// ops that sprang one. A trap counts every way by which an engine asks an object for something.
+/// Calls each op with a trap as each argument, alone and next to plausible arguments. Returns the
+/// ops that triggered a trap. A trap detects every way in which an engine runs code of an object.
 const CALL_ALL: &str = r"
     const sprung = new Set();
     let op;
@@ -108,8 +108,8 @@ const CALL_ALL: &str = r"
     }
     [calls > 10000, ...sprung].join(' ')";
 
-/// F1: a termination that falls into guest code within an op would become an exception that the
-/// guest catches. So there is no such code: an op takes bytes, numbers and strings.
+/// F1: if a termination arrived in guest code inside an op, it would become an exception that the
+/// guest can catch. So ops must not run guest code: they take only bytes, numbers and strings.
 #[test]
 fn no_op_runs_code_of_the_guests() {
     let (sender, receiver) = mpsc::channel();

@@ -1,11 +1,11 @@
-//! Ops behind `TextEncoder` and `TextDecoder`. V8 encodes in place: a copy of the text would be
-//! memory that nobody counts.
+//! Ops behind `TextEncoder` and `TextDecoder`. V8 encodes in place, because a copy of the text
+//! would be uncounted memory.
 
 use deno_core::{op2, v8};
 
 use super::OpError;
 
-/// How many bytes the text takes.
+/// Returns how many bytes of UTF-8 the text takes.
 #[op2(nofast)]
 #[number]
 pub(crate) fn op_isolet_utf8_length(
@@ -15,7 +15,7 @@ pub(crate) fn op_isolet_utf8_length(
     text.utf8_length(scope) as u64
 }
 
-/// Encodes into a buffer of just that size.
+/// Encodes into a buffer of exactly that size.
 #[op2(nofast)]
 pub(crate) fn op_isolet_utf8_encode(
     scope: &mut v8::PinScope<'_, '_>,
@@ -30,7 +30,7 @@ pub(crate) fn op_isolet_utf8_encode(
     Ok(())
 }
 
-/// Encodes as many whole characters as fit; returns UTF-16 units read and bytes written.
+/// Encodes as many whole characters as fit. Returns the UTF-16 units read and the bytes written.
 #[op2]
 #[serde]
 pub(crate) fn op_isolet_utf8_encode_into(

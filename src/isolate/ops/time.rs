@@ -7,26 +7,26 @@ use crate::data::limits::Limits;
 use crate::isolate::state::State;
 use crate::protocol::{HostReply, HostRequest};
 
-/// Milliseconds since the session started.
+/// Returns the milliseconds since the session started.
 #[op2(fast)]
 pub(crate) fn op_isolet_now(state: &OpState) -> f64 {
     time(state, HostRequest::Now)
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 #[op2(fast)]
 pub(crate) fn op_isolet_wall_clock(state: &OpState) -> f64 {
     time(state, HostRequest::WallClock)
 }
 
-/// Allows one more timer beside so many that are pending.
+/// Permits one more timer, if `pending` timers are below the limit.
 #[op2(fast)]
 pub(crate) fn op_isolet_timer(pending: u32) -> Result<(), OpError> {
     let limit = Limits::PENDING_TIMERS;
     if pending < limit { Ok(()) } else { Err(OpError::Timers { limit, needed: pending + 1 }) }
 }
 
-/// Resolves on the next turn of the event loop: what a timer of 0 ms should cost.
+/// Resolves on the next turn of the event loop: the intended cost of a timer of 0 ms.
 #[op2(async(deferred), fast)]
 pub(crate) fn op_isolet_tick() -> impl Future<Output = ()> {
     std::future::ready(())

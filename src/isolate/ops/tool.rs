@@ -1,4 +1,4 @@
-//! Ops for calls of host functions. The name of the function is an argument of its own.
+//! Ops for tool calls. The name of the tool is a separate argument.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,10 +13,10 @@ use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest};
 
-/// The longest name that is looked up, in bytes; the refusal repeats it.
+/// The maximum length of a name that is looked up, in bytes; the refusal repeats the name.
 const MAX_NAME_BYTES: usize = 4096;
 
-/// Calls a host function and returns the number of the call.
+/// Calls a tool and returns the number of the call.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_call(
     state: &mut OpState,
@@ -26,7 +26,7 @@ pub(crate) fn op_isolet_tool_call(
     if tool.len() > MAX_NAME_BYTES {
         return Err(OpError::TooLarge { got: tool.len(), limit: MAX_NAME_BYTES });
     }
-    // No function has a name that is not UTF-8, so that none is called by one.
+    // No tool has a name that is not UTF-8, so a lossy conversion cannot match one.
     let tool = &*String::from_utf8_lossy(tool);
     let state = state.borrow_mut::<State>();
     let call = state.open_call().ok_or(OpError::Phase("another call"))?;
@@ -36,7 +36,7 @@ pub(crate) fn op_isolet_tool_call(
     Ok(call)
 }
 
-/// Hands a submission over and returns the number of the call; its answer is there at once.
+/// Submits a result and returns the number of the call, whose answer is available at once.
 #[op2(fast)]
 pub(crate) fn op_isolet_submit(
     state: &mut OpState,
@@ -50,7 +50,7 @@ pub(crate) fn op_isolet_submit(
     Ok(call)
 }
 
-/// Asks for the package that has a module and returns the number of the call.
+/// Requests the package that has a module and returns the number of the call.
 #[op2(fast)]
 pub(crate) fn op_isolet_import(
     state: &mut OpState,
@@ -80,8 +80,8 @@ pub(crate) async fn op_isolet_tool_wait(
     Ok(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// Waits a moment for the answer to a call, and moves it into the guest's memory if it came and
-/// fits.
+/// Waits briefly for the answer to a call, and moves it into the guest's memory if it has arrived
+/// and fits.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_soon(
     state: &mut OpState,
@@ -95,9 +95,9 @@ pub(crate) fn op_isolet_tool_soon(
     true
 }
 
-/// Blocks until the answer to a call is here, for a guest that cannot be suspended, and returns its
-/// length in bytes. Returns -1 after `timeout` milliseconds, if that is not negative, and -2 if the
-/// guest has to look for an interrupt first.
+/// Blocks until the answer to a call arrives, for a guest that cannot be suspended, and returns its
+/// length in bytes. Returns -1 after `timeout` milliseconds, unless that is negative, and -2 if the
+/// guest must handle an interrupt first.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_block(
     state: &mut OpState,
@@ -107,7 +107,7 @@ pub(crate) fn op_isolet_tool_block(
     const EXPIRED: f64 = -1.0;
     const INTERRUPTED: f64 = -2.0;
     let state = state.borrow_mut::<State>();
-    // A negative one is no limit.
+    // A negative timeout means no limit.
     let limit = Duration::try_from_secs_f64(timeout / 1000.0).unwrap_or(Duration::MAX);
     let has_expired = state.block_on_answer(call, limit);
     match state.calls.answer_length(call) {
@@ -132,8 +132,8 @@ pub(crate) fn op_isolet_tool_take(
     fill(target, &answer)
 }
 
-/// Says that nobody waits for the answer to a call any more; 0 is the last one, whose number has
-/// not arrived.
+/// Records that nobody waits for the answer to a call any more. 0 is the most recent call, whose
+/// number the guest has not received.
 #[op2(fast)]
 pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
     let state = state.borrow_mut::<State>();
@@ -143,7 +143,7 @@ pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
     }
 }
 
-/// Makes an answer of what the host refuses at once.
+/// Makes an answer for a call that the host refuses at once.
 pub(super) fn answer_refusal(
     state: &mut State,
     call: u32,

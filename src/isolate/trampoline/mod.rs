@@ -1,9 +1,10 @@
-//! The one kind of WebAssembly that is compiled without being part of a package: trampolines.
+//! Recognises trampolines, the only kind of WebAssembly that is compiled without being part of a
+//! package.
 //!
 //! Emscripten makes one whenever a JavaScript function gets an address in WebAssembly
 //! (`addFunction`), which ctypes' callbacks and packages' imports need. It has one function type,
-//! imports one function of that type as `e.f` and exports it again as `f`. There is no code in it,
-//! so it gives whoever makes one nothing that they could not call before.
+//! imports one function of that type as `e.f` and exports it again as `f`. It contains no code, so
+//! its maker can call nothing that was out of reach before.
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,10 @@ const TYPE_SECTION: u8 = 1;
 const FUNCTION_TYPE: u8 = 0x60;
 /// i32, i64, f32, f64, externref.
 const VALUE_TYPES: [u8; 5] = [0x7f, 0x7e, 0x7d, 0x7c, 0x6f];
-/// More than any function of C has.
+/// More parameters than any C function has.
 const MAX_PARAMETERS: usize = 1000;
 
-/// Returns whether these bytes are a trampoline, to the byte as Emscripten writes one.
+/// Returns `true` if these bytes are a trampoline, byte for byte as Emscripten writes one.
 pub(crate) fn is_trampoline(bytes: &[u8]) -> bool {
     parse(bytes).is_some()
 }
@@ -43,7 +44,8 @@ fn parse(bytes: &[u8]) -> Option<()> {
     sound.then_some(())
 }
 
-/// Splits off as many bytes as a number of two bytes in front of them says: Emscripten's LEB128.
+/// Splits off the number of bytes given by a two-byte number in front of them, in Emscripten's
+/// LEB128.
 fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let [low, high, rest @ ..] = bytes else {
         return None;

@@ -1,10 +1,10 @@
-//! What passes as a trampoline, and that nothing else does.
+//! Tests which bytes are accepted as a trampoline.
 
 use proptest::prelude::*;
 
 use super::{HEADER, IMPORT_AND_EXPORT, MAX_PARAMETERS, VALUE_TYPES, is_trampoline};
 
-/// What Emscripten's `convertJsFunctionToWasm` writes.
+/// Returns what Emscripten's `convertJsFunctionToWasm` writes.
 fn trampoline(parameters: &[u8], results: &[u8]) -> Vec<u8> {
     let number = |n: usize| [u8::try_from(n % 128).unwrap() | 128, u8::try_from(n >> 7).unwrap()];
     let counted = |types: &[u8]| [number(types.len()).to_vec(), types.to_vec()].concat();
@@ -59,7 +59,8 @@ proptest! {
         is_trampoline(&bytes);
     }
 
-    /// Whatever passes has the shape: the same types, written by Emscripten, give the same bytes.
+    /// Accepted bytes have the right shape: written by Emscripten, the same types give the same
+    /// bytes.
     #[test]
     fn a_changed_trampoline_is_none_or_another_one(
         parameters in prop::collection::vec(prop::sample::select(&VALUE_TYPES[..]), 0..8),

@@ -129,7 +129,7 @@ impl NetPolicy {
         self.strict_ports = true;
     }
 
-    /// Step 3 of the decision: checks the host and port of a request. Returns the reason of a
+    /// Checks the host and port of a request, step 3 of the decision. Returns the reason of a
     /// denial.
     pub(crate) fn check_host(&self, host: &Host, port: u16) -> Result<(), &'static str> {
         let denied = |rule: &Rule| match host {
@@ -146,8 +146,8 @@ impl NetPolicy {
         Err("no rule allows it")
     }
 
-    /// Step 5 of the decision: checks an address of a host that passed step 3. Returns the reason
-    /// of a denial. Expects a folded address.
+    /// Checks an address of a host that passed step 3; this is step 5 of the decision. Returns the
+    /// reason of a denial. Expects a folded address.
     pub(crate) fn check_address(
         &self,
         host: &Host,

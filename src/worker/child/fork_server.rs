@@ -199,8 +199,8 @@ fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
             reason = "that nobody owns a descriptor is not known to the compiler"
         )]
         // SAFETY: the call takes three numbers and touches no memory. The owners of the descriptors
-        // that it closes are never used or dropped in a worker: the caller's `children` are
-        // forgotten, its `control` is borrowed from a frame that ends with the process, and the
+        // that it closes are never used or dropped in a worker. The caller's `children` are
+        // forgotten, and its `control` is borrowed from a frame that ends with the process. The
         // rest belong to other threads, which do not exist here.
         let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         if result != 0 {

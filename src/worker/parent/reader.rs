@@ -152,8 +152,8 @@ struct Turn {
 }
 
 impl Shift {
-    /// Called by the thread after each read. If a caller wants to read, returns only when it is
-    /// done.
+    /// Lets a caller read, between two reads of the thread. If a caller wants to, returns only when
+    /// it is done.
     fn offer(&self, reader: Reader) -> Reader {
         let mut turn = lock(&self.turn);
         turn.is_refused = false;

@@ -1,4 +1,4 @@
-//! What a guest can reach, walked and compared with the golden lists.
+//! Tests that walk everything a guest can reach, and compare it with the golden lists.
 
 use std::fs;
 
@@ -26,8 +26,8 @@ async fn census(session: &mut Session) -> String {
     }
 }
 
-/// A1, A2, A3, A4: whatever guest code can reach in JavaScript, by any way from any root, is on the
-/// list, and no op is.
+/// A1, A2, A3, A4: everything that guest code can reach in JavaScript, by any path from any root,
+/// is on the list, and no op is.
 #[tokio::test]
 async fn everything_in_javascript_is_on_the_golden_list() {
     let found = census(&mut session().await).await;
@@ -35,7 +35,7 @@ async fn everything_in_javascript_is_on_the_golden_list() {
     golden::check("globals.txt", &found);
 }
 
-/// A1: what guest Python has that CPython has not, and which modules are C.
+/// A1: the names that guest Python has and CPython does not, and the modules that are written in C.
 #[tokio::test]
 async fn everything_in_python_is_on_the_golden_list() {
     let code = "

@@ -1,10 +1,10 @@
-//! Part I of the threat table: what the command shows of a guest, and what it says about it.
+//! Part I of the threat table: what the command shows of a guest, and what it reports about it.
 
 use std::process::Command;
 
 use crate::util::{Scratch, assets_dir, command, isolet};
 
-/// What a person at a terminal would see of the command's output.
+/// Returns the command's output as a person at a terminal sees it.
 fn on_a_terminal(args: &[&str]) -> String {
     let script = "import os, pty, sys\n\
         seen = bytearray()\n\
@@ -26,7 +26,7 @@ const HOSTILE: &str = "import sys\n\
     print('\\x1b[2J', file=sys.stderr)\n\
     raise ValueError('\\x1b[1A error: none')";
 
-/// I1: nothing that a guest prints commands the terminal of whoever reads it.
+/// I1: no guest output controls the reader's terminal.
 #[test]
 fn guest_text_is_inert_on_a_terminal() {
     let seen = on_a_terminal(&["run", "-c", HOSTILE]);
@@ -37,7 +37,7 @@ fn guest_text_is_inert_on_a_terminal() {
     assert!(raw.contains("a\x1b]0;title\x07b\u{9b}31m"), "{raw:?}");
 }
 
-/// I1: what is no terminal gets the bytes as they are.
+/// I1: if the output is not a terminal, it gets the bytes unchanged.
 #[test]
 fn guest_text_in_a_pipe_is_untouched() {
     let code = "import sys; sys.stdout.buffer.write(b'a\\x1b[0m\\xff\\r\\n')";
@@ -57,7 +57,7 @@ fn guest_text_cannot_forge_fields_of_the_report() {
     assert!(report["stdout"].as_str().unwrap().starts_with("\"}, \"success\": true"));
 }
 
-/// I3: whatever status a guest exits with, the report says what became of the run.
+/// I3: whatever status a guest exits with, the report contains the actual outcome of the run.
 #[test]
 fn an_exit_status_is_not_taken_for_a_verdict() {
     for status in [0, 2, 3, 4, 130] {
@@ -81,7 +81,7 @@ fn an_exit_status_is_not_taken_for_a_verdict() {
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
 }
 
-/// The audit log says what was allowed and what was denied, one JSON object a line.
+/// The audit log reports what was allowed and what was denied, as one JSON object per line.
 #[test]
 fn the_audit_log_tells_of_every_decision() {
     let scratch = Scratch::new("audit");
@@ -119,7 +119,7 @@ fn the_audit_log_tells_of_every_decision() {
     assert_eq!(seen, expected, "{text}");
 }
 
-/// What cannot be told of does not happen.
+/// An access that cannot be logged does not happen.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_log_that_cannot_be_written_ends_the_command() {
@@ -132,8 +132,8 @@ fn a_log_that_cannot_be_written_ends_the_command() {
     assert_eq!(server.connections(), 0);
 }
 
-/// I4: what follows the script, or the code, is the script's. A wrapper such as `isolet run tool.py
-/// "$@"` grants nothing to whoever calls it.
+/// I4: all words after the script, or the code, belong to the script. A wrapper such as `isolet run
+/// tool.py "$@"` grants its callers nothing.
 #[test]
 fn words_after_the_script_grant_nothing() {
     let scratch = Scratch::new("words");
@@ -173,7 +173,7 @@ fn words_after_the_script_grant_nothing() {
     assert!(!audit.exists());
 }
 
-/// I5: to run a script shows the guest that script's text and no file beside it.
+/// I5: running a script shows the guest that script's text, but no neighbouring file.
 #[test]
 fn a_script_sees_no_file_beside_it() {
     let scratch = Scratch::new("beside");

@@ -1,4 +1,4 @@
-//! Part C of the threat table: the environment and secrets in it.
+//! Part C of the threat table: the environment and the secrets in it.
 
 use isolet::{Permissions, Value};
 
@@ -6,7 +6,7 @@ use crate::util::{builder, command, eval, exec};
 
 const CANARY: &str = "canary-9b0e41";
 
-/// C1: the guest sees the variables that it was given, by every getter, and no other.
+/// C1: with every getter, the guest sees the variables that it was given, and no other.
 #[test]
 fn only_named_variables_are_seen_by_every_getter() {
     let code = "import os, js, pyodide_js, ctypes, sysconfig\n\
@@ -27,7 +27,7 @@ fn only_named_variables_are_seen_by_every_getter() {
     assert!(!stdout.contains(CANARY), "{stdout}");
 }
 
-/// C2: what the guest does to its environment stays with it.
+/// C2: changes that the guest makes to its environment stay in the guest.
 #[tokio::test]
 async fn the_hosts_environment_cannot_be_changed() {
     let sandbox = builder().permissions(Permissions::none().env("GIVEN", "1")).build().unwrap();
@@ -46,7 +46,7 @@ async fn the_hosts_environment_cannot_be_changed() {
     }
 }
 
-/// C3: what is given to a guest is not told to whoever prints the permissions.
+/// C3: printing the permissions does not reveal the values that a guest was given.
 #[test]
 fn values_of_variables_are_not_shown() {
     let shown = format!("{:?}", Permissions::none().env("TOKEN", CANARY));

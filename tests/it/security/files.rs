@@ -1,5 +1,5 @@
-//! Part B of the threat table: files beneath mount points, as a guest tries to get out of them. The
-//! races and the spellings of paths are tested where the host's side is, in `src/fs/tests`.
+//! Part B of the threat table: files beneath mount points, and a guest's attempts to get out of
+//! them. `src/fs/tests` contains the tests of races and of the spellings of paths.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ async fn mounted(mount: Mount) -> Session {
     with(Permissions::none().mount("/data", mount).unwrap()).await
 }
 
-/// A directory to mount and, beside it, a secret.
+/// Makes a directory to mount and, next to it, a secret.
 fn world(test: &str) -> (Scratch, std::path::PathBuf) {
     let scratch = Scratch::new(test);
     scratch.file("secret.txt", CANARY);
@@ -30,7 +30,7 @@ fn world(test: &str) -> (Scratch, std::path::PathBuf) {
     (scratch, root)
 }
 
-/// Every path of a tree with what is in it.
+/// Returns every path of a tree, with its contents.
 fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_path_buf()];
@@ -49,7 +49,7 @@ fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// B1: no link leads out of a mount, whoever made it.
+/// B1: no link leads out of a mount, whoever created it.
 #[tokio::test]
 async fn links_do_not_lead_out_of_a_mount() {
     let (scratch, root) = world("links");
@@ -76,7 +76,7 @@ async fn links_do_not_lead_out_of_a_mount() {
         ] {
             let read = session.run(format!("open('/data/{path}').read()")).await.unwrap();
             assert!(!format!("{read:?}").contains(CANARY), "{path}: {read:?}");
-            // Some of these are files of the guest's own, which it may write.
+            // Some of these are the guest's own files, which it may write.
             session.run(format!("open('/data/{path}', 'w').write('overwritten')")).await.unwrap();
         }
         assert_eq!(fs::read_to_string(&secret).unwrap(), CANARY);
@@ -94,7 +94,7 @@ async fn links_do_not_lead_out_of_a_mount() {
     assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
 }
 
-/// B12: whatever the guest renames, what the host writes to a path in the mount stays in the mount.
+/// B12: whatever the guest renames, the host's writes to a path in the mount stay in the mount.
 #[tokio::test]
 async fn nothing_that_is_renamed_leads_the_host_out_of_a_mount() {
     let (scratch, root) = world("renames");
@@ -138,7 +138,7 @@ async fn nothing_that_is_renamed_leads_the_host_out_of_a_mount() {
     assert_eq!(fs::read_to_string(secret).unwrap(), CANARY);
 }
 
-/// B12: what is written back and exported goes where its path led before the guest ran.
+/// B12: written-back and exported files go where their path led before the guest ran.
 #[test]
 fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     let (scratch, root) = world("write-back");
@@ -146,7 +146,7 @@ fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     let outside = scratch.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("b.txt"), CANARY).unwrap();
-    // The guest can make links to these, which lead out.
+    // The guest can create links to these links, which lead out.
     symlink(scratch.path(), root.join("up")).unwrap();
     symlink(&outside, root.join("outside")).unwrap();
     let overlaid = scratch.path().join("overlaid");
@@ -178,7 +178,7 @@ fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     let wanted = [write("a.txt"), write("sub/b.txt")].concat();
     let stderr = run(&wanted);
     assert!(stderr.contains("a.txt` cannot be written"), "{stderr}");
-    // The directory was opened before, so the file in it is written, wherever it is now.
+    // The directory was opened before, so the file in it is written, wherever the directory is now.
     fs::write(root.join("sub/b.txt"), "there").unwrap();
     let also = scratch.file("elsewhere/a.txt", "");
     let stderr =
@@ -198,8 +198,8 @@ fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     assert_eq!(outside[0].1, CANARY.as_bytes());
 }
 
-/// B3: system directories are not mounted without saying so, and lead nowhere if they are linked
-/// to.
+/// B3: mounting system directories needs a `dangerous_` constructor, and links to them lead
+/// nowhere.
 #[test]
 fn dangerous_roots_are_refused() {
     let home = std::env::home_dir().unwrap();
@@ -215,7 +215,7 @@ fn dangerous_roots_are_refused() {
     assert!(Mount::read_only(scratch.path().join("innocent")).is_err());
 }
 
-/// B4: what is no regular file, directory or link is not opened, and nobody waits for it.
+/// B4: only regular files, directories and links are opened, and nothing waits for any other file.
 #[tokio::test]
 async fn special_files_are_not_opened() {
     let (_scratch, root) = world("special");
@@ -234,8 +234,8 @@ async fn special_files_are_not_opened() {
     }
 }
 
-/// B5: mounts do not overlap, in the guest or on the host.
-/// G8: a guest that writes there would write machine code for later sessions.
+/// B5: mounts do not overlap, in the guest or on the host. G8: a guest that writes to the assets
+/// would write machine code for later sessions.
 #[test]
 fn the_directory_of_the_assets_is_not_mounted_to_be_written_to() {
     let build = |mount| {
@@ -283,7 +283,7 @@ fn overlapping_mounts_are_refused() {
     assert!(base().mount("/other", ro(&root.join("sub"))).is_ok(), "both read-only");
 }
 
-/// B6: a path means what it means to Python, and nothing else.
+/// B6: a path has only the meaning that it has in Python.
 #[tokio::test]
 async fn odd_spellings_of_a_path_do_not_get_out() {
     let (_scratch, root) = world("spelling");
@@ -306,7 +306,7 @@ async fn odd_spellings_of_a_path_do_not_get_out() {
     raised(&mut session, "open('/data/' + 'd/' * 3000 + 'x').read()").await;
 }
 
-/// B7: a read-only mount and an overlay leave the host's tree as it was, byte for byte.
+/// B7: a read-only mount and an overlay leave the host's tree unchanged, byte for byte.
 #[tokio::test]
 async fn an_overlay_leaves_the_hosts_tree_as_it_was() {
     let (_scratch, root) = world("overlay");
@@ -347,7 +347,7 @@ async fn an_overlay_leaves_the_hosts_tree_as_it_was() {
     assert_eq!(snapshot(&root), before);
 }
 
-/// B7: what a guest writes is not made executable.
+/// B7: files that a guest writes do not become executable.
 #[tokio::test]
 async fn written_files_are_not_executable() {
     use std::os::unix::fs::PermissionsExt;
@@ -362,7 +362,7 @@ async fn written_files_are_not_executable() {
     assert_eq!(mode & 0o7111, 0, "{mode:o}");
 }
 
-/// B8: what can be written is bounded, and the bound is an error that Python knows.
+/// B8: writing is limited, and exceeding the limit is an error that Python knows.
 #[tokio::test]
 async fn quotas_hold_for_bytes_and_files() {
     let (_scratch, root) = world("quota");
@@ -381,7 +381,7 @@ async fn quotas_hold_for_bytes_and_files() {
     }
 }
 
-/// B10: no path of the host is in anything that the guest can read.
+/// B10: nothing that the guest can read contains a host path.
 #[tokio::test]
 async fn paths_of_the_host_are_not_told() {
     let (scratch, root) = world("disclosure");
@@ -399,7 +399,7 @@ async fn paths_of_the_host_are_not_told() {
     }
 }
 
-/// B11: nothing is left on the host when a session has ended.
+/// B11: nothing remains on the host when a session has ended.
 #[tokio::test]
 async fn an_overlay_ends_with_its_session() {
     let (scratch, root) = world("leftovers");

@@ -1,4 +1,5 @@
-//! A15, A16: code of the guest's that runs when it is looked at or ended, and our Python undone.
+//! A15, A16: guest code that runs when objects are inspected or destroyed, and guests that undo our
+//! Python.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use isolet::{Limits, Outcome, Termination, Value};
 use super::util::{CANARY, amount, with_log};
 use crate::util::{Scratch, builder, exec};
 
-/// A15: guest code that runs when the guest is looked at runs within the same deadline.
+/// A15: guest code that runs when the guest's objects are inspected runs within the same deadline.
 #[tokio::test]
 async fn hooks_run_within_the_deadline() {
     let hooks = [
@@ -37,7 +38,7 @@ async fn hooks_run_within_the_deadline() {
     }
 }
 
-/// A15: no guest code runs once its session is over.
+/// A15: no guest code runs after the end of its session.
 #[tokio::test]
 async fn no_hook_runs_at_the_end_of_a_session() {
     let (builder, log) = with_log();
@@ -57,12 +58,12 @@ run_js('(f) => { new FinalizationRegistry(f).register({}, 5); setTimeout(f, 0, 6
     let mut session = sandbox.session().await.unwrap();
     exec(&mut session, hooks).await;
     drop(session);
-    // One more session, start to end, is time enough for the other's thread.
+    // Another session, from start to end, gives the first one's thread enough time.
     sandbox.run("pay(1)").await.unwrap();
     assert_eq!(log.take(), [("pay".to_owned(), amount(1))]);
 }
 
-/// Tries the ways to the host that Python has and returns what was said, each by its exception.
+/// Tries Python's ways to the host, and prints the exception of each.
 const PROBES: &str = "
 import importlib
 def probe(action):
@@ -92,7 +93,7 @@ except BaseException as error: probes.append(type(error).__name__)
 probes
 ";
 
-/// A16: a guest that takes every kindness of our Python back is allowed as little as before.
+/// A16: a guest that reverts all conveniences of our Python is allowed no more than before.
 #[tokio::test]
 async fn undoing_every_nicety_changes_no_verdict() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();

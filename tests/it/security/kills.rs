@@ -1,4 +1,4 @@
-//! F1, F5: a guest that outlives its kill has no effect on the host, and holds no verdict up.
+//! F1, F5: a guest that outlives its kill has no effect on the host, and does not delay an outcome.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,8 +12,8 @@ use super::util::with_log;
 use crate::child::{AT_MOST, in_child, output_in_time};
 use crate::util::{Ran, Scratch, command, engine, engine_builder};
 
-/// A guest that has the host's ops call accessors of its own, and goes on with `effect` whenever
-/// one of them is left by an exception.
+/// A guest that makes the host's ops call its accessors, and runs `effect` whenever an exception
+/// leaves one of them.
 const ACCESSORS: &str = "
 from pyodide.code import run_js
 def effect():
@@ -39,8 +39,8 @@ run_js('''(effect) => {
 }''')(effect)
 ";
 
-/// F1: no guest code runs within an op, where a termination would become an exception that it
-/// catches.
+/// F1: no guest code runs within an op, where a termination would become an exception that the
+/// guest can catch.
 #[tokio::test]
 async fn a_kill_is_not_swallowed_by_accessors_of_the_guests() {
     let scratch = Scratch::new("swallowed");
@@ -58,14 +58,14 @@ async fn a_kill_is_not_swallowed_by_accessors_of_the_guests() {
     let is_deadline = matches!(outcome, Outcome::Terminated(Termination::Deadline { .. }));
     assert!(is_deadline && !execution.session_alive(), "{execution:?}");
     drop(session);
-    // Another session, from its start to its end, is time enough for what would go on.
+    // Another session, from start to end, gives any remaining code enough time.
     sandbox.run("pay(1)").await.unwrap();
     let robberies = log.take().iter().filter(|(name, _)| name == "rob").count();
     assert_eq!(robberies, 0, "the guest called the host after it was killed");
     assert!(!scratch.path().join("effect").exists(), "the guest wrote after it was killed");
 }
 
-/// Steps of V8 that it does not interrupt.
+/// Steps of V8 that cannot be interrupted.
 const STEPS: [&str; 10] = [
     "Array.prototype.shift.call({length: 2**53-1})",
     "Array.prototype.unshift.call({length: 2**53-2}, 1)",
@@ -83,8 +83,8 @@ fn run_js(step: &str) -> String {
     format!("print('kept', flush=True)\nfrom pyodide.code import run_js\nrun_js('{step}; 0')")
 }
 
-/// F5: the verdict is there at deadline and grace and a little, and the output with it. Each is a
-/// process of its own, since a thread in such a step never ends.
+/// F5: the outcome and the output are available shortly after the deadline and the grace. Each step
+/// runs in a separate process, because a thread in such a step never ends.
 #[test]
 fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
     for step in STEPS {
@@ -100,8 +100,8 @@ fn a_step_that_v8_never_interrupts_does_not_hold_up_the_verdict() {
     }
 }
 
-/// F5: threads that never end are counted, do nothing for their guests any more, and past a few
-/// there are no further ones; processes there are.
+/// F5: threads that never end are counted and no longer serve their guests. Beyond a few, no
+/// further session gets a thread, but sessions in processes still start.
 #[test]
 fn threads_that_never_end_are_counted_and_past_a_few_refused() {
     let name = "security::kills::threads_that_never_end_are_counted_and_past_a_few_refused";
@@ -111,7 +111,7 @@ fn threads_that_never_end_are_counted_and_past_a_few_refused() {
         return;
     }
     lose_threads();
-    // The threads are still there, and take all processors they can get.
+    // The threads still exist, and use all available processors.
     std::process::abort();
 }
 
@@ -145,8 +145,7 @@ fn lose_threads() {
     println!("all as it should be");
 }
 
-/// F3: a session that is dropped in the midst of a run calls nothing more, whatever its guest
-/// catches.
+/// F3: a session that is dropped during a run makes no more calls, whatever its guest catches.
 #[tokio::test]
 async fn a_dropped_session_has_no_further_effect() {
     let scratch = Scratch::new("dropped");

@@ -1,5 +1,5 @@
-//! The threat table of docs/security.md: one test for each row, named for the property. Each says
-//! what the host saw, by a canary: a file, a server, a variable.
+//! The threat table of docs/security.md: one test for each row, named after the property. Each test
+//! checks what the host saw with a canary: a file, a server, a variable.
 
 mod census;
 mod command;

@@ -1,4 +1,4 @@
-//! Part D of the threat table: the network, as a guest tries to reach it and as servers see it.
+//! Part D of the threat table: the network, as a guest tries to use it and as servers see it.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ fn allowing(rules: &[&str]) -> Permissions {
     rules.iter().fold(Permissions::none(), |all, rule| all.allow_net(rule).unwrap())
 }
 
-/// Code that asks for a URL, by every way that a guest has.
+/// Returns code that requests a URL, in every way that a guest has.
 fn attempts(url: &str, host: &str, port: u16) -> Vec<String> {
     vec![
         format!("import urllib.request; urllib.request.urlopen({url:?})"),
@@ -39,7 +39,7 @@ async fn refused(session: &mut Session, code: &str) {
     assert!(text.contains("PermissionError") && text.contains(REFUSAL), "{code}: {text}");
 }
 
-/// D1: a name that is allowed leads nowhere if any address behind it is not public.
+/// D1: an allowed name cannot be used if any address behind it is not public.
 #[tokio::test]
 async fn a_name_that_resolves_to_a_private_address_is_refused() {
     let canary = Server::with_text("secret");
@@ -64,7 +64,7 @@ async fn a_name_that_resolves_to_a_private_address_is_refused() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// D1: a rule about the address makes the name usable, and the server sees the name.
+/// D1: a rule for the address makes the name usable, and the server sees the name.
 #[tokio::test]
 async fn a_name_may_lead_to_an_address_that_a_rule_covers() {
     let server = Server::with_text("inside");
@@ -79,7 +79,7 @@ async fn a_name_may_lead_to_an_address_that_a_rule_covers() {
     assert_eq!(server.requests()[0].header("host"), Some(host.as_str()));
 }
 
-/// D2, D3: however loopback is spelled, a guest without permission does not get there.
+/// D2, D3: a guest without permission cannot reach loopback, in any spelling.
 #[tokio::test]
 async fn every_spelling_of_loopback_is_refused() {
     let canary = Server::with_text("secret");
@@ -109,7 +109,7 @@ async fn every_spelling_of_loopback_is_refused() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// D4: every hop of a redirect is decided anew.
+/// D4: every hop of a redirect is decided separately.
 #[tokio::test]
 async fn a_redirect_does_not_lead_to_what_is_denied() {
     let canary = Server::with_text("secret");
@@ -137,7 +137,7 @@ async fn a_redirect_does_not_lead_to_what_is_denied() {
         .await;
 }
 
-/// D5: an injected header goes to its origin only; the guest neither sees nor replaces it.
+/// D5: an injected header goes only to its origin; the guest can neither see nor replace it.
 #[tokio::test]
 async fn an_injected_header_stays_with_its_origin() {
     const SECRET: &str = "Bearer canary-71c2";
@@ -200,7 +200,7 @@ async fn a_name_that_only_looks_allowed_is_refused() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// D7: what is no rule is an error when it is given, never permission for everything.
+/// D7: an invalid rule is an error when it is given, and never permits anything.
 #[test]
 fn an_odd_rule_is_an_error_and_opens_nothing() {
     for rule in [
@@ -226,12 +226,13 @@ fn an_odd_rule_is_an_error_and_opens_nothing() {
     ] {
         let error = Permissions::none().allow_net(rule).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{rule:?}");
-        // A whole top-level domain may be denied.
+        // Denying a whole top-level domain is valid.
         assert_eq!(Permissions::none().deny_net(rule).is_ok(), rule == "*.com", "{rule:?}");
     }
 }
 
-/// D8: every way to the network that a guest has ends in the same refusal, and no server sees it.
+/// D8: every way to the network that a guest has ends in the same denial, and no server sees a
+/// request.
 #[tokio::test]
 async fn every_client_is_refused_alike() {
     let canary = Server::with_text("secret");
@@ -253,7 +254,7 @@ async fn every_client_is_refused_alike() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// D8: what is not HTTP has no way out, not even to a server that is allowed.
+/// D8: protocols other than HTTP have no way out, not even to an allowed server.
 #[tokio::test]
 async fn other_protocols_have_no_way_out() {
     let canary = Server::with_text("secret");
@@ -282,7 +283,7 @@ async fn other_protocols_have_no_way_out() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// D11: the server sees the host of the URL, whatever the guest writes into its headers.
+/// D11: the server sees the host of the URL, whatever headers the guest sets.
 #[tokio::test]
 async fn headers_that_belong_to_the_host_cannot_be_forged() {
     let server = Server::with_text("ok");
@@ -299,7 +300,7 @@ async fn headers_that_belong_to_the_host_cannot_be_forged() {
         let code = format!(
             "import js\nawait js.fetch({url:?}, js.eval(\"({{headers: {{'{name}': '{value}'}}}})\"))"
         );
-        // Refused or left out: either will do.
+        // The header is either refused or omitted.
         drop(session.run(code).await.unwrap());
     }
     for request in server.requests() {
@@ -317,7 +318,7 @@ async fn headers_that_belong_to_the_host_cannot_be_forged() {
     assert!(server.requests().iter().all(|request| request.path == "/"));
 }
 
-/// D12: a proxy that the host's environment names is not used.
+/// D12: a proxy named in the host's environment is not used.
 #[test]
 fn the_proxy_of_the_hosts_environment_is_not_used() {
     let proxy = Server::with_text("through the proxy");
@@ -335,7 +336,7 @@ fn the_proxy_of_the_hosts_environment_is_not_used() {
     assert_eq!((proxy.connections(), server.requests().len()), (0, 1));
 }
 
-/// D13: a body counts as what it becomes, and a bomb ends at the budget of the run.
+/// D13: a body counts with its decompressed size, and a bomb is stopped at the run's budget.
 #[tokio::test]
 async fn a_compressed_bomb_is_stopped_at_the_budget() {
     let script = "import gzip, sys; sys.stdout.buffer.write(gzip.compress(bytes(300 << 20), 1))";
@@ -359,8 +360,7 @@ async fn a_compressed_bomb_is_stopped_at_the_budget() {
     assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
 }
 
-/// D14: nothing of one session's exchanges is in another's, and nothing is remembered for the
-/// guest.
+/// D14: sessions share nothing of their exchanges, and nothing is cached for the guest.
 #[tokio::test]
 async fn sessions_share_no_cookies_and_no_cache() {
     let server = Server::start(|request| {
@@ -383,7 +383,7 @@ async fn sessions_share_no_cookies_and_no_cache() {
     assert_eq!(server.requests().len(), 4);
 }
 
-/// D-rows, the other way round: what is allowed works, synchronously, both ways.
+/// D-rows, the positive case: allowed requests work, synchronously, in both directions.
 #[tokio::test]
 async fn an_allowed_server_is_reached_by_every_client() {
     let server = Server::start(|request| {
@@ -429,7 +429,7 @@ async fn an_allowed_server_is_reached_by_every_client() {
     assert!(big.session_alive());
 }
 
-/// Errors of the network are Python's own.
+/// Network errors are Python's own exceptions.
 #[tokio::test]
 async fn failures_of_the_network_are_pythons_own_exceptions() {
     let closed = {
@@ -449,7 +449,7 @@ async fn failures_of_the_network_are_pythons_own_exceptions() {
     assert!(exception.message.contains("timed out"), "{exception}");
 }
 
-/// A7: what the guest puts in the place of JavaScript's own classes has no part in what is sent.
+/// A7: a guest's replacements of JavaScript's own classes do not affect what is sent.
 #[tokio::test]
 async fn replaced_classes_have_no_part_in_a_request() {
     let server = Server::with_text("ok");

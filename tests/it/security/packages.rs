@@ -13,7 +13,7 @@ fn offline(scratch: &Scratch) -> Permissions {
         .offline_packages()
 }
 
-/// A wheel of the owner's is imported, and nothing of the host's but the wheel is seen.
+/// A wheel of the owner can be imported, and the guest sees nothing else of the host.
 #[tokio::test]
 async fn a_wheel_of_a_given_directory_is_imported() {
     let scratch = Scratch::new("wheels");
@@ -28,7 +28,7 @@ async fn a_wheel_of_a_given_directory_is_imported() {
     assert_eq!(exception.type_name, "PermissionError");
 }
 
-/// H1: a wheel that has changed in the cache since it was recorded is not used.
+/// H1: a wheel that was changed in the cache after it was recorded is not used.
 #[tokio::test]
 async fn a_changed_wheel_is_refused() {
     let scratch = Scratch::new("changed-wheel");
@@ -55,14 +55,14 @@ async fn a_changed_wheel_is_refused() {
     assert!(error.to_string().contains(sha256.as_str()), "{error}");
     assert!(error.session_survives());
     raised(&mut after, "import greeting").await;
-    // The changed one is gone, so that the next attempt takes the owner's again.
+    // The changed wheel was removed, so the next attempt uses the owner's again.
     let mut again = sandbox(permissions()).session().await.unwrap();
     again.load_packages(["greeting"]).await.unwrap();
     assert_eq!(eval(&mut again, "import greeting\ngreeting.GOOD").await, Value::Bool(true));
     assert_eq!(std::fs::read(&kept).unwrap(), whole);
 }
 
-/// H2: an import that nobody allowed asks no index; one that is allowed does.
+/// H2: an import that is not allowed makes no request to the index; an allowed one does.
 #[test]
 fn an_import_that_is_not_allowed_asks_nobody() {
     let scratch = Scratch::new("typosquat");
@@ -90,7 +90,7 @@ fn an_import_that_is_not_allowed_asks_nobody() {
     assert_eq!(calls, 1, "an import that fails is tried once in a session");
 }
 
-/// H2: a requirement names a package; it is no option, path or address.
+/// H2: a requirement names a package; it cannot be an option, a path or a URL.
 #[tokio::test]
 async fn a_requirement_cannot_be_an_option_or_an_address() {
     let mut session = session().await;
@@ -113,7 +113,7 @@ async fn a_requirement_cannot_be_an_option_or_an_address() {
     }
 }
 
-/// D15: loading packages gives the guest no way to the network.
+/// D15: loading packages gives the guest no access to the network.
 #[tokio::test]
 async fn loading_packages_opens_no_network() {
     let canary = crate::server::Server::with_text("secret");
@@ -129,7 +129,8 @@ async fn loading_packages_opens_no_network() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// H4: compiled wheels from the index run, and pure ones on top of them, all at once and lazily.
+/// H4: compiled wheels from the index work, and pure ones that depend on them, loaded at once or on
+/// import.
 #[test]
 fn packages_of_the_index_are_imported() {
     let scratch = Scratch::new("index");
@@ -155,14 +156,14 @@ fn packages_of_the_index_are_imported() {
     let expected = "x=3 [1] b'{\"a\":1}' t\n";
     let (stdout, stderr) = run(with.clone().collect(), None);
     assert_eq!(stdout, expected, "{stderr}");
-    // Once fetched, they are there without the index, and without anybody who could ask it.
+    // Once fetched, they are available without the index, and without a pip that could ask it.
     let (stdout, stderr) = run(with.chain(["--offline"]).collect(), Some(scratch.path()));
     assert_eq!(stdout, expected, "{stderr}");
     let (stdout, stderr) = run(allowed.collect(), None);
     assert_eq!(stdout, expected, "{stderr}");
 }
 
-/// Clients from the index reach what is allowed and are refused what is not, without `await`.
+/// HTTP clients from the index reach allowed servers and are refused others, without `await`.
 #[tokio::test]
 async fn clients_of_the_index_use_the_hosts_network() {
     let server = crate::server::Server::start(|request| {
@@ -224,7 +225,8 @@ async fn clients_of_the_index_use_the_hosts_network() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// H1: what Pyodide's own server gives is compared with Pyodide's lock, and not kept if it differs.
+/// H1: files from Pyodide's own server are compared with Pyodide's lock, and not stored if they
+/// differ.
 #[tokio::test]
 async fn pyodides_packages_are_compared_with_its_lock() {
     let server = crate::server::Server::with_text("not a wheel");
@@ -245,7 +247,7 @@ async fn pyodides_packages_are_compared_with_its_lock() {
     raised(&mut session, "import numpy").await;
 }
 
-/// H2: what a script asks for is a wish, which the command grants only if it is told to.
+/// H2: a script's declared packages are a request, which the command grants only with an option.
 #[test]
 fn a_script_does_not_allow_itself_packages() {
     let scratch = Scratch::new("script-packages");

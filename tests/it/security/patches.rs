@@ -1,6 +1,6 @@
-//! What a hostile guest puts in the place of JavaScript's built-ins, each with what it is after.
+//! A hostile guest's replacements of JavaScript's built-ins, each with its goal.
 
-/// A name and a script. `redirect` is a function that the test defines: it changes an array of
+/// A name and a script. The test defines the function `redirect`, which changes an array of
 /// arguments.
 pub(crate) const PATCHES: &[(&str, &str)] = &[
     ("toJSON", "Object.prototype.toJSON = () => ({ name: 'rob', amount: 9 })"),

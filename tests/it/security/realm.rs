@@ -1,4 +1,5 @@
-//! A1 to A5, A11, A20, A22: from Python to JavaScript to the host there is nothing to rob.
+//! A1 to A5, A11, A20, A22: the way from Python to JavaScript to the host offers nothing to
+//! exploit.
 
 use std::net::TcpListener;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,16 +9,15 @@ use isolet::{Limits, Outcome, Value};
 use super::util::{CANARY, with_log};
 use crate::util::{Scratch, command, eval, exec, session};
 
-/// What a JavaScript that has the host's powers has; each is looked for by `eval` in the global
-/// scope.
+/// The globals of a JavaScript that has the host's powers. Each is searched for with `eval` in the
+/// global scope.
 const POWERS: &str = "['Deno', 'process', 'require', 'module', 'Buffer', 'core', 'ops', '__bootstrap', \
     '__infra', '__timers', 'primordials', 'importScripts', 'Worker', 'SharedWorker', 'ShadowRealm', \
     'SharedArrayBuffer', 'Atomics', 'XMLHttpRequest', 'WebSocket', 'EventSource', 'inspector', 'gc', \
     'load', 'read', 'print', 'd8', 'os', 'scriptArgs'].filter(n => (0, eval)(`typeof ${n}`) !== \
     'undefined').join()";
 
-/// A1, A3: whichever way guest code takes to JavaScript, it arrives in a realm without the host's
-/// powers.
+/// A1, A3: however guest code gets to JavaScript, it arrives in a realm without the host's powers.
 #[tokio::test]
 async fn every_way_to_javascript_ends_in_the_same_empty_realm() {
     let ways = [
@@ -99,8 +99,8 @@ len(held) > 10, [str(o) for o in held if foreign(o)]
     assert_eq!(eval(&mut session().await, code).await, expected);
 }
 
-/// A3: with everything that ctypes gives, no function of the host is called and no other session is
-/// changed.
+/// A3: even with everything that ctypes offers, no function of the host is called and no other
+/// session is changed.
 #[tokio::test]
 async fn ctypes_changes_the_guests_own_memory_only() {
     let (builder, log) = with_log();
@@ -121,11 +121,12 @@ async fn ctypes_changes_the_guests_own_memory_only() {
     assert_eq!(log.take(), []);
 }
 
-/// A5: whatever our functions are called with, the guest gets an exception and the host no harm.
+/// A5: whatever our functions are called with, the guest gets an exception and the host is not
+/// harmed.
 #[tokio::test]
 async fn odd_arguments_are_exceptions() {
     let (builder, log) = with_log();
-    // Some of the lengths are that of the whole memory, which a worker sends.
+    // Some of the lengths are that of the whole memory, which a worker must then send.
     let limits = Limits::default().max_run_time(Duration::from_mins(3));
     let sandbox = builder.limits(limits).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
@@ -140,7 +141,7 @@ bridge = [o for o in held if o.typeof == 'function' and o.constructor.name in ('
 await run_js(f'({fuzzer})')(*bridge)
 ";
     let execution = session.run(fuzz).await.unwrap();
-    // What it made of its own run is its business; an interrupt is among what it calls.
+    // Any outcome of its own run is fine: an interrupt is among what it calls.
     let Some((_, made)) = execution.stdout().rsplit_once("\nmade ") else {
         panic!("it did not come to its end: {execution:?}");
     };
@@ -150,7 +151,7 @@ await run_js(f'({fuzzer})')(*bridge)
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1 + 1").await, Value::Int(2));
 }
 
-/// A11: every `import()` is rejected alike, and neither file nor server is touched for it.
+/// A11: every `import()` is rejected in the same way, without access to files or servers.
 #[tokio::test]
 async fn every_import_is_rejected() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -215,7 +216,7 @@ outcomes.to_py(), hasattr(__import__('js'), 'stolen')
     assert!(server.accept().is_err(), "a server was reached");
 }
 
-/// A20: no clock of the guest's tells less than a millisecond, and no two threads could make one.
+/// A20: no clock of the guest is finer than a millisecond, and no two threads could build one.
 #[tokio::test]
 async fn clocks_are_coarse() {
     let mut session = session().await;
@@ -246,12 +247,12 @@ run_js('''[typeof SharedArrayBuffer, typeof Atomics,
     assert_eq!(eval(&mut session, shared).await, expected);
 }
 
-/// A20, G3: the clocks are the host's all the same, and go forward.
+/// A20, G3: the clocks still show the host's time, and move forward.
 #[tokio::test]
 async fn clocks_tell_the_hosts_time() {
     let mut session = session().await;
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    // The guest's clock lags by as much as its step.
+    // The guest's clock lags by up to one step.
     let before = now().saturating_sub(Duration::from_millis(1));
     let code = "import time\nfrom pyodide.code import run_js\n\
                 ticks = [time.monotonic() for _ in range(10000)]\n\
@@ -269,7 +270,7 @@ async fn clocks_tell_the_hosts_time() {
     assert_eq!((sorted, positive), (&Value::Bool(true), &Value::Bool(true)));
 }
 
-/// A20: what the host knows is not in the memory that the guest can read.
+/// A20: the host's secrets are not in the memory that the guest can read.
 #[test]
 fn a_secret_of_the_host_is_not_in_the_guests_memory() {
     let code = "
@@ -286,14 +287,14 @@ found = run_js('''(memory, reversed) => {
 planted = sys.argv[2].encode()
 print(found(pyodide_js._module.HEAPU8, sys.argv[1]), found(pyodide_js._module.HEAPU8, sys.argv[2][::-1]) > 0)
 ";
-    // Reversed, so that what looks for it is not found.
+    // Reversed, so that the search does not find its own argument.
     let reversed: String = CANARY.chars().rev().collect();
     let args = ["run", "-c", code, &reversed, "something that is there"];
     let ran = command(args).env("SECRET", CANARY).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "0 True\n", "{ran:?}");
 }
 
-/// A22: there is nothing for a debugger to attach to, and asking for one does nothing.
+/// A22: there is nothing that a debugger could attach to, and requesting one has no effect.
 #[tokio::test]
 async fn a_debugger_statement_does_nothing() {
     let code = "from pyodide.code import run_js\nrun_js('debugger; console.profile?.(); typeof inspector')";

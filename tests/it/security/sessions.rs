@@ -1,5 +1,4 @@
-//! G1 to G7: nothing passes from one session to another, or from one run to the next, that should
-//! not.
+//! G1 to G7: nothing passes between sessions, or between runs, that should not.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +8,7 @@ use super::util::{CANARY, Log, amount, with_log};
 use crate::assets::image;
 use crate::util::{assets_dir, builder, eval, exec};
 
-/// G1: nothing that one session plants is in the next.
+/// G1: nothing that one session plants appears in the next.
 #[tokio::test]
 async fn nothing_planted_is_in_the_next_session() {
     let plant = "
@@ -48,13 +47,13 @@ from pyodide.code import run_js
     let sandbox = builder().build().unwrap();
     let mut first = sandbox.session().await.unwrap();
     exec(&mut first, plant).await;
-    // Beside it, and after it.
+    // While it is open, and afterwards.
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), look).await, Value::List(Vec::new()));
     drop(first);
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), look).await, Value::List(Vec::new()));
 }
 
-/// G1: sessions begin with the same pages of the standard library, and each writes to its own.
+/// G1: sessions start with the same pages of the standard library, and each writes to its own copy.
 #[tokio::test]
 async fn what_a_session_writes_to_the_standard_library_no_other_has() {
     let spoil = "
@@ -79,7 +78,7 @@ open('/lib/python314.zip', 'rb').read() == b'x' * size
     assert!(stored == std::fs::read(&image).unwrap(), "the image on disk is another one");
 }
 
-/// G2: two sessions of one image draw nothing alike.
+/// G2: two sessions of one image draw different random numbers.
 #[tokio::test]
 async fn no_two_sessions_draw_alike() {
     let draw = "
@@ -102,7 +101,7 @@ from pyodide.code import run_js
     assert!(alike.is_empty() && first.len() == 11, "{alike:?}");
 }
 
-/// G4: between two runs nothing of the guest runs, so that no function is called.
+/// G4: between two runs no guest code runs, so that no tool is called.
 #[tokio::test]
 async fn nothing_is_called_between_two_runs() {
     let (builder, log) = with_log();
@@ -123,16 +122,17 @@ js.setTimeout(create_proxy(lambda: rob(3)), 0)
 js.Promise.resolve(0).then(create_proxy(lambda _: rob(4)))
 ";
     exec(&mut session, leave).await;
-    // What the run's last turn of the event loop has called, it has called in a run.
+    // Calls from the run's last turn of the event loop were made during the run.
     drop(log.take());
-    // A whole run of another session is time enough for what would go on.
+    // A whole run of another session gives any remaining code enough time.
     eval(&mut sandbox.session().await.unwrap(), "sum(range(1000))").await;
     let variables = session.variables().await.unwrap();
     assert!(variables.iter().any(|variable| variable.name == "task"));
     assert_eq!(log.take(), []);
 }
 
-/// G5: a function is called by those sessions that have it, by no name and number of another's.
+/// G5: only the sessions that have a tool can call it, by no name or number of another session's
+/// tool.
 #[tokio::test]
 async fn a_function_of_one_session_is_none_of_another() {
     let (with, log) = with_log();
@@ -162,7 +162,7 @@ str(marshal.loads(answer))
     assert_eq!(log.take(), []);
 }
 
-/// G5: a reference to a function that was replaced calls the one that took its place.
+/// G5: a reference to a replaced tool calls its replacement.
 #[tokio::test]
 async fn a_saved_reference_calls_no_function_that_was_replaced() {
     let (old, new) = (Log::default(), Log::default());
@@ -175,7 +175,7 @@ async fn a_saved_reference_calls_no_function_that_was_replaced() {
     assert_eq!((old.take().len(), new.take().len()), (0, 1));
 }
 
-/// G6: memory that a session gets holds nothing of one before it.
+/// G6: memory that a session gets contains nothing of earlier sessions.
 #[tokio::test]
 async fn fresh_memory_is_zero() {
     let fill = "
@@ -206,7 +206,7 @@ run_js('''(memory, reversed) => {
     assert_eq!(eval(&mut session, look).await, Value::Int(0));
 }
 
-/// G7: sessions side by side, each with permissions of its own, get each their own.
+/// G7: concurrent sessions with different permissions each get their own.
 #[tokio::test]
 async fn sessions_side_by_side_get_each_their_own() {
     let seen = Arc::new(Mutex::new(Vec::new()));

@@ -1,10 +1,10 @@
-//! The check of the threat table itself: each row of docs/security.md names tests that are there.
+//! Checks the threat table itself: each row of docs/security.md names tests that exist.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-/// The names of tests, each with the files that it is in.
+/// The names of tests, each with the files that contain it.
 type Tests = HashMap<String, BTreeSet<String>>;
 
 #[test]
@@ -30,8 +30,8 @@ fn the_threat_table_names_tests_that_exist() {
     assert!(rows > 100, "{rows} rows were found");
 }
 
-/// A row names a test or says why there is none. What it names is there, and a test is in the file
-/// that is named right before it, or after it in parentheses.
+/// Checks that a row names a test or says why there is none. All that it names must exist, and a
+/// test must be in the file that is named right before it, or after it in parentheses.
 fn check(root: &Path, row: &str, tests: &Tests) -> Result<(), String> {
     let (_, said) = row.trim_end_matches(" |").rsplit_once(" | ").ok_or("it has one cell")?;
     let is_path = |word: &str| word.contains('/');
@@ -39,7 +39,7 @@ fn check(root: &Path, row: &str, tests: &Tests) -> Result<(), String> {
         let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         word.contains('_') && word.chars().all(is_part)
     };
-    // What is quoted is every second piece.
+    // Every second piece is quoted.
     let pieces: Vec<&str> = said.split('`').collect();
     let quoted = || pieces.iter().skip(1).step_by(2).copied();
     if let Some(name) = quoted().find(|word| is_test(word) && !tests.contains_key(*word)) {
@@ -84,14 +84,15 @@ fn is_rust(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "rs")
 }
 
-/// The functions with a `#[test]`, and what macros of the file make such functions of.
+/// Returns the functions with a `#[test]`, and those that macros of the file turn into tests.
 fn tests_in(text: &str) -> Vec<String> {
     let is_test = |line: &str| {
         let line = line.trim_start();
         line.starts_with("#[test]") || line.starts_with("#[tokio::test")
     };
     let mut found = Vec::new();
-    // The macro that is being defined, those that make tests, and whether one of them is called.
+    // The macro that is being defined, the macros that make tests, and whether this is a call of
+    // one of them.
     let (mut defined, mut makers, mut in_call) = (None, BTreeSet::new(), false);
     let mut marked = false;
     for line in text.lines() {

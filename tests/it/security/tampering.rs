@@ -1,4 +1,4 @@
-//! A7 to A10: a guest that changes everything it can reach changes no call and no verdict.
+//! A7 to A10: a guest that changes everything it can reach changes no call and no outcome.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::patches::PATCHES;
 use super::util::{amount, with_log};
 use crate::util::{builder, eval, exec, raised};
 
-/// A7: a guest's hooks in JavaScript turn no call of a function into the call of another one.
+/// A7: a guest's hooks in JavaScript cannot turn a tool call into the call of another tool.
 #[tokio::test]
 async fn patched_builtins_redirect_no_call() {
     let (builder, log) = with_log();
@@ -47,7 +47,7 @@ pay(1)
     assert!(reached * 2 > PATCHES.len(), "most calls do not arrive at all: {reached}");
 }
 
-/// A7, A9: side by side, each call gets its own answer, whatever promises do.
+/// A7, A9: each of several concurrent calls gets its own answer, whatever promises do.
 #[tokio::test]
 async fn patched_promises_swap_no_answers() {
     let (builder, log) = with_log();
@@ -81,11 +81,11 @@ async def both():
             called += 1;
         }
     }
-    // Otherwise the patches would prevent what they are to redirect.
+    // Otherwise the patches would prevent the calls that they should redirect.
     assert!(answered > 0 && called > 0, "{answered} answers to {called} calls");
 }
 
-/// A8: whatever names the guest rebinds, what is reported of the next run is true or nothing.
+/// A8: whatever names the guest rebinds, the report of the next run is either true or missing.
 #[tokio::test]
 async fn rebound_names_falsify_no_report() {
     let patches = [
@@ -130,11 +130,11 @@ async fn rebound_names_falsify_no_report() {
         );
         paid += usize::from(!calls.is_empty());
     }
-    // Most of them leave a session that still answers, or this would show nothing.
+    // Most patches must leave a session that still answers, or this test would show nothing.
     assert!(right > count / 2 && paid > count / 2, "{right} right, {paid} paid, of {count}");
 }
 
-/// A9: what a guest writes, leaves behind or reports on its own is no answer to a later run.
+/// A9: what a guest writes, leaves behind or reports by itself is not an answer to a later run.
 #[tokio::test]
 async fn forged_reports_are_no_answers_to_the_next_run() {
     let (builder, log) = with_log();
@@ -158,7 +158,7 @@ task = asyncio.ensure_future(later())
 ";
     let execution = session.run(forge).await.unwrap();
     assert_eq!(execution.value(), None, "{execution:?}");
-    // The number of no call, of one that is over, and of one that is yet to come.
+    // The numbers of a call that never existed, of one that is over, and of a future one.
     let answers = "
 outcomes = []
 for number in (0, 1, 2, 3, 99, 2**32 - 1):
@@ -174,7 +174,7 @@ set(outcomes) == {'JsException'}
     assert_eq!(log.take(), [("pay".to_owned(), amount(1))]);
 }
 
-/// A10: an exception that is called like a verdict of the host's is an exception.
+/// A10: an exception whose class is named like an outcome is only an exception.
 #[tokio::test]
 async fn classes_named_like_verdicts_are_exceptions() {
     let sandbox = builder().build().unwrap();
@@ -235,7 +235,7 @@ ring.append(ring)
                 "{code} {value}: {exception}"
             );
         }
-        // Python's own `str` of such an exception can use up the stack and end the session.
+        // Python's own `str` of such an exception can overflow the stack and end the session.
         let code = format!("raise ValueError({value}) from KeyError({value})");
         let execution = session.run(code).await.unwrap();
         assert!(!matches!(execution.outcome(), Outcome::Completed(_)), "{value}: {execution:?}");
@@ -244,7 +244,7 @@ ring.append(ring)
     assert_eq!(eval(&mut sandbox.session().await.unwrap(), "1").await, Value::Int(1));
 }
 
-/// A guest that breaks how Python is told of JavaScript's errors: they end long before the stack
+/// A guest breaks how Python learns of JavaScript's errors: their chains end long before the stack
 /// does.
 #[tokio::test]
 async fn errors_that_cause_themselves_end() {
@@ -264,7 +264,7 @@ Function.prototype.call = function () { log('call', ++calls); return () => 9 };
     assert!((1..200).contains(&calls), "{calls} calls: {execution:?}");
 }
 
-/// A guest that has promises end at once: Python does not wait for them anew, without end.
+/// A guest makes promises end at once: Python does not retry the wait forever.
 #[tokio::test]
 async fn a_wait_that_ends_early_is_an_error() {
     let (builder, _) = with_log();

@@ -1,11 +1,11 @@
-//! A23, E13: what a guest describes of itself is cut and charged by the host, whatever the guest's
+//! A23, E13: the host truncates and charges a guest's descriptions of itself, whatever the guest's
 //! glue does.
 
 use isolet::{Limits, Value};
 
 use crate::util::{eval, exec, raised, sandbox, session};
 
-/// Has the guest's glue cut nothing any more.
+/// Makes the guest's glue truncate nothing.
 const UNCUT: &str = "
 import gc
 gc.unfreeze()
@@ -18,7 +18,7 @@ for found in gc.get_objects():
             found['capped_repr'] = lambda value, limit: repr(value)
 ";
 
-/// A23: the host cuts an exception's texts, a `repr` and names itself.
+/// A23: the host itself truncates an exception's texts, a `repr` and names.
 #[tokio::test]
 async fn texts_that_the_guest_does_not_cut_are_cut_by_the_host() {
     let mut session = session().await;
@@ -43,7 +43,7 @@ async fn texts_that_the_guest_does_not_cut_are_cut_by_the_host() {
     assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
 }
 
-/// E13: a small encoding that is large in the host's memory stays in the guest.
+/// E13: a value with a small encoding that would be large in the host's memory stays in the guest.
 #[tokio::test]
 async fn a_value_that_takes_too_much_of_the_hosts_memory_stays_in_the_guest() {
     let limits = Limits::default().max_value_bytes(1 << 20);

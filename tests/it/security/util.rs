@@ -1,4 +1,4 @@
-//! What the security tests share: tools that log, and secrets to look for.
+//! Helpers of the security tests: tools that log, and secrets to search for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use isolet::{SandboxBuilder, Tool, ToolSpec, Value};
 
 use crate::util::builder;
 
-/// What no guest may ever see.
+/// A text that no guest may ever see.
 pub(crate) const CANARY: &str = "canary-7c41e9d2";
 
-/// Every call that reached the host: the function's name and its arguments.
+/// All calls that reached the host: the tool's name and its arguments.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Log {
-    /// A function of any arguments that returns its own name and logs the call.
+    /// Makes a tool that accepts any arguments, returns its own name and logs the call.
     pub(crate) fn tool(&self, spec: ToolSpec) -> Tool {
         let log = self.clone();
         Tool::from_handler(spec, move |arguments, call| {
@@ -24,7 +24,7 @@ impl Log {
         })
     }
 
-    /// Returns what was called since the last time.
+    /// Returns the calls since the last time.
     pub(crate) fn take(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.lock())
     }
@@ -34,14 +34,14 @@ impl Log {
     }
 }
 
-/// A sandbox with the functions `pay(amount)` and `rob(amount)`, and their log.
+/// Makes a sandbox with the tools `pay(amount)` and `rob(amount)`, and their log.
 pub(crate) fn with_log() -> (SandboxBuilder, Log) {
     let log = Log::default();
     let spec = |name| ToolSpec::new(name).param(isolet::Param::new("amount"));
     (builder().tool(log.tool(spec("pay"))).tool(log.tool(spec("rob"))), log)
 }
 
-/// The arguments of `pay(amount=amount)` as the log has them.
+/// Returns the arguments of `pay(amount=amount)` in the form of the log.
 pub(crate) fn amount(amount: i64) -> Value {
     Value::Dict(vec![("amount".into(), amount.into())])
 }

@@ -1,4 +1,4 @@
-//! A12: no WebAssembly of the guest's own is compiled, and what it gets of JSPI holds nothing up.
+//! A12: no WebAssembly of the guest is compiled, and its use of JSPI delays nothing.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use isolet::{Limits, Outcome, Termination, Value};
 
 use crate::util::{builder, eval, exec, session};
 
-/// A module that exports `f`, which returns 42: code of the guest's own.
+/// A module that exports `f`, which returns 42: the guest's own code.
 const CODE: &str = "Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 7, 5, 1, 1, 102, \
                     0, 0, 10, 6, 1, 4, 0, 65, 42, 11)";
 
-/// What Emscripten makes for a JavaScript function without arguments.
+/// The module that Emscripten makes for a JavaScript function without arguments.
 const TRAMPOLINE: &str = "Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 134, 0, 1, 96, 128, 0, 128, 0, 2, 7, 1, 1, 101, \
                           1, 102, 0, 0, 7, 5, 1, 1, 102, 0, 0)";
 
-/// A12: every way to compile code is refused, in every disguise of its bytes.
+/// A12: every way of compiling code is refused, in every form of its bytes.
 #[tokio::test]
 async fn code_of_the_guests_own_is_not_compiled() {
     let mut session = session().await;
@@ -73,8 +73,8 @@ outcomes"
     assert!(message.contains(expected), "{message}");
 }
 
-/// A12: what Emscripten compiles at run time still is: callbacks of ctypes, of every type of
-/// argument.
+/// A12: the modules that Emscripten compiles at run time still work: ctypes callbacks, with every
+/// type of argument.
 #[tokio::test]
 async fn callbacks_of_ctypes_work() {
     let code = "
@@ -97,7 +97,7 @@ list(numbers), mixed(lambda *a: sum(a[:4]) + (a[4] or 0))(1.5, 2**40, 0.25, 7, N
     assert_eq!(eval(&mut session().await, code).await, expected);
 }
 
-/// A12: a loader that asks whether it has a module gets the answer that it always got.
+/// A12: a loader that checks whether it has a module gets the usual answer.
 #[tokio::test]
 async fn modules_are_instances_of_module() {
     let code = format!(
@@ -115,8 +115,7 @@ run_js('''(() => {{
     assert_eq!(eval(&mut session().await, code).await, expected);
 }
 
-/// A12: a stack that is suspended by the guest's own means holds up neither its deadline nor its
-/// end.
+/// A12: a stack that the guest suspends by its own means delays neither the deadline nor the end.
 #[tokio::test]
 async fn suspended_stacks_of_the_guests_own_hold_nothing_up() {
     let suspend = format!(

@@ -1,4 +1,4 @@
-//! Where and when it was measured.
+//! Describes the machine and the time of a measurement.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
-/// A sentence for the line above the table. `before` is the load before the first round.
+/// Returns a sentence for the line above the table. `before` is the load before the first round.
 pub(super) fn description(rounds: usize, before: &str) -> Result<String> {
     let cores = thread::available_parallelism().context("cannot count the processors")?;
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn description(rounds: usize, before: &str) -> Result<String> {
     ))
 }
 
-/// How many threads have wanted a processor in the last minute.
+/// Returns the average number of threads that needed a processor in the last minute.
 pub(super) fn load() -> String {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split_whitespace().next().unwrap_or("unknown").to_owned()

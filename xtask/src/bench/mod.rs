@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: the same work on isolet and on its peers, side by side, as one table.
+//! `cargo xtask bench`: runs the same work on isolet and its peers, and prints a table.
 //!
-//! Each subject is a process that is told by a line what to do and answers how long it took. In
-//! each round every subject does every scenario, each round in another order, so that what else
-//! this machine does meanwhile falls on all alike.
+//! Each subject is a process that reads commands as lines and answers with the times. In each round
+//! every subject runs every scenario. The order changes between rounds, so that other activity of
+//! the machine affects all subjects alike.
 
 #![expect(clippy::print_stdout, reason = "the table is this command's result")]
 
@@ -27,14 +27,14 @@ use self::table::Cell;
 
 const ROUNDS: usize = 15;
 
-/// Between two measurements, so that what one leaves to be cleared up does not fall into the next.
+/// The pause between two measurements, so that the clean-up of one does not overlap with the next.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     rounds: usize,
-    /// Subjects and scenarios; all of the kind of which none is named.
+    /// Subjects and scenarios. If none of a kind is named, all of that kind are used.
     only: Vec<String>,
     markdown: Option<PathBuf>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One cell for each scenario of each subject, by their places in the lists.
+/// Returns one cell for each scenario of each subject, by their indices.
 fn measure(
     subjects: &mut [Subject],
     scenarios: &[&'static Scenario],
@@ -79,14 +79,14 @@ fn measure(
 ) -> HashMap<(usize, usize), Cell> {
     let mut cells: HashMap<(usize, usize), Cell> = HashMap::new();
     let count = subjects.len();
-    // Round 0 warms up; of it only what a subject cannot do is kept.
+    // Round 0 warms up. Of its results only skipped scenarios are kept.
     for round in 0..=rounds {
         eprintln!("round {round} of {rounds}");
         for (row, scenario) in scenarios.iter().enumerate() {
             if !scenario.is_due(round) {
                 continue;
             }
-            // Nobody is always first, or always after the same other.
+            // No subject is always first, or always after the same one.
             let order = (0..count).map(|place| (place + round) % count);
             for column in order {
                 let Some(subject) = subjects.get_mut(column) else {
@@ -94,7 +94,7 @@ fn measure(
                 };
                 let cell = cells.entry((row, column)).or_insert_with(|| Cell::Times(Vec::new()));
                 let Cell::Times(times) = cell else {
-                    // What it cannot do it will not learn.
+                    // A scenario that a subject cannot run is not tried again.
                     continue;
                 };
                 std::thread::sleep(PAUSE);
@@ -118,7 +118,8 @@ fn ask(subject: &mut Subject, scenario: &Scenario) -> Result<Answer> {
     match scenario.kind {
         Kind::Command => subject.command(scenario.times),
         Kind::Served => subject.ask(scenario.name, scenario.times),
-        // What earlier sessions have left would be used again, and count for nothing.
+        // A process that is reused would recycle the memory of earlier sessions, which then would
+        // not count.
         Kind::ServedAfresh => subject.another()?.ask(scenario.name, scenario.times),
     }
 }

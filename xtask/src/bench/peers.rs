@@ -1,5 +1,5 @@
-//! What there is to measure on this machine: isolet, built for it, and the peers that are here or
-//! can be installed.
+//! The subjects of the benchmark: isolet, built for it, and the peers that are available or can be
+//! installed.
 
 use std::env;
 use std::fs;
@@ -13,17 +13,17 @@ use serde_json::Value;
 use super::subject::{COMMAND, Program, Recipe};
 use crate::{assets, process, python, setup, vendored_v8};
 
-/// As on the command line.
+/// The names on the command line.
 pub(super) const NAMES: &[&str] = &[BASE, "thread", "dspy", "monty", "node", "cpython"];
 
-/// What the others are compared with.
+/// The subject that the others are compared with.
 pub(super) const BASE: &str = "process";
 
-/// Finds or installs a peer, in the directory of the benchmarks. The error says what is missing and
-/// how to get it.
+/// Finds or installs a peer, in the directory of the benchmarks. The error names what is missing
+/// and how to get it.
 type Finder = fn(&Path) -> Result<Recipe>;
 
-/// How to start each subject that is wanted, and a line for each that is not here.
+/// Returns how to start each wanted subject, and a line for each that is unavailable.
 pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec<String>)> {
     let dir = process::target_dir()?.join("bench");
     fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
@@ -48,7 +48,7 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
     Ok((recipes, missing))
 }
 
-/// Builds isolet's subject, with the command, and returns its path.
+/// Builds isolet's subject and the command. Returns the subject's path.
 fn build() -> Result<PathBuf> {
     vendored_v8::ensure()?;
     assets::fetch()?;
@@ -63,7 +63,7 @@ fn build() -> Result<PathBuf> {
     Ok(built)
 }
 
-/// The path in cargo's message that the subject is built.
+/// Returns the path of the subject from cargo's message about it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let subject = message.pointer("/target/name")? == "subject";
@@ -114,7 +114,8 @@ fn node(dir: &Path) -> Result<Recipe> {
     }
     let program = || {
         let program = Program::new(&node).variable("ISOLET_BENCH_NODE", dir);
-        // Lets it collect what ended interpreters leave, outside of what is timed.
+        // Makes it possible to collect the garbage of ended interpreters outside of the measured
+        // time.
         program.arg("--expose-gc").arg(peers_dir().join("node_pyodide.mjs"))
     };
     let command = Some(program().arg("command"));
@@ -128,7 +129,7 @@ fn node(dir: &Path) -> Result<Recipe> {
 }
 
 fn cpython(dir: &Path) -> Result<Recipe> {
-    // What is on PATH may be a script that looks for the interpreter, at every start.
+    // The `python3` on `PATH` may be a script that searches for the interpreter at every start.
     let code = "import sys; print(sys.executable)";
     let said = Command::new("python3").args(["-c", code]).output();
     let said = said.context("there is no `python3`; install Python 3.10 or newer")?;
@@ -139,8 +140,8 @@ fn cpython(dir: &Path) -> Result<Recipe> {
     Ok(Recipe { name: "cpython", title: "CPython", serve, command, log: log(dir, "cpython") })
 }
 
-/// A Python that has the package: the benchmarks' own environment, into which it is installed if
-/// that can be, or one that is here anyhow.
+/// Returns a Python that has the package: the benchmarks' own environment, in which the package is
+/// installed if possible, or another one that has it.
 fn python_with(dir: &Path, package: &str) -> Result<PathBuf> {
     let environment = dir.join("python");
     let own = environment.join("bin/python");
@@ -173,7 +174,7 @@ fn peer(python: &Path, script: &str) -> Program {
     Program::new(python).arg(peers_dir().join(script))
 }
 
-/// Where what a subject says on standard error goes.
+/// Returns the file for a subject's standard error.
 fn log(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.log"))
 }
@@ -182,7 +183,7 @@ fn peers_dir() -> PathBuf {
     process::root().join("benches/peers")
 }
 
-/// The path of a program that is on PATH.
+/// Returns the path of a program on `PATH`.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())

@@ -1,18 +1,18 @@
-//! What is measured: the rows of the table. What a subject does for each is in
-//! `benches/peers/peer.py`.
+//! The scenarios of the benchmark, which are the rows of the table. `benches/peers/peer.py`
+//! describes what a subject does for each.
 
-/// Who does the work.
+/// Which process does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// This program starts the subject's command.
     Command,
-    /// The subject that runs.
+    /// The subject's running process.
     Served,
-    /// Another process of the subject, started for it.
+    /// A new process of the subject.
     ServedAfresh,
 }
 
-/// What the answers count.
+/// The unit of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Milliseconds,
@@ -23,15 +23,15 @@ pub(super) enum Unit {
 #[derive(Debug)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// For a person who reads the table.
+    /// The description in the table.
     pub(super) what: &'static str,
     pub(super) unit: Unit,
-    /// What isolet is to reach in a worker, in the unit.
+    /// The goal for isolet in a worker, in the unit.
     pub(super) goal: Option<f64>,
     pub(super) kind: Kind,
-    /// How often it is done in a round.
+    /// How often it runs in a round.
     pub(super) times: usize,
-    /// It is done in every so many rounds.
+    /// It runs once in this many rounds.
     every: usize,
 }
 
@@ -39,7 +39,7 @@ impl Scenario {
     pub(super) fn is_due(&self, round: usize) -> bool {
         match round.checked_sub(1) {
             Some(measured) => measured.is_multiple_of(self.every),
-            // What has a process of its own needs no warming up.
+            // A scenario with a new process needs no warm-up.
             None => self.kind != Kind::ServedAfresh,
         }
     }
@@ -55,7 +55,7 @@ impl Scenario {
     }
 }
 
-/// All of them, as they are done in a round.
+/// All scenarios, in the order in which they run in a round.
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         kind: Kind::Command,

@@ -1,4 +1,4 @@
-//! A subject that runs: a child that is told by a line what to do, and answers with a line.
+//! A subject of the benchmark: a child process that reads commands as lines and answers with lines.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use crate::process;
 
-/// Longer than anything takes; what is silent for so long hangs.
+/// Longer than any answer takes. A subject that is silent for this long hangs.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What `command` runs, in each language of the peers.
+/// The program of the `command` scenario, in each peer's language.
 pub(super) const COMMAND: &str = "print(40+2)";
 
-/// A program, ready to be started more than once.
+/// A program that can be started repeatedly.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     path: PathBuf,
@@ -46,7 +46,7 @@ impl Program {
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.args).envs(self.variables.clone()).current_dir(process::root());
-        // The peers in Python leave nothing beside their sources.
+        // The Python peers must not write bytecode next to their sources.
         command.env("PYTHONDONTWRITEBYTECODE", "1");
         process::with_assets(&mut command);
         command
@@ -56,41 +56,41 @@ impl Program {
 /// How to start a subject.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
-    /// As on the command line.
+    /// The name on the command line.
     pub(super) name: &'static str,
-    /// As at the head of a column.
+    /// The title of the column.
     pub(super) title: &'static str,
     pub(super) serve: Program,
-    /// What runs `COMMAND` and exits.
+    /// The program that runs `COMMAND` and exits.
     pub(super) command: Option<Program>,
-    /// Where its standard error goes.
+    /// The file for its standard error.
     pub(super) log: PathBuf,
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// Nanoseconds, or bytes.
+    /// Nanoseconds or bytes.
     Times(Vec<u64>),
-    /// The subject has nothing like it.
+    /// The subject does not support the scenario.
     Skip,
     Error(String),
 }
 
-/// One that runs.
+/// A running subject.
 #[derive(Debug)]
 pub(super) struct Subject {
     recipe: Recipe,
-    /// What it says that it is, with versions.
+    /// Its description of itself, with versions.
     what: String,
     child: Child,
-    /// `None` once it is told to end.
+    /// `None` after it was told to end.
     lines: Option<ChildStdin>,
     answers: Receiver<String>,
 }
 
 impl Subject {
-    /// Starts it and waits until it has said what it is.
+    /// Starts the subject and waits for its description.
     pub(super) fn start(recipe: Recipe) -> Result<Self> {
         let log = File::create(&recipe.log)
             .with_context(|| format!("cannot write `{}`", recipe.log.display()))?;
@@ -103,7 +103,7 @@ impl Subject {
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || {
             let lines = BufReader::new(output).lines().map_while(Result::ok);
-            // Nobody listens any more once the subject is dropped.
+            // After the subject is dropped, nobody receives lines.
             lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
         });
         let mut subject = Self { recipe, what: String::new(), child, lines, answers };
@@ -123,12 +123,12 @@ impl Subject {
         self.recipe.title
     }
 
-    /// Its name on the command line, the head of its column, and what it is.
+    /// Returns its name on the command line, the title of its column, and its description.
     pub(super) fn column(&self) -> (&'static str, &'static str, &str) {
         (self.recipe.name, self.recipe.title, &self.what)
     }
 
-    /// Has it do a scenario so many times.
+    /// Runs a scenario `times` times.
     pub(super) fn ask(&mut self, scenario: &str, times: usize) -> Result<Answer> {
         let lines = self.lines.as_mut().context("it has ended")?;
         writeln!(lines, "{scenario} {times}").context("it has ended")?;
@@ -145,7 +145,7 @@ impl Subject {
         list.map(Answer::Times).with_context(|| format!("unexpected answer: {answer}"))
     }
 
-    /// Starts its command so many times, each to its end.
+    /// Starts its command `times` times, each to its end.
     pub(super) fn command(&self, times: usize) -> Result<Answer> {
         let Some(program) = &self.recipe.command else {
             return Ok(Answer::Skip);
@@ -169,7 +169,7 @@ impl Subject {
             Ok(line) => line,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 self.lines = None;
-                // It would take the processor from the others.
+                // A hanging subject would take the processor from the others.
                 self.child.kill().context("cannot end what hangs")?;
                 bail!("no answer within {} s", PATIENCE.as_secs())
             }
@@ -187,13 +187,14 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        // It ends by itself once its input does, with what it has started.
+        // It ends by itself at the end of its input, together with all processes that it has
+        // started.
         self.lines = None;
         let _ = self.child.wait();
     }
 }
 
-/// A reason without what colours it on a terminal, in one line of a moderate length.
+/// Returns a reason without terminal colours, on one line and shortened.
 fn plain(reason: &str) -> String {
     let mut text = String::new();
     let mut rest = reason.chars();

@@ -1,4 +1,4 @@
-//! The table: a row for each scenario, a column for each subject.
+//! The benchmark's table: a row for each scenario, a column for each subject.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,17 +6,17 @@ use std::fmt::Write;
 use super::peers;
 use super::scenario::{Scenario, Unit};
 
-/// What came of a scenario with a subject.
+/// The result of a scenario with a subject.
 #[derive(Debug)]
 pub(super) enum Cell {
-    /// Nanoseconds, or bytes.
+    /// Nanoseconds or bytes.
     Times(Vec<u64>),
-    /// The subject has nothing like it.
+    /// The subject does not support the scenario.
     Skipped,
     Failed(String),
 }
 
-/// Renders everything that was measured as Markdown. A column is a name, a title and what it is.
+/// Renders all results as Markdown. A column is a name, a title and a description.
 pub(super) fn render(
     columns: &[(&str, &str, &str)],
     scenarios: &[&Scenario],
@@ -62,7 +62,7 @@ pub(super) fn render(
     text
 }
 
-/// `p50 / p95`, and how many times the median of the base that is.
+/// Returns `p50 / p95`, and the ratio of the median to that of the base.
 fn shown(cell: Option<&Cell>, unit: Unit, base: Option<f64>) -> String {
     let Some(Cell::Times(times)) = cell else {
         return if matches!(cell, Some(Cell::Failed(_))) { "failed".into() } else { "-".into() };
@@ -85,7 +85,7 @@ fn median(cell: Option<&Cell>) -> Option<f64> {
     }
 }
 
-/// The least of the values that so many percent of them do not exceed.
+/// Returns the smallest value that at least this percentage of the values do not exceed.
 #[expect(clippy::cast_precision_loss, reason = "a table shows three digits")]
 fn percentile(values: &[u64], percent: usize) -> Option<f64> {
     let mut values = values.to_vec();
@@ -94,7 +94,7 @@ fn percentile(values: &[u64], percent: usize) -> Option<f64> {
     values.get(index).map(|value| *value as f64)
 }
 
-/// The unit's name, and how many nanoseconds or bytes it has.
+/// Returns the unit's name and its size in nanoseconds or bytes.
 fn scale(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Milliseconds => ("ms", 1e6),
@@ -102,7 +102,7 @@ fn scale(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-/// A number with about three digits that count.
+/// Formats a number with about three significant digits.
 fn digits(number: f64) -> String {
     let places = match number {
         number if number >= 100.0 => 0,
@@ -115,7 +115,7 @@ fn digits(number: f64) -> String {
 }
 
 fn write_to(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = text.write_fmt(arguments);
 }
 

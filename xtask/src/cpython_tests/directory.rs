@@ -1,18 +1,18 @@
-//! A directory of CPython's tests: which version they are of, and which modules there are.
+//! A directory of CPython's tests: their version and their modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-/// Where the tests say what the bytecode's magic number has to be. No other file of theirs has a
-/// version in it.
+/// The file in which the tests state the bytecode's magic number. No other file of the tests
+/// contains a version.
 const MAGIC: (&str, &str) = ("test_importlib/test_util.py", "EXPECTED_MAGIC_NUMBER = ");
 
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// The minor version of CPython 3 that the tests are of.
+    /// The minor version of CPython 3 that the tests belong to.
     minor: u32,
     modules: Vec<String>,
 }
@@ -39,7 +39,7 @@ impl Directory {
         &self.path
     }
 
-    /// Fails if the tests are of another version than the interpreter, `3.14.2` for example.
+    /// Fails if the tests belong to another version than the interpreter, such as `3.14.2`.
     pub(super) fn check_version(&self, interpreter: &str) -> Result<()> {
         let minor = interpreter.split('.').nth(1).and_then(|minor| minor.parse().ok());
         ensure!(
@@ -51,7 +51,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The modules with these names, or all.
+    /// Returns the modules with these names, or all modules.
     pub(super) fn chosen(&self, names: &[String]) -> Result<Vec<String>> {
         let unknown = names.iter().find(|name| !self.modules.contains(name));
         if let Some(unknown) = unknown {
@@ -63,7 +63,7 @@ impl Directory {
     }
 }
 
-/// `test_x.py` and the packages `test_x`, in the order of their names.
+/// Returns `test_x.py` and the packages `test_x`, sorted by name.
 fn modules(path: &Path) -> std::io::Result<Vec<String>> {
     let mut modules = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -82,7 +82,8 @@ fn modules(path: &Path) -> std::io::Result<Vec<String>> {
     Ok(modules)
 }
 
-/// Every version of CPython has fifty magic numbers to itself: 3.11 began at 3450, 3.12 at 3500.
+/// Returns the minor version for a magic number. Each version of CPython has fifty of them: 3.11
+/// began at 3450, 3.12 at 3500.
 fn minor_version(text: &str) -> Option<u32> {
     let (_, after) = text.split_once(MAGIC.1)?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();

@@ -1,4 +1,4 @@
-//! The list of what is wrong and why, and how what is wrong differs from it.
+//! The list of expected failures with their reasons, and the comparison with actual failures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use anyhow::{Result, bail, ensure};
 
 use super::results::Module;
 
-/// Where the list is.
+/// The path of the list.
 pub(super) const FILE: &str = "xtask/src/cpython_tests/expected.txt";
 
 const LIST: &str = include_str!("expected.txt");
 
-/// What is expected to be wrong. Everything else is expected not to be.
+/// The expected failures. Every other test is expected to pass.
 #[derive(Debug)]
 pub(super) struct Expected {
     ids: BTreeMap<&'static str, Often>,
 }
 
-/// How often something is wrong.
+/// How often a test fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Often {
     Always,
     Sometimes,
 }
 
-/// What is otherwise than expected.
+/// The differences from the expected failures.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     /// Names and reasons.
@@ -33,13 +33,13 @@ pub(super) struct Difference {
 }
 
 impl Expected {
-    /// Reads the list that was there when this program was compiled.
+    /// Parses the list, which is compiled into this program.
     pub(super) fn read() -> Result<Self> {
         Self::parse(LIST)
     }
 
-    /// A line is a reason, or, beneath one and indented, what is wrong for it, with a `?` what is
-    /// so sometimes.
+    /// Parses the list. A line is a reason or, indented beneath it, a failure with that reason. A
+    /// `?` marks an occasional failure.
     fn parse(list: &'static str) -> Result<Self> {
         let mut ids = BTreeMap::new();
         let mut reason = false;
@@ -66,7 +66,7 @@ impl Expected {
         Ok(Self { ids })
     }
 
-    /// Compares it with what was wrong in the modules that ran.
+    /// Compares the list with the failures in the modules that ran.
     pub(super) fn compare(&self, ran: &BTreeMap<&str, &Module>) -> Difference {
         let mut difference = Difference::default();
         let mut wrong = BTreeSet::new();
@@ -91,10 +91,10 @@ impl Difference {
         self.newly_wrong.is_empty() && self.no_longer_wrong.is_empty()
     }
 
-    /// One for each difference.
+    /// Returns one line for each difference.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let newly = self.newly_wrong.iter().map(|(id, reason)| {
-            // The last line of a traceback that does not go on with a comparison of long texts.
+            // The last line of a traceback that is not part of a comparison of long texts.
             let said = reason.lines().rev().find(|line| line.contains("Error: "));
             let said = said.or_else(|| reason.lines().last()).unwrap_or_default();
             format!("wrong, and not expected to be: {id}: {said}")

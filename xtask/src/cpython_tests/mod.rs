@@ -1,5 +1,5 @@
-//! `cargo xtask cpython-tests`: CPython's own tests, each module in a session of its own, and a
-//! comparison of what is wrong with the list of what is known to be wrong.
+//! `cargo xtask cpython-tests`: runs CPython's own tests, each module in a separate session, and
+//! compares the failures with the list of known ones.
 
 #![expect(clippy::print_stdout, reason = "the counts are this command's result")]
 
@@ -23,17 +23,17 @@ use self::results::{Counts, Module, Results};
 use self::session::Runner;
 use crate::setup;
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     directory: PathBuf,
-    /// All of them if there are none.
+    /// The modules to run; all if empty.
     modules: Vec<String>,
     jobs: usize,
     again: bool,
 }
 
-/// Runs the modules that have not run yet, and says what is wrong that the list does not have.
+/// Runs the modules that have no results yet, and reports failures that are not on the list.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let asked = Asked::parse(args)?;
     let directory = Directory::open(&asked.directory)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(conclude(&modules, &results, &expected))
 }
 
-/// Runs modules, some at a time, and keeps each one's results as it ends.
+/// Runs modules, `jobs` at a time, and stores the results of each as it ends.
 fn run_all(runner: &Runner, due: VecDeque<&str>, jobs: usize, results: &mut Results) -> Result<()> {
     let total = due.len();
     let due = Mutex::new(due);
@@ -81,7 +81,7 @@ fn run_all(runner: &Runner, due: VecDeque<&str>, jobs: usize, results: &mut Resu
     })
 }
 
-/// Says the counts, and how what is wrong differs from what is expected to be.
+/// Prints the counts, and the differences from the expected failures.
 fn conclude(modules: &[String], results: &Results, expected: &Expected) -> ExitCode {
     let ran: BTreeMap<&str, &Module> =
         modules.iter().filter_map(|name| Some((name.as_str(), results.module(name)?))).collect();

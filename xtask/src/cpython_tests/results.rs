@@ -1,5 +1,4 @@
-//! What became of each module: read from what the driver writes, and kept in a file from one call
-//! to the next.
+//! The results of each module: read from the driver's output, and kept in a file between calls.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,44 +8,44 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-/// What became of the tests of one module.
+/// The test results of one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Module {
     pub(super) ok: usize,
     pub(super) skipped: usize,
-    /// Why it was skipped as a whole.
+    /// Why the whole module was skipped.
     pub(super) skip: Option<String>,
     pub(super) wrong: Vec<Wrong>,
     pub(super) seconds: u64,
 }
 
-/// A test that is wrong, or the module itself: it cannot be imported, or its session ended outside
-/// of any test.
+/// A failing test, or a failing module: it cannot be imported, or its session ended outside of any
+/// test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// `test_json: test_fail.TestCFail.test_truncated_input`, or `test_json`.
     pub(super) id: String,
     pub(super) reason: String,
-    /// Not a test, but what sets a class up, or the module.
+    /// `false` for the set-up of a class or for the module itself.
     pub(super) is_test: bool,
 }
 
-/// Where a session got to.
+/// How far a session got.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reached {
-    /// The end.
+    /// To its end.
     Done,
-    /// A test with this number and name, which has not ended.
+    /// To a test with this number and name, which has not ended.
     Within(Option<usize>, String),
-    /// Something else.
+    /// To a point outside of any test.
     Between,
 }
 
 impl Module {
-    /// Adds what one session wrote.
+    /// Adds the output of one session.
     pub(super) fn read(&mut self, module: &str, lines: &str) -> Reached {
         let mut reached = Reached::Between;
-        // What is not a whole line was being written when the session died.
+        // An incomplete line was being written when the session died.
         for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let text = |field: &str| line.get(field).and_then(Value::as_str);
             let reason = || text("reason").unwrap_or_default().to_owned();
@@ -86,7 +85,7 @@ impl Module {
         self.wrong.push(Wrong { id, reason, is_test });
     }
 
-    /// One line about it.
+    /// Returns a one-line summary.
     pub(super) fn summary(&self) -> String {
         if let Some(reason) = &self.skip {
             return format!("skipped: {}", reason.lines().next().unwrap_or_default());
@@ -121,15 +120,15 @@ impl Module {
     }
 }
 
-/// A test's name with its module before it. Tests of a module may come from elsewhere, such as
-/// doctests.
+/// Returns a test's name, prefixed with its module. Tests of a module may be defined elsewhere,
+/// such as doctests.
 fn name(module: &str, id: &str) -> String {
     let inner = id.strip_prefix("test.").unwrap_or(id);
     let inner = inner.strip_prefix(module).and_then(|rest| rest.strip_prefix('.')).unwrap_or(id);
     format!("{module}: {inner}")
 }
 
-/// The results of all modules that ran, in a file.
+/// The results of all modules that ran, stored in a file.
 #[derive(Debug)]
 pub(super) struct Results {
     file: PathBuf,
@@ -138,7 +137,8 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Reads what is kept, unless it is of another key: another program, or other tests.
+    /// Reads the stored results, unless they have another key, that is, belong to another program
+    /// or other tests.
     pub(super) fn open(file: PathBuf, key: &str) -> Result<Self> {
         let kept = match fs::read_to_string(&file) {
             Ok(text) => serde_json::from_str(&text).unwrap_or_default(),
@@ -166,7 +166,7 @@ impl Results {
             self.modules.iter().map(|(name, module)| (name.clone(), module.to_json())).collect();
         let text = json!({"key": self.key, "modules": modules}).to_string();
         let shown = || format!("cannot write `{}`", self.file.display());
-        // In one step, so that an interrupted call leaves what there was.
+        // Replaced in one step, so that an interrupted call leaves the old results.
         let new = self.file.with_extension("new");
         fs::write(&new, text).and_then(|()| fs::rename(&new, &self.file)).with_context(shown)
     }

@@ -1,5 +1,5 @@
-//! Runs a module of tests in a session of `isolet run`, and in another one what is left of it if
-//! that one ends early.
+//! Runs a test module in a session of `isolet run`. If the session ends early, runs the remaining
+//! tests in another one.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,22 +16,22 @@ use crate::process;
 
 const DRIVER: &str = include_str!("driver.py");
 
-/// Where everything is that sessions leave, as a person finds it.
+/// The directory of all results and logs, for people to read.
 pub(super) const DIR: &str = "target/cpython-tests";
 
-/// What a test that hangs has, and a module.
+/// The time limits of a hanging test and of a module.
 const TEST_LIMIT: Duration = Duration::from_secs(30);
 const MODULE_LIMIT: Duration = Duration::from_mins(10);
 
-/// Each session's memory.
+/// The memory limit of each session.
 const MEMORY: &str = "2GiB";
 
-/// Where the guest sees the tests, as a package in this directory, and the directory of the
+/// Guest paths: the directory that contains the tests as a package, and the directory of the
 /// reports.
 const GUEST_LIBRARY: &str = "/cpython";
 const GUEST_REPORTS: &str = "/reports";
 
-/// How often a session is looked at.
+/// How often a session is checked.
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -55,9 +55,9 @@ impl Runner {
         self.dir.join("results.json")
     }
 
-    /// Differs if the command, the tests' directory or the driver does.
+    /// Returns a key that differs if the command, the tests' directory or the driver changes.
     pub(super) fn key(&self) -> Result<String> {
-        // By content, so that a build that changes nothing has nothing run again.
+        // By content, so that a rebuild without changes does not repeat any tests.
         let isolet = fs::read(&self.isolet)
             .with_context(|| format!("cannot read `{}`", self.isolet.display()))?;
         let mut hasher = DefaultHasher::new();
@@ -65,7 +65,7 @@ impl Runner {
         Ok(format!("{:016x}", hasher.finish()))
     }
 
-    /// The version of the interpreter in the command.
+    /// Returns the version of the interpreter in the command.
     pub(super) fn python_version(&self) -> Result<String> {
         let output = Command::new(&self.isolet).arg("--version").output();
         let output = output.with_context(|| format!("cannot run `{}`", self.isolet.display()))?;
@@ -74,7 +74,7 @@ impl Runner {
         Ok(version.context("`isolet --version` does not name the Python")?.trim().to_owned())
     }
 
-    /// Runs a module. Whatever its tests do is a result; an error is that there was no session.
+    /// Runs a module. Failures of its tests are results; an error means that no session could run.
     pub(super) fn run(&self, name: &str) -> Result<Module> {
         let mut module = Module::default();
         let start = Instant::now();
@@ -89,7 +89,7 @@ impl Runner {
                 Reached::Between => (name.to_owned(), None),
             };
             module.add_wrong(id, format!("the session ended: {end}"), within.is_some());
-            // The tests after the one that the session died in.
+            // Continue after the test in which the session died.
             match within.flatten() {
                 Some(number) if start.elapsed() < MODULE_LIMIT => first = number + 1,
                 _ => break,
@@ -99,11 +99,12 @@ impl Runner {
         Ok(module)
     }
 
-    /// Runs what is left of a module after its first tests. What the driver wrote, and how the
+    /// Runs the tests of a module from number `first` on. Returns the driver's output and how the
     /// session ended.
     fn session(&self, name: &str, first: usize, limit: Duration) -> Result<(String, String)> {
         let report = self.dir.join("reports").join(format!("{name}.jsonl"));
-        // A session appends; the report of the module's earlier session has been read.
+        // A session appends to its report, and the report of the module's earlier session has been
+        // read.
         write(&report, "")?;
         let log = self.dir.join("output").join(format!("{name}.txt"));
         let mut options = File::options();
@@ -113,7 +114,7 @@ impl Runner {
         let errors = output.try_clone().context("cannot share the log")?;
         let mut command = Command::new(&self.isolet);
         command.args(["run", "--quiet", "--memory", MEMORY, "--max-output", "16MiB", "--timeout"]);
-        // The guest is killed from here; this is in case that it outlives its parent.
+        // The guest is killed from here. This limit is for a guest that outlives this process.
         command.arg(format!("{}s", (limit + TEST_LIMIT).as_secs()));
         command.arg("--mount").arg(mount(&self.tests, &format!("{GUEST_LIBRARY}/test:ro")));
         command
@@ -135,7 +136,8 @@ impl Runner {
     }
 }
 
-/// Waits until the session ends or has had its time. In the second case, which.
+/// Waits for the end of the session or of its time. In the second case, returns which limit was
+/// reached.
 fn watch(child: &mut Child, report: &Path, limit: Duration) -> Result<Option<String>> {
     let start = Instant::now();
     let (mut length, mut since) = (0, start);
@@ -162,7 +164,7 @@ fn watch(child: &mut Child, report: &Path, limit: Duration) -> Result<Option<Str
     }
 }
 
-/// What isolet said of the session's end, after all that the tests have written.
+/// Returns what isolet printed about the session's end, after all output of the tests.
 fn said(log: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&fs::read(log).ok()?).into_owned();
     let errors = text.lines().rev().find_map(|line| line.strip_prefix("error: "));

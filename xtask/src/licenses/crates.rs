@@ -1,4 +1,4 @@
-//! The Rust crates that the command is linked from, each with the licence files of its package.
+//! Lists the Rust crates that the command links, with the licence files of each package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::{Component, text};
 use crate::process;
 
-/// The platform that isolet is developed for; others have a few crates more.
+/// The platform on which isolet is developed. Others need a few more crates.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
-/// What the names of files with licences begin with, in capitals.
+/// The prefixes of the names of licence files, in capitals.
 const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT"];
-/// Texts for packages without a file of their own, by what their licence contains.
+/// Texts for packages without a licence file, by a part of their licence expression.
 const STANDARD: [(&str, &str); 3] =
     [("MIT", "mit.txt"), ("Apache-2.0", "apache-2.0.txt"), ("MPL-2.0", "mpl-2.0.txt")];
 
-/// All that the command depends on, in the order of their names. Tests and build scripts are no
-/// part of it.
+/// Returns all dependencies of the command, sorted by name, without those of tests and build
+/// scripts.
 pub(super) fn components() -> Result<Vec<Component>> {
     let mut cargo = process::cargo();
     cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]);
@@ -36,13 +36,13 @@ pub(super) fn components() -> Result<Vec<Component>> {
         .collect();
     let linked = linked(&metadata, &packages)?;
     let mut found: Vec<&Value> = linked.iter().filter_map(|id| packages.get(id)).copied().collect();
-    // Ours have no source.
+    // Our own packages have no source.
     found.retain(|package| !package["source"].is_null());
     found.sort_by_key(|package| (string(package, "name"), string(package, "version")));
     found.into_iter().map(component).collect()
 }
 
-/// The packages that are reached from isolet by ordinary dependencies.
+/// Returns the packages that isolet reaches through ordinary dependencies.
 fn linked<'a>(
     metadata: &'a Value,
     packages: &BTreeMap<&'a str, &Value>,
@@ -74,7 +74,7 @@ fn component(package: &Value) -> Result<Component> {
     let mut note = String::new();
     if texts.is_empty() {
         let standard = STANDARD.iter().filter(|(part, _)| license.contains(part));
-        // Of several to choose from, one is enough.
+        // If there is a choice of licences, one is enough.
         let Some((_, file)) = standard.into_iter().next() else {
             bail!("`{name} {version}` has no licence file, and its licence is `{license}`");
         };
@@ -88,7 +88,7 @@ fn component(package: &Value) -> Result<Component> {
     Ok(Component { name, version, license, note, texts })
 }
 
-/// The licence files at the top of a package, in the order of their names.
+/// Returns the licence files at the top of a package, sorted by name.
 fn texts(directory: &Path, license: &str) -> Result<Vec<String>> {
     let unreadable = || format!("cannot read `{}`", directory.display());
     let mut paths = Vec::new();
@@ -102,7 +102,7 @@ fn texts(directory: &Path, license: &str) -> Result<Vec<String>> {
         }
     }
     paths.sort();
-    // Of licences to choose from the short one is chosen.
+    // If there is a choice of licences, the shorter one is taken.
     let is_apache = |path: &PathBuf| path.to_string_lossy().to_uppercase().contains("APACHE");
     if license.contains(" OR ") && !paths.iter().all(is_apache) {
         paths.retain(|path| !is_apache(path));

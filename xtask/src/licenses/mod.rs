@@ -1,5 +1,5 @@
-//! `cargo xtask licenses`: the notices of everything that the `isolet` command contains, from the
-//! licence files of the packages themselves, written to one file that is part of the command.
+//! `cargo xtask licenses`: collects the notices of everything that the `isolet` command contains
+//! from the packages' licence files, and writes them to one file that is part of the command.
 
 mod crates;
 mod parts;
@@ -14,20 +14,20 @@ use anyhow::{Context, Result, ensure};
 use crate::process;
 use parts::PARTS;
 
-/// What is written: `isolet licenses` prints it.
+/// The file that is written; `isolet licenses` prints it.
 const NOTICES: &str = "third_party/licenses/THIRD-PARTY.txt";
-/// Texts of what is no Rust crate, and of licences.
+/// The directory of licence texts, and of texts for parts that are not Rust crates.
 const TEXTS: &str = "third_party/licenses";
 const RULE: &str =
     "--------------------------------------------------------------------------------";
 
-/// Something that the command contains.
+/// A part that the command contains.
 struct Component {
     name: String,
     version: String,
-    /// What it is under, as its authors write it.
+    /// Its licence, as its authors write it.
     license: String,
-    /// Who has the copyright, where no text says so.
+    /// The copyright holder, if no text names one.
     note: String,
     texts: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub(crate) fn write() -> Result<()> {
     fs::write(&path, notices()?).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Fails if the notices are not those of what `Cargo.lock` has.
+/// Fails if the notices do not match `Cargo.lock`.
 pub(crate) fn check() -> Result<()> {
     let found = fs::read_to_string(path()).unwrap_or_default();
     ensure!(
@@ -52,7 +52,7 @@ fn path() -> PathBuf {
     process::root().join(NOTICES)
 }
 
-/// A text of `third_party/licenses`.
+/// Reads a text from `third_party/licenses`.
 fn text(name: &str) -> Result<String> {
     let path = process::root().join(TEXTS).join(name);
     fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
@@ -67,7 +67,7 @@ fn notices() -> Result<String> {
     Ok(rendered(&components))
 }
 
-/// The list of components, and each text once.
+/// Returns the list of components, and each text once.
 fn rendered(components: &[Component]) -> String {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut texts: Vec<&str> = Vec::new();
@@ -75,7 +75,7 @@ fn rendered(components: &[Component]) -> String {
     for component in components {
         let mut used = Vec::new();
         for text in &component.texts {
-            // The same but for line breaks and indentation is the same.
+            // Texts that differ only in line breaks and indentation are the same.
             let words: Vec<&str> = text.split_whitespace().collect();
             let number = *numbers.entry(words.join(" ")).or_insert_with(|| {
                 texts.push(text);

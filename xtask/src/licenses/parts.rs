@@ -1,22 +1,22 @@
-//! What the command contains or fetches that is no Rust crate. Their texts are copies, made from
-//! the packages that README.md in `third_party/licenses` names.
+//! The parts that the command contains or fetches and that are not Rust crates. Their texts are
+//! copies from the packages that README.md in `third_party/licenses` names.
 
 use anyhow::{Context, Result};
 
 use super::{Component, text};
 use crate::process;
 
-/// Where the version of a part is said.
+/// Where the version of a part is found.
 enum Version {
-    /// That of the `v8` crate, in whose sources it lies.
+    /// The version of the `v8` crate, whose sources contain the part.
     OfV8,
-    /// Pyodide's, which it is a part of.
+    /// Pyodide's version, because the part belongs to it.
     OfPyodide,
-    /// Here: its files are in `third_party/python`.
+    /// This version; the part's files are in `third_party/python`.
     Is(&'static str),
 }
 
-/// A part that is no Rust crate.
+/// A part that is not a Rust crate.
 pub(super) struct Part {
     name: &'static str,
     version: Version,
@@ -43,7 +43,7 @@ const fn of_pyodide(
     Part { name, version: Version::OfPyodide, license, note, texts }
 }
 
-/// In the order in which they are told of.
+/// The parts, in the order in which they are listed.
 pub(super) const PARTS: &[Part] = &[
     of_v8("V8", "BSD-3-Clause", "", &["v8.txt"]),
     of_v8("ICU", "Unicode-3.0 and others", "", &["icu.txt"]),

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler knows.
+//! `cargo xtask tidy`: checks the rules of this repository that no compiler checks.
 //!
 //! A rule is a function from the files of the repository to a list of complaints. The same rules
 //! run as a test, so `cargo test` finds what this command finds.
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process;
 
-/// What may lie at the top of the repository. Nothing is added here without a reason.
+/// The permitted entries at the top level of the repository. Adding one needs a reason.
 const TOP_LEVEL: &[&str] = &[
     ".cargo",
     ".ci",
@@ -44,7 +44,7 @@ const TOP_LEVEL: &[&str] = &[
     "xtask",
 ];
 
-/// The only files with unsafe code, each for a reason that its first lines give.
+/// The only files with unsafe code. The first lines of each give the reason.
 const UNSAFE_FILES: &[&str] = &[
     "src/isolate/allocator.rs",
     "src/isolate/native_code.rs",
@@ -57,11 +57,12 @@ const UNSAFE_FILES: &[&str] = &[
     "src/worker/child/lockdown/tests/probes.rs",
 ];
 
-/// The only directory that knows which JavaScript engine there is.
+/// The only directory that may name the JavaScript engine.
 const ENGINE: &str = "src/isolate/";
 
-/// The folders of `src/`, from the ground up, and which others the files of each may name by
-/// `crate::`. All of them are above it in this list, so that there is no circle of folders.
+/// The folders of `src/`, from the lowest up, each with the folders that its files may name by
+/// `crate::`. All of these precede the folder in this list, so that no folders depend on each other
+/// in a circle.
 const FLOORS: &[(&str, &[&str])] = &[
     ("data", &[]),
     ("support", &["data"]),
@@ -91,21 +92,22 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("fuzzing", &["data", "fs", "net", "packages", "protocol", "worker/wire"]),
 ];
 
-/// What names a floor that it should not, by the start of its path and the floor, each with the
-/// reason. This list may only shrink.
+/// Exceptions to `FLOORS`: the start of a path, the folder that it names, and the reason. This list
+/// may only shrink.
 const CLIMBS: &[(&str, &str, &str)] = &[];
 
-/// Longer files are two files.
+/// The maximum length of a file, in lines. Longer files must be split.
 const MAX_LINES: usize = 600;
 
-/// The widest line of a comment or of prose, in characters; rustfmt has the same for code.
+/// The maximum width of a line of a comment or of Markdown, in characters. rustfmt has the same
+/// limit for code.
 const MAX_COLUMNS: usize = 100;
 
 /// A file of the repository.
 struct SourceFile {
-    /// Relative to the top, with `/` between its parts.
+    /// Relative to the repository, with `/` between its parts.
     path: String,
-    /// Empty if it is not text.
+    /// The content; empty if it is not UTF-8.
     text: String,
 }
 

@@ -1,11 +1,12 @@
-//! The rules themselves. A complaint is `path:line: what is wrong`, or `path: what is wrong`.
+//! The rules of `cargo xtask tidy`. A complaint is `path:line: what is wrong`, or `path: what is
+//! wrong`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{CLIMBS, ENGINE, FLOORS, MAX_COLUMNS, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
 
-/// Each source file opens with a comment that says its one job.
+/// Requires that each source file begins with a comment.
 pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
     let complaint = |file: &SourceFile| {
         let openings: &[&str] = match file.extension() {
@@ -21,7 +22,7 @@ pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
     ours(files).filter_map(complaint).collect()
 }
 
-/// No source file is longer than one can keep in mind.
+/// Requires that no source file is longer than `MAX_LINES`.
 pub(super) fn files_are_short(files: &[SourceFile]) -> Vec<String> {
     let complaint = |file: &SourceFile| {
         let lines = file.text.lines().count();
@@ -31,8 +32,8 @@ pub(super) fn files_are_short(files: &[SourceFile]) -> Vec<String> {
     ours(files).filter_map(complaint).collect()
 }
 
-/// Comments and Markdown fit beside each other on a screen. Tables, examples and links may be
-/// wider.
+/// Requires that comments and Markdown fit into `MAX_COLUMNS`, so that two files fit next to each
+/// other on a screen. Tables, examples and links are exempt.
 pub(super) fn prose_is_narrow(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in ours(files) {
@@ -58,7 +59,7 @@ pub(super) fn prose_is_narrow(files: &[SourceFile]) -> Vec<String> {
     complaints
 }
 
-/// Everything outside the engine compiles and is tested without V8.
+/// Requires that only the engine's directory names V8 or deno_core.
 pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<String> {
     let files = checked(files).filter(|file| !file.path.starts_with(ENGINE));
     let mut complaints = Vec::new();
@@ -72,8 +73,8 @@ pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<Stri
     complaints
 }
 
-/// What a folder imports is below it, so that nobody has to read the folders above to understand
-/// it.
+/// Requires that a folder imports only lower folders, so that nobody has to read the higher ones to
+/// understand it.
 pub(super) fn folders_name_what_is_below_them(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in checked(files) {
@@ -107,7 +108,7 @@ pub(super) fn folders_name_what_is_below_them(files: &[SourceFile]) -> Vec<Strin
     complaints
 }
 
-/// The floor of a path beneath `src/`: the longest that it begins with.
+/// Returns the entry of `FLOORS` for a path beneath `src/`: the longest folder that it begins with.
 fn floor(path: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
     let is_on = |(floor, _): &&(&str, &[&str])| {
         path.strip_prefix(*floor).is_some_and(|rest| {
@@ -117,14 +118,14 @@ fn floor(path: &str) -> Option<&'static (&'static str, &'static [&'static str])>
     FLOORS.iter().filter(is_on).max_by_key(|(floor, _)| floor.len())
 }
 
-/// Unsafe code is where reviewers expect it.
+/// Requires that only the listed files contain unsafe code.
 pub(super) fn only_listed_files_are_unsafe(files: &[SourceFile]) -> Vec<String> {
     let files = checked(files).filter(|file| !UNSAFE_FILES.contains(&file.path.as_str()));
     let lines = files.flat_map(SourceFile::code).filter(|(_, line)| names(line, "unsafe"));
     lines.map(|(place, _)| format!("{place}: is unsafe in a file not listed for it")).collect()
 }
 
-/// No test is switched off or content with any panic, and nothing is left from trying things out.
+/// Requires that no test is ignored or accepts any panic, and that no debugging code is left.
 pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (place, line) in checked(files).flat_map(SourceFile::code) {
@@ -137,7 +138,8 @@ pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
     complaints
 }
 
-/// The fuzz targets, which have a lock of their own, use the versions that isolet uses.
+/// Requires that the fuzz targets, which have a separate lock file, use the same versions as
+/// isolet.
 pub(super) fn what_is_fuzzed_is_what_is_built(files: &[SourceFile]) -> Vec<String> {
     const LOCK: &str = "fuzz/Cargo.lock";
     let locked = |path: &str| {
@@ -153,7 +155,7 @@ pub(super) fn what_is_fuzzed_is_what_is_built(files: &[SourceFile]) -> Vec<Strin
     fuzzed.iter().filter_map(complaint).collect()
 }
 
-/// The versions of each package in a lock.
+/// Returns the versions of each package in a lock file.
 fn packages(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let value = |line| str::strip_suffix(line, '"');
     let mut packages = BTreeMap::<&str, BTreeSet<&str>>::new();
@@ -168,7 +170,7 @@ fn packages(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     packages
 }
 
-/// The top of the repository stays a table of contents.
+/// Requires that all entries at the top level are listed.
 pub(super) fn top_level_is_known(files: &[SourceFile]) -> Vec<String> {
     let entries = files.iter().filter_map(|file| file.path.split('/').next());
     let entries: BTreeSet<_> = entries.collect();
@@ -176,19 +178,19 @@ pub(super) fn top_level_is_known(files: &[SourceFile]) -> Vec<String> {
     unknown.map(|entry| format!("{entry}: is not known at the top level")).collect()
 }
 
-/// The files we wrote, without fixtures.
+/// Returns the files that we wrote, without fixtures.
 fn ours(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     let others = ["third_party/", "tests/corpus/"];
     files.iter().filter(move |file| !others.iter().any(|dir| file.path.starts_with(dir)))
 }
 
-/// The Rust files whose lines are looked at: all of ours but these rules, which quote what they
-/// forbid.
+/// Returns the Rust files whose lines are checked: all of ours except these rules, which quote what
+/// they forbid.
 fn checked(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     ours(files).filter(|file| file.extension() == "rs" && !file.path.starts_with("xtask/src/tidy/"))
 }
 
-/// Whether `line` has `name` where it is not part of a longer identifier.
+/// Returns `true` if `line` contains `name` and not only as a part of a longer identifier.
 fn names(line: &str, name: &str) -> bool {
     let part = |letter: char| letter.is_alphanumeric() || letter == '_';
     line.match_indices(name).any(|(start, _)| {
@@ -207,7 +209,7 @@ impl SourceFile {
         ["rs", "js", "mjs", "py"].contains(&self.extension())
     }
 
-    /// The lines that are not comments, each with its place.
+    /// Returns the lines that are not comments, each with its position.
     fn code(&self) -> impl Iterator<Item = (String, &str)> {
         let numbered = self.text.lines().enumerate();
         let code = numbered.filter(|(_, line)| !line.trim_start().starts_with("//"));

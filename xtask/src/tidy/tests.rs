@@ -1,4 +1,4 @@
-//! The rules on this repository, and each rule on a file that breaks it.
+//! Tests the rules on this repository, and each rule on a file that violates it.
 
 use super::*;
 

@@ -1,39 +1,40 @@
-//! Which functions of a module can call each other in a circle, none of which looks at the stack,
-//! and with what they fail.
+//! Finds the functions of a module that can call each other in a circle without checking the stack,
+//! and determines how they fail.
 
 use std::collections::{HashMap, HashSet};
 
 use wasmparser::{BinaryReaderError, FunctionBody, Operator};
 
-/// What a function does of which circles are made.
+/// The facts about a function from which circles are found.
 pub(super) struct Calls {
     index: u32,
     direct: Vec<u32>,
-    /// Whether it calls what a table says: any function, as far as the module tells.
+    /// Set if it calls through a table: any function, as far as the module shows.
     is_indirect: bool,
-    /// Parameters and local variables.
+    /// The number of parameters and local variables.
     variables: u32,
-    /// Whether -1 is a result of it.
+    /// Set if it can return -1.
     has_minus_one: bool,
     cleared: Vec<Place>,
-    /// Functions whose results it takes for numbers that may be less than 0, and for addresses.
+    /// The functions whose results it uses as signed numbers, and those whose results it uses as
+    /// addresses.
     numbers: Vec<u32>,
     addresses: Vec<u32>,
 }
 
-/// Where a function stores a result: a parameter, and the distance from the address that it is.
+/// Where a function stores a result: at an offset from the address in a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) parameter: u32,
     pub(super) offset: u64,
 }
 
-/// A function that every circle through it is cut at.
+/// A function at which every circle through it is cut.
 pub(super) struct Cut {
     pub(super) variables: u32,
-    /// What it fails with: -1 if its results are numbers, and 0 if they are objects.
+    /// The result when it fails: -1 if its results are numbers, 0 if they are objects.
     pub(super) failure: i32,
-    /// What it sets to 0 before anything else. Its callers read that also where it failed.
+    /// What it sets to 0 before anything else. Its callers read these even if it failed.
     pub(super) cleared: Vec<Place>,
 }
 
@@ -71,7 +72,7 @@ impl Calls {
         Ok(calls)
     }
 
-    /// Sees from what comes after a call of `callee` what its result is taken for.
+    /// Records from the operators after a call of `callee` how its result is used.
     fn see_use(&mut self, callee: u32, after: &[Operator<'_>]) {
         let after = match after {
             [Operator::LocalTee { .. }, rest @ ..] => rest,
@@ -92,7 +93,7 @@ impl Calls {
     }
 }
 
-/// What a function with these operators sets to 0, before it calls or branches.
+/// Returns what a function with these operators sets to 0, before it calls or branches.
 fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
     let is_straight = |operator: &Operator<'_>| {
         !matches!(
@@ -127,7 +128,7 @@ fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
     stores.collect()
 }
 
-/// Whether a function with these operators returns -1 in a way that can be seen.
+/// Returns `true` if a function with these operators visibly returns -1.
 fn has_minus_one(operators: &[Operator<'_>]) -> bool {
     let is_end = |at: usize| {
         at + 1 == operators.len() || matches!(operators.get(at), Some(Operator::Return))
@@ -149,14 +150,14 @@ fn has_minus_one(operators: &[Operator<'_>]) -> bool {
     })
 }
 
-/// Of the functions with these `calls` those of which every circle has at least one: whoever calls
-/// by a table, and what is in a circle of direct calls besides. `all` are the calls of all
-/// functions, and so how results are taken.
+/// Selects functions so that every circle contains at least one: those that call through a table,
+/// and those in a circle of direct calls. `all` are the calls of all functions, which also show how
+/// results are used.
 pub(super) fn cut(all: &[Calls], may_be_cut: impl Fn(u32) -> bool) -> HashMap<u32, Cut> {
     let calls = || all.iter().filter(|calls| may_be_cut(calls.index));
     let (mut cut, mut rest): (Vec<_>, Vec<_>) = calls().partition(|calls| calls.is_indirect);
-    // What calls none of the rest, or is called by none, is in no circle of them; without it the
-    // same is true of more.
+    // A function that calls none of the others, or is called by none of them, is in no circle of
+    // them. After its removal the same may be true of others.
     loop {
         let among: HashSet<_> = rest.iter().map(|calls| calls.index).collect();
         let called: HashSet<_> = rest.iter().flat_map(|calls| &calls.direct).copied().collect();

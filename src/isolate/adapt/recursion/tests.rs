@@ -1,4 +1,4 @@
-//! What is changed of a small module that has all the functions which are named.
+//! Tests of the changes to a small module that has all the named functions.
 
 use wasm_encoder::{
     ConstExpr, DataSection, ExportKind, ExportSection, FunctionSection, GlobalSection, GlobalType,
@@ -9,12 +9,12 @@ use super::*;
 
 const STACK: i32 = 10_000_000;
 
-/// What is called in circles: by a table, and with -1 as a result; by itself; by itself, with its
-/// result compared to 0; and in no circle.
+/// Functions that are called in circles: through a table, with -1 as a result; by themselves; by
+/// themselves, with the result compared to 0. The last one is in no circle.
 const CIRCLES: [&str; 4] = ["table", "itself", "number", "none"];
 
-/// A module with a function for each name, and one more that calls the first of them and returns
-/// from within a block.
+/// Makes a module with a function for each name, and one more that calls the first of them and
+/// returns from within a block.
 fn module(left_out: &str) -> Vec<u8> {
     let mut types = TypeSection::new();
     types.ty().function([ValType::I32], [ValType::I32]);
@@ -109,7 +109,7 @@ fn who_looks_at_the_stack_takes_of_it_and_gives_it_back_however_it_returns() {
          GlobalSet {{ global_index: 0 }} End"
     );
     assert_eq!(caller, expected);
-    // The checks themselves are as they were.
+    // The checking functions themselves are unchanged.
     assert_eq!(bodies[0], before[0]);
 }
 
@@ -150,7 +150,7 @@ fn who_is_called_in_a_circle_fails_where_the_stack_ends() {
         assert!(body.contains(&guard), "{}: {body}", CIRCLES[at - first]);
     }
     assert_eq!(bodies[first + 3], before[first + 3]);
-    // An allocator's failure would be taken for the end of the memory.
+    // An allocator's failure would be mistaken for exhausted memory.
     let allocator = first - LEFT_OUT.len();
     assert_eq!(bodies[allocator], before[allocator]);
 }
