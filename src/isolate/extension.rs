@@ -1,4 +1,4 @@
-//! The one extension: our ops and our JavaScript, in load order.
+//! The one extension: our ops and our JavaScript.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ deno_core::extension!(
         ops::tool::op_isolet_submit,
         ops::wasm::op_isolet_wasm_compile,
     ],
-    esm_entry_point = "ext:isolet/80_session.js",
+    esm_entry_point = "ext:isolet/session.js",
     options = { state: State },
     state = |state, options| state.put(options.state),
 );
@@ -112,61 +112,36 @@ pub(crate) const PYTHON_SOURCES: [(&str, &str); 20] = [
     ("session", include_str!("../../js/py/session.py")),
 ];
 
-/// Our JavaScript, in load order.
-static MODULES: [ExtensionFileSource; 17] = [
-    ExtensionFileSource::new(
-        "ext:isolet/10_globals.js",
-        ascii_str_include!("../../js/10_globals.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/20_stdio.js", ascii_str_include!("../../js/20_stdio.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/30_mounts.js",
-        ascii_str_include!("../../js/30_mounts.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/35_space.js", ascii_str_include!("../../js/35_space.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/36_local_time.js",
-        ascii_str_include!("../../js/36_local_time.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/40_fetch.js", ascii_str_include!("../../js/40_fetch.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/45_buffers.js",
-        ascii_str_include!("../../js/45_buffers.js"),
-    ),
-    ExtensionFileSource::new("ext:isolet/50_wasm.js", ascii_str_include!("../../js/50_wasm.js")),
-    ExtensionFileSource::new("ext:isolet/55_calls.js", ascii_str_include!("../../js/55_calls.js")),
-    ExtensionFileSource::new(
-        "ext:isolet/58_linking.js",
-        ascii_str_include!("../../js/58_linking.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/59_libraries.js",
-        ascii_str_include!("../../js/59_libraries.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/60_pyodide.js",
-        ascii_str_include!("../../js/60_pyodide.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/70_suspension.js",
-        ascii_str_include!("../../js/70_suspension.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/71_frames.js",
-        ascii_str_include!("../../js/71_frames.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/72_parking.js",
-        ascii_str_include!("../../js/72_parking.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/80_session.js",
-        ascii_str_include!("../../js/80_session.js"),
-    ),
-    ExtensionFileSource::new(
-        "ext:isolet/99_lockdown.js",
-        ascii_str_include!("../../js/99_lockdown.js"),
-    ),
+/// Files of `js/` as modules of the extension.
+macro_rules! modules {
+    ($($file:literal),* $(,)?) => {
+        [$(ExtensionFileSource::new(
+            concat!("ext:isolet/", $file),
+            ascii_str_include!(concat!("../../js/", $file)),
+        )),*]
+    };
+}
+
+/// Our JavaScript. Imports decide the order in which the modules run, from `session.js` on; the
+/// order of this list means nothing.
+static MODULES: [ExtensionFileSource; 17] = modules![
+    "buffers.js",
+    "calls.js",
+    "fetch.js",
+    "file_space.js",
+    "frames.js",
+    "globals.js",
+    "libraries.js",
+    "linking.js",
+    "local_time.js",
+    "lockdown.js",
+    "mounts.js",
+    "parking.js",
+    "pyodide.js",
+    "session.js",
+    "stdio.js",
+    "suspension.js",
+    "wasm.js",
 ];
 
 /// Makes the extension for one isolate. Its JavaScript is part of the binary: `deno_core`'s own

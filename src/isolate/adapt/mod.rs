@@ -4,7 +4,7 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic
 //! libraries. Emscripten makes objects of each at every start; Pyodide itself uses a hundred of
 //! them ([`used_exports`]). The others are where they are not looked at before a package needs them
-//! ([`side_table`]), and are linked as `js/58_linking.js` does. What the memory begins with is in
+//! ([`side_table`]), and are linked as `js/linking.js` does. What the memory begins with is in
 //! the image besides ([`data_segments`]). CPython is made to notice that V8's stack ends
 //! ([`recursion`]), and its exceptions have Linux's error numbers ([`errnos`]). Pyodide's module is
 //! told of all that by patches, which lie beside the pinned release ([`mod@patches`]).
@@ -35,7 +35,7 @@ pub(crate) struct Adapted {
     /// there. In whole pages.
     pub(crate) data: Vec<u8>,
     pub(crate) asm_mjs: Vec<u8>,
-    /// What packages link to, as `js/58_linking.js` reads it.
+    /// What packages link to, as `js/linking.js` reads it.
     pub(crate) exports: String,
 }
 
