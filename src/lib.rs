@@ -133,7 +133,9 @@ pub use data::error::{Error, ErrorKind};
 pub use data::execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
-pub use data::isolation::{Isolation, IsolationReport, Layer, LayerState, UnknownLayer};
+pub use data::isolation::{
+    CallRule, Isolation, IsolationReport, Layer, LayerState, SystemCall, UnknownLayer,
+};
 pub use data::limits::Limits;
 pub use data::output::{OutputChunk, Stream};
 pub use data::stdin::Stdin;
@@ -146,7 +148,7 @@ pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};
 pub use packages::{LoadedPackage, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
-pub use worker::init;
+pub use worker::{init, system_calls};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -12,5 +12,6 @@ mod parent;
 mod tests;
 mod wire;
 
+pub use self::child::system_calls;
 pub use self::init::init;
 pub(crate) use self::parent::{Launch, Templates, find_worker, launch};
