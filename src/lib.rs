@@ -154,7 +154,7 @@ pub use data::execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
 };
 pub use data::isolation::{
-    Isolation, IsolationReport, Layer, LayerState, UnknownLayer, WorkerStart,
+    CallRule, Isolation, IsolationReport, Layer, LayerState, SystemCall, UnknownLayer, WorkerStart,
 };
 pub use data::limits::Limits;
 pub use data::output::{OutputChunk, Stream};
@@ -168,6 +168,8 @@ pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};
 pub use packages::{LoadedPackage, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
+#[cfg(any(feature = "engine", not(target_os = "linux")))]
+pub use worker::system_calls;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -6,13 +6,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isolet::{Engine, Sandbox, blocking, find_assets, v8_version};
+use isolet::{Engine, Sandbox, SystemCall, blocking, find_assets, system_calls, v8_version};
 use isolet_pyodide_assets::{lock, verify};
 
 use super::exit;
 use super::isolation::IsolationArgs;
 
-pub(super) fn doctor(args: &IsolationArgs, assets: Option<&Path>) -> Result<ExitCode> {
+#[derive(clap::Args)]
+pub(super) struct DoctorArgs {
+    /// Print the system calls too that do not kill a worker process, each with its reason
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
+pub(super) fn doctor(args: &DoctorArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     writeln!(out, "isolet     {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "V8         {}", v8_version())?;
@@ -26,7 +35,7 @@ pub(super) fn doctor(args: &IsolationArgs, assets: Option<&Path>) -> Result<Exit
     if !verification.is_ok() {
         return Ok(exit::FAILED.into());
     }
-    let engine = args.confine(Engine::builder().assets(&dir)).build()?;
+    let engine = args.isolation.confine(Engine::builder().assets(&dir)).build()?;
     match engine.image_path() {
         Some(path) => writeln!(out, "image      {}", path.display())?,
         None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
@@ -37,5 +46,20 @@ pub(super) fn doctor(args: &IsolationArgs, assets: Option<&Path>) -> Result<Exit
     let version = execution.value().and_then(|value| value.as_str()).unwrap_or("did not answer");
     writeln!(out, "Python     {version}")?;
     writeln!(out, "\n{}", session.isolation())?;
+    if args.verbose {
+        print_system_calls(&mut out, &system_calls())?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn print_system_calls(out: &mut impl Write, calls: &[SystemCall]) -> io::Result<()> {
+    writeln!(
+        out,
+        "\nSystem calls that do not kill a worker, with the reason for each (`depends`: on arguments)"
+    )?;
+    let width = calls.iter().map(|call| call.name.len()).max().unwrap_or_default();
+    for SystemCall { name, rule, reason, .. } in calls {
+        writeln!(out, "{name:width$}  {rule:7}  {reason}", rule = rule.name())?;
+    }
+    Ok(())
 }

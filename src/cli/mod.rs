@@ -63,7 +63,7 @@ enum Command {
     #[command(subcommand)]
     Cache(cache::CacheCommand),
     /// Say what is installed and which isolation is in force
-    Doctor(isolation::IsolationArgs),
+    Doctor(doctor::DoctorArgs),
     /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
     /// Print a script that completes command lines of isolet in a shell

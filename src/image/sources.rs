@@ -12,25 +12,25 @@ macro_rules! python {
     };
 }
 
-/// Our JavaScript, by specifier, in load order.
+/// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
 pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
-    "10_globals.js",
-    "20_stdio.js",
-    "30_mounts.js",
-    "35_space.js",
-    "36_local_time.js",
-    "40_fetch.js",
-    "45_buffers.js",
-    "50_wasm.js",
-    "55_calls.js",
-    "58_linking.js",
-    "59_libraries.js",
-    "60_pyodide.js",
-    "70_suspension.js",
-    "71_frames.js",
-    "72_parking.js",
-    "80_session.js",
-    "99_lockdown.js",
+    "globals.js",
+    "stdio.js",
+    "mounts.js",
+    "file_space.js",
+    "local_time.js",
+    "fetch.js",
+    "buffers.js",
+    "wasm.js",
+    "calls.js",
+    "linking.js",
+    "libraries.js",
+    "pyodide.js",
+    "suspension.js",
+    "frames.js",
+    "parking.js",
+    "session.js",
+    "lockdown.js",
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.

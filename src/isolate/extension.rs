@@ -1,4 +1,4 @@
-//! The only extension: our ops and our JavaScript, in load order.
+//! The only extension: our ops and our JavaScript.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -84,12 +84,12 @@ deno_core::extension!(
         ops::tool::op_isolet_submit,
         ops::wasm::op_isolet_wasm_compile,
     ],
-    esm_entry_point = "ext:isolet/80_session.js",
+    esm_entry_point = "ext:isolet/session.js",
     options = { state: State },
     state = |state, options| state.put(options.state),
 );
 
-/// Our JavaScript, in load order. V8 reads it in place, from the binary.
+/// Our JavaScript. V8 reads it in place, from the binary.
 static MODULES: LazyLock<Vec<ExtensionFileSource>> = LazyLock::new(|| {
     let module = |(specifier, text): (&'static str, &'static str)| {
         let text = FastStaticString::create_external_onebyte_const(text.as_bytes());

@@ -15,6 +15,8 @@ pub(crate) mod wire;
 #[cfg(feature = "engine")]
 pub(crate) use self::child::serve;
 #[cfg(feature = "engine")]
+pub use self::child::system_calls;
+#[cfg(feature = "engine")]
 pub(crate) use self::parent::this_program_can_be_a_worker;
 pub(crate) use self::parent::{Launch, Templates, find_worker, launch};
 #[cfg(feature = "engine")]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::data::error::{Error, ErrorKind};
-use crate::data::isolation::{IsolationReport, Layer};
+use crate::data::isolation::{IsolationReport, Layer, SystemCall};
 use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 
@@ -33,4 +33,10 @@ pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
 /// Fails as [`find_worker`], which is called first.
 pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// Returns the system calls that do not kill a worker: none, since there are no workers.
+#[must_use]
+pub fn system_calls() -> Vec<SystemCall> {
+    Vec::new()
 }

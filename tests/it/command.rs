@@ -249,6 +249,26 @@ fn doctor_says_what_is_in_force() {
 }
 
 #[test]
+fn doctor_gives_the_reason_for_every_system_call_of_a_worker() {
+    let calls = isolet::system_calls();
+    assert_eq!(calls.is_empty(), cfg!(not(target_os = "linux")));
+    for option in ["-v", "--verbose"] {
+        let ran = isolet(["doctor", option]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        let (_, said) = lines.split_at(lines.len() - calls.len());
+        for (line, call) in said.iter().zip(&calls) {
+            let (name, rest) = line.split_once(' ').unwrap();
+            let (rule, reason) = rest.trim_start().split_once(' ').unwrap();
+            assert_eq!((name, rule), (call.name, call.rule.name()), "{line}");
+            assert_eq!(reason.trim_start(), call.reason, "{line}");
+        }
+    }
+    let brief = isolet(["doctor"]).stdout;
+    assert!(calls.iter().all(|call| !brief.contains(call.reason)), "{brief}");
+}
+
+#[test]
 fn help_and_version_are_told() {
     let ran = isolet(["-V"]);
     assert_eq!(ran.stdout, format!("isolet {}\n", env!("CARGO_PKG_VERSION")));

@@ -141,7 +141,7 @@ async fn javascript_has_no_way_to_the_host() {
         "node:fs",
         "ext:core/mod.js",
         "ext:core/ops",
-        "ext:isolet/80_session.js",
+        "ext:isolet/session.js",
         "file:///etc/passwd",
         "data:text/javascript,1",
         "./x.js",

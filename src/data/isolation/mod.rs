@@ -1,5 +1,6 @@
 //! How a session is isolated from the process that uses the library, and which layers are in force.
 
+mod system_call;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::system_call::{CallRule, SystemCall};
 use crate::data::error::{Error, ErrorKind};
 
 /// Where a session's V8 and its Python run.

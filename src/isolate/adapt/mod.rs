@@ -3,7 +3,7 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic
 //! libraries. Emscripten makes an object for each at every start, but Pyodide itself uses only a
 //! hundred of them ([`used_exports`]). The others are moved to a table that is read only when a
-//! package needs it ([`side_table`]), and are linked as `js/58_linking.js` does. The initial
+//! package needs it ([`side_table`]), and are linked as `js/linking.js` does. The initial
 //! contents of the memory are in the image ([`data_segments`]). CPython is also changed to notice
 //! the end of V8's stack ([`recursion`]) and to use Linux's error numbers in its exceptions
 //! ([`errnos`]). Textual patches, which are data beside the pinned release, make Pyodide's module
@@ -29,7 +29,7 @@ pub(crate) struct Adapted {
     /// In whole pages.
     pub(crate) data: Vec<u8>,
     pub(crate) asm_mjs: Vec<u8>,
-    /// The symbols that packages link to, in the form that `js/58_linking.js` reads.
+    /// The symbols that packages link to, in the form that `js/linking.js` reads.
     pub(crate) exports: String,
 }
 

@@ -8,4 +8,5 @@ mod read_ahead;
 mod remote;
 mod serve;
 
+pub use lockdown::system_calls;
 pub(crate) use serve::serve;

@@ -169,7 +169,7 @@ async fn every_import_is_rejected() {
         "node:fs".to_owned(),
         "ext:core/ops".to_owned(),
         "ext:core/mod.js".to_owned(),
-        "ext:isolet/80_session.js".to_owned(),
+        "ext:isolet/session.js".to_owned(),
         "isolet:pyodide.asm.mjs".to_owned(),
         "./x.js".to_owned(),
         "../x.js".to_owned(),

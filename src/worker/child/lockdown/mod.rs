@@ -24,6 +24,7 @@ use std::io;
 
 use crate::data::isolation::{IsolationReport, Layer};
 use states::States;
+pub use syscalls::system_calls;
 
 /// Settings of a lockdown.
 #[derive(Clone, Copy, Debug)]

@@ -7,26 +7,20 @@
 
 use std::ffi::{c_int, c_long};
 
+use crate::data::isolation::{CallRule, SystemCall};
+
 /// A system call that does not kill the worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     /// Its number in the kernel.
     pub(super) number: c_long,
     /// Its name, for people.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "it is for people, and for tests of the table")
-    )]
     pub(super) name: &'static str,
     /// The condition under which it does not kill.
     pub(super) when: When,
     /// The effect of the call.
     pub(super) then: Then,
     /// Why it is needed.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "it is for people, and for tests of the table")
-    )]
     pub(super) reason: &'static str,
 }
 
@@ -85,6 +79,23 @@ const TO_READ: c_int = libc::O_RDONLY | libc::O_CLOEXEC;
 
 /// The flags with which libraries open a directory.
 const TO_LIST: c_int = TO_READ | libc::O_NONBLOCK | libc::O_DIRECTORY;
+
+/// Returns the system calls that do not kill a worker, each with the reason why it needs them.
+///
+/// They are the seccomp filter of [`Isolation::Process`](crate::Isolation::Process) on this
+/// processor. Any other call kills the worker. Empty on systems without process isolation.
+#[must_use]
+pub fn system_calls() -> Vec<SystemCall> {
+    let described = |call: &Call| {
+        let rule = match (call.then, call.when) {
+            (Then::Fail(_), _) => CallRule::Fails,
+            (Then::Run, When::Always) => CallRule::Runs,
+            (Then::Run, _) => CallRule::Depends,
+        };
+        SystemCall { name: call.name, rule, reason: call.reason }
+    };
+    CALLS.iter().map(described).collect()
+}
 
 /// All system calls that do not kill the process.
 pub(super) const CALLS: &[Call] = &[

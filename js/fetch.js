@@ -2,7 +2,7 @@
 // makes the requests, and decides which; it also follows redirects and decodes bodies.
 
 import { primordials } from "ext:core/mod.js";
-import { define, encode } from "ext:isolet/10_globals.js";
+import { define, encode } from "ext:isolet/globals.js";
 import {
   op_isolet_fetch,
   op_isolet_net_chunk,

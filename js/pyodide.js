@@ -3,17 +3,17 @@
 // It replaces Pyodide's own loader, so that no fetching and no environment guessing happens.
 
 import { primordials } from "ext:core/mod.js";
-import { connectStreams } from "ext:isolet/20_stdio.js";
-import { mountAll } from "ext:isolet/30_mounts.js";
-import { hookSpace } from "ext:isolet/35_space.js";
-import { LocalTime } from "ext:isolet/36_local_time.js";
-import "ext:isolet/45_buffers.js";
-import { adoptMemory, growInterpreter } from "ext:isolet/50_wasm.js";
-import { hookCalls } from "ext:isolet/55_calls.js";
-import { Linking } from "ext:isolet/58_linking.js";
-import { Libraries } from "ext:isolet/59_libraries.js";
-import { Suspensions } from "ext:isolet/70_suspension.js";
-import { checkFrames, hookFrames } from "ext:isolet/71_frames.js";
+import { connectStreams } from "ext:isolet/stdio.js";
+import { mountAll } from "ext:isolet/mounts.js";
+import { hookSpace } from "ext:isolet/file_space.js";
+import { LocalTime } from "ext:isolet/local_time.js";
+import "ext:isolet/buffers.js";
+import { adoptMemory, growInterpreter } from "ext:isolet/wasm.js";
+import { hookCalls } from "ext:isolet/calls.js";
+import { Linking } from "ext:isolet/linking.js";
+import { Libraries } from "ext:isolet/libraries.js";
+import { Suspensions } from "ext:isolet/suspension.js";
+import { checkFrames, hookFrames } from "ext:isolet/frames.js";
 import {
   op_isolet_died,
   op_isolet_exited,

@@ -3,7 +3,7 @@
 // resolves.
 
 import { primordials } from "ext:core/mod.js";
-import { clearTimeout, reportUncaught, setTimeout } from "ext:isolet/10_globals.js";
+import { clearTimeout, reportUncaught, setTimeout } from "ext:isolet/globals.js";
 
 const { Promise, PromisePrototypeThen, SafeMap } = primordials;
 

@@ -3,7 +3,7 @@
 // never comes; the wait itself has to end.
 
 import { primordials } from "ext:core/mod.js";
-import { bytesOf } from "ext:isolet/55_calls.js";
+import { bytesOf } from "ext:isolet/calls.js";
 
 const {
   ArrayPrototypePush,

@@ -10,6 +10,8 @@
 
 import { primordials } from "ext:core/mod.js";
 import { op_isolet_exports } from "ext:core/ops";
+// Its `WebAssembly.Module` is the one that V8 lets compile.
+import "ext:isolet/wasm.js";
 
 const {
   ArrayPrototypePush,

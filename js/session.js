@@ -2,13 +2,13 @@
 // Frames are bytes from the host to our Python glue and back; this file does not look into them.
 
 import { core, primordials } from "ext:core/mod.js";
-import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/10_globals.js";
-import { becomeTerminal, hasOutput } from "ext:isolet/20_stdio.js";
-import { mountAll, rehearseMount } from "ext:isolet/30_mounts.js";
-import "ext:isolet/40_fetch.js";
-import { bytesOf } from "ext:isolet/55_calls.js";
-import { boot } from "ext:isolet/60_pyodide.js";
-import { Parking, spawn } from "ext:isolet/72_parking.js";
+import { clearTimeout, reportUncaught, schedule, setTimeout } from "ext:isolet/globals.js";
+import { becomeTerminal, hasOutput } from "ext:isolet/stdio.js";
+import { mountAll, rehearseMount } from "ext:isolet/mounts.js";
+import "ext:isolet/fetch.js";
+import { bytesOf } from "ext:isolet/calls.js";
+import { boot } from "ext:isolet/pyodide.js";
+import { Parking, spawn } from "ext:isolet/parking.js";
 import {
   op_isolet_entry_points,
   op_isolet_exited,
@@ -28,7 +28,8 @@ import {
   op_isolet_tool_take,
   op_isolet_tool_wait,
 } from "ext:core/ops";
-import "ext:isolet/99_lockdown.js";
+// The last one: the modules before it capture what it removes.
+import "ext:isolet/lockdown.js";
 
 core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
   reportUncaught(reason);

@@ -4,7 +4,7 @@
 // memory.
 
 import { primordials } from "ext:core/mod.js";
-import { exportedFunction, functionNames } from "ext:isolet/58_linking.js";
+import { exportedFunction, functionNames } from "ext:isolet/linking.js";
 import { op_isolet_library, op_isolet_library_keep } from "ext:core/ops";
 
 const {

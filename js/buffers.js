@@ -2,7 +2,7 @@
 // itself, where no session's budget counts it.
 
 import { primordials } from "ext:core/mod.js";
-import { define } from "ext:isolet/10_globals.js";
+import { define } from "ext:isolet/globals.js";
 
 const {
   ObjectDefineProperty,
