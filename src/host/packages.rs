@@ -1,6 +1,6 @@
 //! The packages of one session: which may be imported, loading them, what they have in them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use isolet_pyodide_assets::Digest;
 
@@ -10,6 +10,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
+use crate::support::lock::lock;
 
 /// Cheap to clone: a clone is the same.
 #[derive(Clone)]
@@ -146,10 +147,6 @@ impl SessionPackages {
 
 fn import_error(reason: String) -> ToolError {
     ToolError::new("ImportError", reason)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(error: PackageError) -> Error {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use isolet_pyodide_assets::Digest;
 
@@ -16,6 +16,7 @@ use super::lock::Lock;
 use super::pip::Pip;
 use super::requirement::{Requirement, is_name, normalised};
 use super::wheel::Wheel;
+use crate::support::lock::lock;
 
 /// The most requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;
@@ -260,8 +261,4 @@ impl Inner {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

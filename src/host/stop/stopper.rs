@@ -3,7 +3,7 @@
 //! whoever is first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use super::gate::Passage;
 use crate::data::execution::LimitKind;
 use crate::protocol::Control;
+use crate::support::lock::lock;
 use crate::support::watchdog::{self, Armed};
 
 /// How long after a kill the isolate's last reply is waited for. V8 has steps that it never
@@ -215,8 +216,4 @@ impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         self.settle();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
