@@ -25,7 +25,10 @@ def complete(command, namespace):
         names = [name for attributes in attributes_of(find(path, namespace)) for name in attributes]
     else:
         names = [*namespace, *vars(builtins), *keyword.kwlist]
-    fits = lambda name: type(name) is str and name.startswith(start) and (start or name[:1] != "_")
+
+    def fits(name):
+        return type(name) is str and name.startswith(start) and (start or name[:1] != "_")
+
     return {"value": sorted(set(filter(fits, names)))[:MAX_NAMES]}
 
 

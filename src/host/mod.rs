@@ -9,7 +9,7 @@ pub(crate) mod pipe;
 pub(crate) mod stop;
 pub(crate) mod tools;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use self::exchanges::{Answers, Exchanges};
@@ -28,6 +28,7 @@ use crate::net::rules::NetPolicy;
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
 use crate::protocol::{Host, HostReply, HostRequest, Outbox};
 use crate::support::clock;
+use crate::support::lock::lock;
 
 /// The parts of a session's host.
 pub(crate) struct HostConfig<'a> {
@@ -309,8 +310,4 @@ fn done_or_refused(result: Result<(), ToolError>) -> HostReply {
         Ok(()) => HostReply::Done,
         Err(error) => HostReply::Refused(error.type_name().to_owned(), error.message().to_owned()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The packages of one session: which may be imported, how they are loaded, and which WebAssembly
 //! they contain.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use isolet_pyodide_assets::Digest;
 
@@ -11,6 +11,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
+use crate::support::lock::lock;
 
 /// Cheap to clone: clones share the same state.
 #[derive(Clone)]
@@ -148,10 +149,6 @@ impl SessionPackages {
 
 fn import_error(reason: String) -> ToolError {
     ToolError::new("ImportError", reason)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn refused(error: PackageError) -> Error {

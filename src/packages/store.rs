@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use isolet_pyodide_assets::Digest;
 
@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::pip::Pip;
 use super::requirement::{Requirement, is_name, normalised};
 use super::wheel::Wheel;
+use crate::support::lock::lock;
 
 /// The maximum number of requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;
@@ -261,8 +262,4 @@ impl Inner {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

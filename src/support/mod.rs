@@ -3,6 +3,7 @@
 pub(crate) mod block_on;
 pub(crate) mod cache_dir;
 pub(crate) mod clock;
+pub(crate) mod lock;
 pub(crate) mod offload;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_file;

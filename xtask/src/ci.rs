@@ -6,15 +6,16 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{fuzz, licenses, process, test, tidy, vendored_v8};
+use crate::{fuzz, licenses, lint, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, Step); 7] = [
         ("fmt", fmt),
         ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
+        ("lint", lint::run),
         ("clippy", clippy),
         ("test", || test::run(&[])),
         ("fuzz", || fuzz::run(&[])),

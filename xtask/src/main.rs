@@ -12,6 +12,7 @@ mod cpython_tests;
 mod dist;
 mod fuzz;
 mod licenses;
+mod lint;
 mod process;
 mod python;
 mod run;
@@ -45,7 +46,8 @@ Usage: cargo xtask COMMAND
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
-  ci                    everything that has to pass: fmt, tidy, clippy, test, fuzz, doc
+  lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
+  ci                    everything that has to pass: fmt, tidy, lint, clippy, test, fuzz, doc
 
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
@@ -83,6 +85,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
+        ["lint"] => lint::run(),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{HELP}");

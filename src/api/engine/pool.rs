@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::ready::{BootedInterpreter, InterpreterKind};
 use crate::data::error::{Error, ErrorKind};
+use crate::support::lock::lock;
 
 /// Boots an interpreter of a kind.
 pub(super) type Boot = Arc<
@@ -189,8 +190,4 @@ fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<Interprete
     let name = "isolet-pool".to_owned();
     std::thread::Builder::new().name(name).spawn(move || runtime.block_on(serve))?;
     Ok(requests)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 //! that are run over it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -26,6 +26,7 @@ use crate::protocol::codec;
 use crate::protocol::{Command, Link, Message, Outbox, Reply, Report};
 use crate::support::block_on::PollSource;
 use crate::support::block_on::with_source;
+use crate::support::lock::lock;
 use crate::support::offload;
 
 /// One interpreter, as shared by its owner and its handles.
@@ -369,8 +370,4 @@ impl Drop for PeekWindow<'_> {
         peeks.open = false;
         peeks.waiting.clear();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

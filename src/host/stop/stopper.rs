@@ -2,7 +2,7 @@
 //! survive, then the kill. The verdict is settled once, before the first step, by the first cause.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::gate::Passage;
 use crate::data::execution::LimitKind;
 use crate::protocol::Control;
+use crate::support::lock::lock;
 use crate::support::watchdog::{self, Armed};
 
 /// How long the host waits for the isolate's last reply after a kill. Some of V8's steps cannot be
@@ -214,8 +215,4 @@ impl Drop for Stopping<'_> {
     fn drop(&mut self) {
         self.settle();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
@@ -16,6 +16,7 @@ use crate::data::value::Value;
 use crate::data::value::marshal::{self, DecodeError, Reader};
 use crate::host::audit::{Access, AuditLog};
 use crate::host::stop::RunCounters;
+use crate::support::lock::lock;
 
 /// The tools that a session's guest may call, and its calls.
 pub(crate) struct ToolHost {
@@ -252,8 +253,4 @@ fn bind(spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
         Some((key, _)) => refuse(format!("got an unexpected keyword argument {key}")),
         None => Ok(Value::Dict(bound)),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use tokio::io::Interest;
 
 use crate::fs::FileError;
 use crate::protocol::{Control, HostReply, Inbox, Message};
+use crate::support::lock::lock;
 use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::outgoing::Outgoing;
@@ -296,8 +297,4 @@ impl Inbox for Messages {
         let left = limit.saturating_sub(start.elapsed());
         mailbox.wait_for(PollFlags::IN, Some(left));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -22,6 +22,7 @@ use crate::data::tool::ToolError;
 use crate::protocol::codec;
 use crate::protocol::{Control, Host, HostReply, HostRequest, Link, Message, Reply};
 use crate::support::block_on::PollSource;
+use crate::support::lock::lock;
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
 
 /// The maximum number of messages that wait for a worker to read them: more than there can be tool
@@ -346,8 +347,4 @@ fn named(signal: i32) -> String {
         _ => return signal.to_string(),
     };
     format!("{signal} ({name})")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

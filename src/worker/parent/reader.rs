@@ -14,6 +14,7 @@ use rustix::net::RecvFlags;
 
 use crate::protocol::Reply;
 use crate::support::block_on::PollSource;
+use crate::support::lock::lock;
 use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::{self, FromWorker};
@@ -211,10 +212,6 @@ impl PollSource for Shift {
     fn release(&self) {
         self.end_turn(lock(&self.turn));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::launch::in_time;
 use super::link::thread;
+use crate::support::lock::lock;
 use crate::worker::wire::template_record::Record;
 
 /// The parent's end of a template. Dropping it ends the template and its workers.
@@ -186,8 +187,4 @@ impl Forked {
     pub(super) fn wait(&self) -> io::Result<i32> {
         self.status.recv().map_err(|_| io::Error::other("its template has ended"))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::launch::{Fresh, start_template};
 use super::link::thread;
 use super::template::Template;
+use crate::support::lock::lock;
 
 /// Templates, keyed by worker configuration. The first workers of a configuration start without
 /// one.
@@ -69,8 +70,4 @@ impl Templates {
             }
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
