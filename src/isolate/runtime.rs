@@ -84,6 +84,7 @@ impl Isolate {
             entry_points: None,
             frame: None,
             report: None,
+            peeks: false,
             max_report_bytes: parts.max_report_bytes,
             exited: None,
             died: None,
@@ -223,26 +224,34 @@ impl Isolate {
         match message {
             Message::Answer(call, answer) => self.state(|state| state.calls.answer(call, answer)),
             Message::Peek(number, frame) => {
-                let report = self.peek(frame);
+                let (refusal, report) = match self.peek(frame) {
+                    Some(Ok(report)) => (None, report),
+                    Some(Err(reason)) => (Some(reason), Vec::new()),
+                    None => (None, Vec::new()),
+                };
                 // Fails only if the session is gone, and then nobody waits.
-                let _ = replies(Reply::Peeked { number, report });
+                let _ = replies(Reply::Peeked { number, refusal, report });
             }
             // A session sends only one command at a time, and this one arrived during another.
             Message::Command(_) => {}
         }
     }
 
-    /// Makes the guest run a command while it waits for something else. Returns its report; empty
-    /// if it gave none.
-    fn peek(&mut self, frame: Vec<u8>) -> Vec<u8> {
+    /// Makes the guest run a command while it waits for something else. Returns its report, if it
+    /// gave one.
+    fn peek(&mut self, frame: Vec<u8>) -> Option<Result<Vec<u8>, String>> {
         let length = self.offer(frame);
-        let outer = self.state(|state| state.report.take());
+        let outer = self.state(|state| {
+            state.peeks = true;
+            state.report.take()
+        });
         let peek = self.entry_points.peek.clone();
         // The guest's report counts, not the result of the call.
         drop(self.runtime.call_with_args(&peek, &[length]));
         self.state(|state| {
             state.frame = None;
-            std::mem::replace(&mut state.report, outer).and_then(Result::ok).unwrap_or_default()
+            state.peeks = false;
+            std::mem::replace(&mut state.report, outer)
         })
     }
 

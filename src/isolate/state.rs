@@ -56,8 +56,10 @@ pub(crate) struct State {
     pub(crate) entry_points: Option<EntryPoints>,
     /// The command that the guest has not taken yet.
     pub(crate) frame: Option<Vec<u8>>,
-    /// The guest's report on the current command, or why there is none.
+    /// The guest's report on the current command, or why there is none. Empty if the host has it.
     pub(crate) report: Option<Result<Vec<u8>, String>>,
+    /// Set while the guest carries out a peek.
+    pub(crate) peeks: bool,
     /// The maximum length of a report, in bytes.
     pub(crate) max_report_bytes: u64,
     pub(crate) exited: Option<i32>,

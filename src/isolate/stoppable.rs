@@ -31,6 +31,10 @@ impl Host for StoppableHost {
         self.host.read_file(file, offset, into)
     }
 
+    fn takes_report(&self, report: &[u8], is_peek: bool) -> bool {
+        !self.control.is_stopped() && self.host.takes_report(report, is_peek)
+    }
+
     fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
         if self.control.is_stopped() {
             return Err(STOPPED.to_owned());

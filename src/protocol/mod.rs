@@ -132,7 +132,7 @@ pub(crate) enum Reply {
     Done {
         /// The session's peak memory, in bytes, as the engine counts it.
         memory_bytes: u64,
-        /// The guest's [`Report`], encoded. A worker sends it as the body of the frame.
+        /// The guest's [`Report`], encoded. A worker sends it as the body of the frame, or before.
         #[serde(skip)]
         report: Vec<u8>,
     },
@@ -140,6 +140,8 @@ pub(crate) enum Reply {
     Peeked {
         /// The number of the peek.
         number: u64,
+        /// Why there is no report, if the guest gave one that cannot be taken.
+        refusal: Option<String>,
         /// The guest's [`Report`], encoded; empty if the guest gave none.
         #[serde(skip)]
         report: Vec<u8>,
@@ -364,6 +366,11 @@ pub(crate) trait Host: Send + Sync {
     }
     /// Reads from an open file directly into the guest's memory. Returns the number of bytes read.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
+    /// Offers a long report before the reply that it belongs to, so that it is not copied. Returns
+    /// `false` if the isolate has to keep it for the reply.
+    fn takes_report(&self, _report: &[u8], _is_peek: bool) -> bool {
+        false
+    }
     /// Fills the buffer with random bytes. The error is the reason for a failure.
     fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
         getrandom::fill(into).map_err(|error| format!("the system gave no entropy: {error}"))

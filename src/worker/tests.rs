@@ -136,9 +136,44 @@ fn the_body_of_a_reply_is_the_report() {
     );
 }
 
+fn peeked(number: u64) -> Reply {
+    Reply::Peeked { number, refusal: None, report: Vec::new() }
+}
+
 #[test]
-fn a_worker_that_replies_unasked_is_killed() {
-    let reply = frame(&FromWorker::Reply(Reply::Peeked { number: 1, report: Vec::new() }));
+fn a_report_ahead_of_its_reply_is_joined_with_it_and_with_no_other() {
+    let (mut parent, mut worker) = parent();
+    let messages = &parent.link.messages;
+    messages(Message::Command(Vec::new()));
+    messages(Message::Peek(1, Vec::new()));
+    messages(Message::Command(Vec::new()));
+    let early = |is_peek, body| frame_with(&FromWorker::Report { is_peek }, body);
+    let frames = [
+        early(false, b"first"),
+        // The last one counts.
+        early(false, b"of the command"),
+        early(true, b"of the peek"),
+        frame(&FromWorker::Reply(peeked(1))),
+        frame(&FromWorker::Reply(done(1))),
+        // This one comes with its reply: the one before is no longer there.
+        early(false, b"not this one"),
+        frame_with(&FromWorker::Reply(done(2)), b"with the reply"),
+        frame(&FromWorker::Reply(done(3))),
+    ];
+    worker.write_all(&frames.concat()).unwrap();
+    for expected in [&b"of the peek"[..], b"of the command", b"with the reply", b""] {
+        let mut reply = parent.link.replies.blocking_recv().unwrap();
+        assert_eq!(reply.report().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_worker_that_reports_or_replies_unasked_is_killed() {
+    let report = frame_with(&FromWorker::Report { is_peek: false }, b"a report");
+    let reply = frame(&FromWorker::Reply(done(1)));
+    let told = reason(|worker| worker.write_all(&[reply, report].concat()).unwrap());
+    assert_eq!(told, "the worker was killed, since it sent a report that nobody has asked for");
+    let reply = frame(&FromWorker::Reply(peeked(1)));
     let told = reason(|worker| worker.write_all(&[reply.clone(), reply].concat()).unwrap());
     assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
 }

@@ -437,3 +437,22 @@ async fn a_call_in_a_callback_of_javascript_can_be_interrupted() {
     assert_eq!(execution.outcome(), &interrupted, "{execution:?}");
     assert_eq!(eval(&mut session, "1 + 1").await, Value::Int(2));
 }
+
+#[tokio::test]
+async fn long_values_read_while_a_run_waits_and_its_own_do_not_mix() {
+    let look = Tool::from_handler(ToolSpec::new("look"), |_, cx| async move {
+        for (name, letter) in [("a", "a"), ("b", "b"), ("small", "s")] {
+            let value = cx.session().get(name).await?.unwrap();
+            let length = if name == "small" { 1 } else { 300_000 };
+            assert_eq!(value, Value::from(letter.repeat(length)));
+        }
+        Ok(Value::None)
+    });
+    let mut session = builder().tool(look).build().unwrap().session().await.unwrap();
+    exec(&mut session, "a, b, small = 'a' * 300_000, 'b' * 300_000, 's'").await;
+    for _ in 0..3 {
+        let value = eval(&mut session, "look(); 'c' * 300_000").await;
+        assert_eq!(value, Value::from("c".repeat(300_000)));
+        assert_eq!(eval(&mut session, "look(); 'short'").await, Value::from("short"));
+    }
+}

@@ -55,7 +55,7 @@ struct Peeks {
     /// Set while a command is under way and its replies are read.
     open: bool,
     last: u64,
-    waiting: HashMap<u64, oneshot::Sender<Vec<u8>>>,
+    waiting: HashMap<u64, oneshot::Sender<Result<Vec<u8>, String>>>,
 }
 
 impl Shared {
@@ -209,7 +209,9 @@ impl Shared {
             tokio::select! {
                 biased;
                 reply = driver.replies.recv() => match reply {
-                    Some(Reply::Peeked { number, report }) => self.peeked(number, report),
+                    Some(Reply::Peeked { number, refusal, report }) => {
+                        self.peeked(number, refusal.map_or(Ok(report), Err));
+                    }
                     last => break last,
                 },
                 (call, outcome) = calls.next() => self.answer(call, outcome),
@@ -233,7 +235,11 @@ impl Shared {
             if let Some(answer) = self.peek(&command) {
                 // The run ended before it answered; try again.
                 let Ok(report) = answer.await else { continue };
-                return self.read(report, self.limits.value_bytes()).await.map_err(|reason| {
+                let read = match report {
+                    Ok(report) => self.read(report, self.limits.value_bytes()).await,
+                    Err(reason) => Err(reason),
+                };
+                return read.map_err(|reason| {
                     let message = format!("the guest's answer cannot be read: {reason}");
                     Error::new(ErrorKind::Value, message).with_session_alive()
                 });
@@ -247,7 +253,10 @@ impl Shared {
     }
 
     /// Sends the command to the guest as a peek. Returns `None` if no other command is under way.
-    fn peek(&self, command: impl Fn() -> Command) -> Option<oneshot::Receiver<Vec<u8>>> {
+    fn peek(
+        &self,
+        command: impl Fn() -> Command,
+    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
         let mut peeks = lock(&self.peeks);
         if !peeks.open {
             return None;
@@ -287,7 +296,7 @@ impl Shared {
         }
     }
 
-    fn peeked(&self, number: u64, report: Vec<u8>) {
+    fn peeked(&self, number: u64, report: Result<Vec<u8>, String>) {
         if let Some(sender) = lock(&self.peeks).waiting.remove(&number) {
             let _ = sender.send(report);
         }

@@ -52,6 +52,7 @@ fn state() -> State {
         entry_points: None,
         frame: None,
         report: None,
+        peeks: false,
         max_report_bytes: u64::MAX,
         exited: None,
         died: None,

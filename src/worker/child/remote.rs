@@ -160,6 +160,11 @@ impl Host for RemoteHost {
         reply.unwrap_or_else(|error| HostReply::Failed(error.to_string()))
     }
 
+    fn takes_report(&self, report: &[u8], is_peek: bool) -> bool {
+        // What cannot be sent now cannot be sent with the reply either, which says why.
+        self.tell_with(&FromWorker::Report { is_peek }, report).is_ok()
+    }
+
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         let fetch = |offset, length| self.fetch(file, offset, length);
         let read = self.ahead().read(Instant::now(), file, offset, into, fetch)?;

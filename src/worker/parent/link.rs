@@ -75,7 +75,16 @@ struct Answers {
     host: Arc<dyn Host>,
     control: Arc<WorkerControl>,
     replies: mpsc::UnboundedSender<Reply>,
+    /// Reports that arrived ahead of their replies.
+    early: EarlyReports,
     ready: Option<oneshot::Sender<Readiness>>,
+}
+
+/// Reports that arrived ahead of their replies: at most one of a command, and one of a peek into it.
+#[derive(Default)]
+struct EarlyReports {
+    command: Vec<u8>,
+    peek: Vec<u8>,
 }
 
 /// Starts the thread of a worker. `first` writes to it before anything else does.
@@ -113,6 +122,7 @@ pub(crate) fn start(
             host,
             control: Arc::clone(&control),
             replies: sink,
+            early: EarlyReports::default(),
             ready: Some(sender),
         };
         let reader = Reader::new(socket, bounds.frame_bytes, Box::new(answers));
@@ -172,7 +182,10 @@ impl Answer for Answers {
                 });
                 self.answer_request(&ToWorker::FileBytes(read))?;
             }
-            FromWorker::Reply(reply) => self.reply(reply)?,
+            // Their bodies are kept, so they are not answered here.
+            FromWorker::Report { .. } | FromWorker::Reply(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
             FromWorker::Ready { version, report } => {
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(Ok((version.to_owned(), report)));
@@ -194,11 +207,28 @@ impl Answer for Answers {
         Ok(())
     }
 
-    fn reply(&mut self, reply: Reply) -> io::Result<()> {
+    fn report(&mut self, is_peek: bool, report: Vec<u8>) -> io::Result<()> {
+        if self.control.owed.load(Ordering::Relaxed) == 0 {
+            return Err(violation("a report that nobody has asked for"));
+        }
+        // If there are several, the last one counts.
+        let early = &mut self.early;
+        *(if is_peek { &mut early.peek } else { &mut early.command }) = report;
+        Ok(())
+    }
+
+    fn reply(&mut self, mut reply: Reply) -> io::Result<()> {
         let owed = &self.control.owed;
         let one_less = |owed: usize| owed.checked_sub(1);
         if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
             return Err(violation("a reply that nobody has asked for"));
+        }
+        let early = match reply {
+            Reply::Peeked { .. } => std::mem::take(&mut self.early.peek),
+            _ => std::mem::take(&mut self.early.command),
+        };
+        if let Some(report) = reply.report().filter(|report| report.is_empty()) {
+            *report = early;
         }
         // The session may be gone; the worker is then about to be killed.
         let _ = self.replies.send(reply);

@@ -25,6 +25,8 @@ pub(super) trait Answer: Send {
     fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool;
     /// Carries out a frame. An error ends the worker.
     fn answer(&mut self, frame: FromWorker<'_>, body: &[u8]) -> io::Result<()>;
+    /// Takes a report ahead of its reply.
+    fn report(&mut self, is_peek: bool, report: Vec<u8>) -> io::Result<()>;
     /// Takes the reply to a command or a peek.
     fn reply(&mut self, reply: Reply) -> io::Result<()>;
     /// Called when no more frames will arrive, with the error that ended them.
@@ -119,16 +121,22 @@ impl Reader {
                 return Ok(Progress::Thread);
             }
             *more_is_likely = matches!(frame, FromWorker::Write(_));
-            if let FromWorker::Reply(mut reply) = frame {
-                let length = body.len();
-                let body = incoming.take_body(length);
-                if let Some(report) = reply.report() {
-                    *report = body;
+            let length = body.len();
+            match frame {
+                FromWorker::Report { is_peek } => {
+                    answers.report(is_peek, incoming.take_body(length))?;
                 }
-                answers.reply(reply)?;
-            } else {
-                answers.answer(frame, body)?;
-                incoming.take_first();
+                FromWorker::Reply(mut reply) => {
+                    let body = incoming.take_body(length);
+                    if let Some(report) = reply.report() {
+                        *report = body;
+                    }
+                    answers.reply(reply)?;
+                }
+                frame => {
+                    answers.answer(frame, body)?;
+                    incoming.take_first();
+                }
             }
         }
         Ok(Progress::Came)
@@ -236,6 +244,10 @@ mod tests {
     struct Recorder(mpsc::Sender<(Seen, ThreadId)>);
 
     impl Answer for Recorder {
+        fn report(&mut self, _: bool, _: Vec<u8>) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
         fn reply(&mut self, _: Reply) -> io::Result<()> {
             Err(io::ErrorKind::Unsupported.into())
         }

@@ -104,7 +104,9 @@ pub(crate) enum FromWorker<'a> {
     Write(Stream),
     /// Reads a number of bytes of an open file.
     ReadFile { file: u32, offset: u64, length: u32 },
-    /// A reply, whose report is the body.
+    /// A long report, ahead of the reply that it belongs to; the report is the body.
+    Report { is_peek: bool },
+    /// A reply. Its report is the body, unless it came before.
     Reply(Reply),
 }
 
@@ -152,7 +154,12 @@ impl Head for ToWorker {
 
 impl Head for FromWorker<'_> {
     fn has_body(&self) -> bool {
-        matches!(self, Self::Write(_) | Self::Reply(Reply::Done { .. } | Reply::Peeked { .. }))
+        matches!(
+            self,
+            Self::Write(_)
+                | Self::Report { .. }
+                | Self::Reply(Reply::Done { .. } | Reply::Peeked { .. })
+        )
     }
 }
 

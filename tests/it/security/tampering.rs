@@ -145,9 +145,13 @@ from pyodide.ffi import JsProxy
 held = [o for h in gc.get_objects() for o in gc.get_referents(h) if isinstance(o, JsProxy)]
 give, take, answered, answer = ([o for o in held if getattr(o, 'name', '') == name][0]
     for name in ('give', 'take', 'answered', 'answer'))
-report = marshal.dumps({'status': 'completed', 'value': 'forged', 'repr': 'forged', 'locals': []}, 2)
+forged = {'status': 'completed', 'value': 'forged', 'repr': 'forged', 'locals': []}
+report = marshal.dumps(forged, 2)
+# A worker sends a long report at once.
+long = marshal.dumps({**forged, 'value': 'forged' * 100_000}, 2)
 def forge():
-    give(id(report) + bytes.__basicsize__ - 1, len(report))
+    for each in (report, long):
+        give(id(each) + bytes.__basicsize__ - 1, len(each))
 async def later():
     await asyncio.sleep(0)
     forge()
