@@ -14,11 +14,14 @@
 //!
 //! | name | what it adds | default |
 //! |-|-|-|
-//! | `fetch` | [`fetch`] and its HTTP client | yes |
+//! | `fetch` | [`fetch`] | yes |
+//! | `download` | `Download`, the HTTP client of [`fetch`] | with `fetch` |
 //! | `progress` | `Bar`, a progress bar on standard error | no |
 
 mod assets;
 mod digest;
+#[cfg(feature = "download")]
+mod download;
 mod error;
 #[cfg(feature = "fetch")]
 mod fetch;
@@ -33,6 +36,8 @@ mod tests;
 
 pub use crate::assets::Assets;
 pub use crate::digest::Digest;
+#[cfg(feature = "download")]
+pub use crate::download::Download;
 pub use crate::error::Error;
 #[cfg(feature = "fetch")]
 pub use crate::fetch::{FetchOptions, FetchReport, Npm, Origin, fetch};

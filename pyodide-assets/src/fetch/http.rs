@@ -3,22 +3,18 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::time::Duration;
-
-use ureq::http::{Response, StatusCode, header};
-use ureq::{Agent, Body};
 
 use super::part::Part;
 use super::{Failure, place};
 use crate::error::plain;
-use crate::{Error, LockedFile, Progress};
+use crate::{Download, Error, LockedFile, Progress};
 
 /// How often a file is requested from one URL if the transfer keeps breaking off.
 const ATTEMPTS: u32 = 4;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the server may be silent, even in the middle of a file.
-const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
-const FILE_TIMEOUT: Duration = Duration::from_mins(15);
+
+const OK: u16 = 200;
+const PARTIAL_CONTENT: u16 = 206;
+const RANGE_NOT_SATISFIABLE: u16 = 416;
 
 /// Downloads `files` into `dir`, each from the first of `sources` that has it.
 pub(super) fn fetch_files(
@@ -30,20 +26,10 @@ pub(super) fn fetch_files(
     if sources.is_empty() {
         return Err(Failure::Remote("no HTTPS source is named".to_owned()));
     }
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_connect(Some(CONNECT_TIMEOUT))
-        .timeout_recv_response(Some(SILENCE_TIMEOUT))
-        .timeout_per_read(Some(SILENCE_TIMEOUT))
-        .timeout_recv_body(Some(FILE_TIMEOUT))
-        .user_agent(concat!("isolet/", env!("CARGO_PKG_VERSION")))
-        .build();
-    let agent = config.new_agent();
-    files.iter().try_for_each(|file| fetch_file(&agent, file, dir, sources, progress))
+    files.iter().try_for_each(|file| fetch_file(file, dir, sources, progress))
 }
 
 fn fetch_file(
-    agent: &Agent,
     file: &LockedFile,
     dir: &Path,
     sources: &[String],
@@ -52,7 +38,7 @@ fn fetch_file(
     let mut said: Vec<(String, String)> = Vec::new();
     for source in sources {
         let url = url(source, file.name());
-        match (Download { agent, file, url: &url, progress }).run(dir) {
+        match (Transfer { file, url: &url, progress }).run(dir) {
             Ok(()) => return Ok(()),
             Err(Stop::Failed(failure)) => return Err(failure),
             // Without a network every source fails with the same reason, which is reported once.
@@ -75,9 +61,8 @@ fn url(source: &str, file: &str) -> String {
     }
 }
 
-/// The download of one file from one URL.
-struct Download<'a> {
-    agent: &'a Agent,
+/// The transfer of one file from one URL.
+struct Transfer<'a> {
     file: &'a LockedFile,
     url: &'a str,
     progress: &'a mut dyn Progress,
@@ -104,7 +89,7 @@ impl From<Error> for Stop {
     }
 }
 
-impl Download<'_> {
+impl Transfer<'_> {
     fn run(&mut self, dir: &Path) -> Result<(), Stop> {
         let mut part = Part::open(dir, self.file)?;
         let mut continued = part.length() > 0;
@@ -143,25 +128,21 @@ impl Download<'_> {
 
     /// Requests the missing bytes and appends what arrives.
     fn request(&mut self, part: &mut Part<'_>) -> Result<Ending, Stop> {
-        let mut request = self.agent.get(self.url).header(header::ACCEPT_ENCODING, "identity");
-        if part.length() > 0 {
-            request = request.header(header::RANGE, format!("bytes={}-", part.length()));
-        }
-        let response = request.call().map_err(|error| Stop::Unavailable(words(error)))?;
-        let start = match response.status() {
-            StatusCode::OK => 0,
-            StatusCode::PARTIAL_CONTENT if continues(&response, part, self.file) => part.length(),
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
-                if part.length() > 0 =>
-            {
+        let download = Download::get(self.url, part.length()).map_err(Stop::Unavailable)?;
+        let start = match download.status() {
+            OK => 0,
+            PARTIAL_CONTENT if continues(&download, part, self.file) => part.length(),
+            PARTIAL_CONTENT | RANGE_NOT_SATISFIABLE if part.length() > 0 => {
                 part.restart()?;
                 return Ok(Ending::BrokenOff("the server does not continue a download".to_owned()));
             }
-            status => {
-                return Err(Stop::Unavailable(format!("the server answers with status {status}")));
+            _ => {
+                let status = download.status_text();
+                let reason = format!("the server answers with status {status}");
+                return Err(Stop::Unavailable(reason));
             }
         };
-        if let Some(offered) = response.body().content_length()
+        if let Some(offered) = download.content_length()
             && start + offered != self.file.size()
         {
             return Err(Stop::Unavailable(format!(
@@ -175,12 +156,12 @@ impl Download<'_> {
         }
         self.progress.start(self.file.name(), self.file.size());
         self.progress.advance(part.length());
-        self.receive(response.into_body(), part)
+        self.receive(download, part)
     }
 
-    fn receive(&mut self, body: Body, part: &mut Part<'_>) -> Result<Ending, Stop> {
+    fn receive(&mut self, body: Download, part: &mut Part<'_>) -> Result<Ending, Stop> {
         // One byte more than expected is enough to detect the wrong length.
-        let mut body = body.into_reader().take(part.missing() + 1);
+        let mut body = body.take(part.missing() + 1);
         let mut buffer = vec![0; 64 << 10];
         loop {
             let bytes = match body.read(&mut buffer) {
@@ -211,22 +192,7 @@ impl Download<'_> {
 }
 
 /// Returns `true` if a partial response is exactly the rest of the file.
-fn continues(response: &Response<Body>, part: &Part<'_>, file: &LockedFile) -> bool {
+fn continues(download: &Download, part: &Part<'_>, file: &LockedFile) -> bool {
     let expected = format!("bytes {}-{}/{}", part.length(), file.size() - 1, file.size());
-    let range = response.headers().get(header::CONTENT_RANGE);
-    part.length() > 0 && range.is_some_and(|range| range == expected.as_str())
-}
-
-/// Returns why a request was not answered, as part of a sentence.
-fn words(error: ureq::Error) -> String {
-    match error {
-        ureq::Error::HostNotFound => "the host name cannot be resolved".to_owned(),
-        // The standard library has no kind for this error and appends the C library's text.
-        ureq::Error::Io(error) if error.to_string().starts_with("failed to lookup address") => {
-            "the host name cannot be resolved".to_owned()
-        }
-        ureq::Error::Io(error) => plain(&error),
-        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
-        error => error.to_string(),
-    }
+    part.length() > 0 && download.content_range() == Some(expected.as_str())
 }

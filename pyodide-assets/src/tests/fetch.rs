@@ -217,3 +217,12 @@ fn concurrent_fetches_take_turns() {
     assert_eq!(server.seen().len(), assets::NAMES.len());
     assert_complete(&dir);
 }
+
+#[test]
+fn a_fetch_works_within_an_async_runtime() {
+    let dir = TestDir::new();
+    let server = Server::start(|_, _| Answer::Good);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async { fetch_from(&server.source(), &dir) }).unwrap();
+    assert_complete(&dir);
+}

@@ -80,7 +80,8 @@ struct Answers {
     ready: Option<oneshot::Sender<Readiness>>,
 }
 
-/// Reports that arrived ahead of their replies: at most one of a command, and one of a peek into it.
+/// Reports that arrived ahead of their replies: at most one of a command, and one of a peek into
+/// it.
 #[derive(Default)]
 struct EarlyReports {
     command: Vec<u8>,

@@ -69,7 +69,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("fs", &["data"]),
     ("net", &["data"]),
     ("protocol", &["data", "support", "fs"]),
-    ("packages", &["data", "support", "fs", "net"]),
+    ("packages", &["data", "support", "fs"]),
     ("host", &["data", "support", "fs", "net", "protocol", "packages"]),
     ("image", &["data", "support", "packages"]),
     ("isolate", &["data", "support", "fs", "protocol", "packages", "image"]),

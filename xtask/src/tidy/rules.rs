@@ -59,7 +59,7 @@ pub(super) fn prose_is_narrow(files: &[SourceFile]) -> Vec<String> {
     complaints
 }
 
-/// Requires that only the engine's directory names V8 or deno_core.
+/// Requires that only the engine's directory names V8 or `deno_core`.
 pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<String> {
     let files = checked(files).filter(|file| !file.path.starts_with(ENGINE));
     let mut complaints = Vec::new();
