@@ -1,4 +1,5 @@
-"""What passes between threads (`_queue.SimpleQueue`) and what each has of its own (`_thread._local`).
+"""What passes between threads (`_queue.SimpleQueue`), and what each has of its own
+(`_thread._local`).
 """
 
 import _queue

@@ -55,7 +55,8 @@ pub(super) fn doctor(args: &DoctorArgs, assets: Option<&Path>) -> Result<ExitCod
 fn print_system_calls(out: &mut impl Write, calls: &[SystemCall]) -> io::Result<()> {
     writeln!(
         out,
-        "\nSystem calls that do not kill a worker, with the reason for each (`depends`: on arguments)"
+        "\nSystem calls that do not kill a worker, with the reason for each \
+         (`depends`: on arguments)"
     )?;
     let width = calls.iter().map(|call| call.name.len()).max().unwrap_or_default();
     for SystemCall { name, rule, reason, .. } in calls {

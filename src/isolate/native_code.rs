@@ -220,7 +220,8 @@ fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError>
         fn engine() -> *mut c_void;
         /// `v8::internal::wasm::WasmEngine::CompileFunction(NativeModule*, uint32_t,
         /// ExecutionTier)`.
-        #[link_name = "_ZN2v88internal4wasm10WasmEngine15CompileFunctionEPNS1_12NativeModuleEjNS1_13ExecutionTierE"]
+        #[link_name = "_ZN2v88internal4wasm10WasmEngine15CompileFunctionEPNS1_12NativeModuleEjNS1_\
+                       13ExecutionTierE"]
         fn compile(engine: *mut c_void, module: *mut c_void, function: u32, tier: i8);
         /// `v8::internal::wasm::NativeModule::HasCode(uint32_t) const`.
         #[link_name = "_ZNK2v88internal4wasm12NativeModule7HasCodeEj"]

@@ -108,7 +108,10 @@ mod tests {
         ]);
         assert_eq!(
             json_dumps(&value),
-            r#"{"a\"\ud83d\ude00\u007f": [1, 1e+16], "1": true, "null": -Infinity, "false": {}, "0.5": "b'x'"}"#
+            concat!(
+                r#"{"a\"\ud83d\ude00\u007f": [1, 1e+16], "1": true, "null": -Infinity, "#,
+                r#""false": {}, "0.5": "b'x'"}"#
+            )
         );
     }
 }

@@ -137,8 +137,8 @@ mod tests {
 
     #[test]
     fn code_cells_are_numbered_and_others_left_out() {
-        let text = r##"{"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3"},
-            "language_info": {"name": "python"}}, "cells": [
+        let text = r##"{"nbformat": 4, "nbformat_minor": 5, "metadata": {
+            "kernelspec": {"name": "python3"}, "language_info": {"name": "python"}}, "cells": [
             {"cell_type": "markdown", "source": "# Title"},
             {"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": []},
             {"cell_type": "raw", "source": []},

@@ -102,7 +102,11 @@ fn seen(guest: &Guest, held: &[u32]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn an_overlay_does_what_the_host_does(steps in prop::collection::vec(step(), 1..25)) {

@@ -114,10 +114,16 @@ impl<'a> Contents<'a> {
         let mut code = CodeSection::new();
         for (index, body) in self.bodies.iter().enumerate() {
             let replaced = if index == raises {
-                let old = |operator: &Operator<'_>| matches!(operator, Operator::Call { function_index } if *function_index == call);
+                let old = |operator: &Operator<'_>| match operator {
+                    Operator::Call { function_index } => *function_index == call,
+                    _ => false,
+                };
                 replaced(body, old, &Instruction::Call(new))?
             } else if index == asks {
-                let old = |operator: &Operator<'_>| matches!(operator, Operator::I32Const { value } if *value == INTERRUPTED.0);
+                let old = |operator: &Operator<'_>| match operator {
+                    Operator::I32Const { value } => *value == INTERRUPTED.0,
+                    _ => false,
+                };
                 replaced(body, old, &Instruction::I32Const(INTERRUPTED.1))?
             } else {
                 code.raw(body.as_bytes());

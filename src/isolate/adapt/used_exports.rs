@@ -75,7 +75,8 @@ mod tests {
 
     const MODULE: &str = "var _a,_b,_c,_d;f(wasmExports.e);wasmExports[\"g\"]();\
         function assignWasmExports(wasmExports){_a=Module[\"_a\"]=wasmExports[\"a\"];\
-        _b=Module[\"_b\"]=wasmExports[\"b\"].value>>>0;_c=wasmExports[\"c\"];_d=Module[\"_d\"]=wasmExports[\"d\"]}\
+        _b=Module[\"_b\"]=wasmExports[\"b\"].value>>>0;_c=wasmExports[\"c\"];\
+        _d=Module[\"_d\"]=wasmExports[\"d\"]}\
         call(Module,_a);call(Module)";
 
     #[test]

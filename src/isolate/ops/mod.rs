@@ -3,8 +3,8 @@
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "for an argument of `&str` an op calls the `toString` of the guest's objects; for one of \
-              `String` it takes strings only"
+    reason = "for an argument of `&str` an op calls the `toString` of the guest's objects; for one \
+              of `String` it takes strings only"
 )]
 
 pub(crate) mod boot;

@@ -75,8 +75,9 @@ const CALL_ALL: &str = r"
         handler[name] = (...args) => { spring(); return Reflect[name](...args); };
     }
     const accessors = (target) => {
-        const names = [0, 1, 'length', 'then', 'message', 'toString', 'valueOf', 'toJSON', 'byteLength',
-            'buffer', 'constructor', Symbol.toPrimitive, Symbol.iterator, Symbol.toStringTag];
+        const names = [0, 1, 'length', 'then', 'message', 'toString', 'valueOf', 'toJSON',
+            'byteLength', 'buffer', 'constructor', Symbol.toPrimitive, Symbol.iterator,
+            Symbol.toStringTag];
         // Some have a few of them for good, such as the length of a string.
         for (const name of names) Reflect.defineProperty(target, name, { get: spring });
         return target;

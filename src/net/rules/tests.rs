@@ -84,7 +84,8 @@ fn what_is_no_rule_is_refused_with_its_text() {
     let bad = "* *:443 *.com *. *.*.example.com a.*.com a*.example.com , a.com,b.com http://a.com \
         https://a.com:443 a.com/ a.com/path a.com?x a.com#x user@a.com user:pw@a.com a%2ecom \
         [fe80::1%eth0] a..com .a.com a.com.. a.com: a.com:0 a.com:00443 a.com:+443 a.com:65536 \
-        a.com:443:443 a.com:http a.com:22 a.com:6000 ::1 2606:4700::1 [::1 ::1] [10.1.2.3] [] []:80 \
+        a.com:443:443 a.com:http a.com:22 a.com:6000 ::1 2606:4700::1 [::1 ::1] [10.1.2.3] [] \
+        []:80 \
         10.1.2.3/16 10.1.0.0/33 10.1.0.0/ 10.1.0.0/+8 10.1.0.0/08 10.1.0.0/8/8 ::/129 [::1]/127 \
         2130706433 0x7f.1 127.1 0177.0.0.1 1.2.3.4.5 a.123 a._tcp a\\b a<b.com a!b.com \
         [::ffff:10.1.2.3]/16";

@@ -159,14 +159,15 @@ fn what_the_rules_do_not_cover_is_denied_without_a_lookup() {
 #[test]
 fn every_spelling_of_an_address_gets_the_verdict_of_that_address() {
     let spellings = "
-        127.0.0.1 2130706433 0x7f000001 0X7F.1 017700000001 0177.0.0.1 127.1 127.0.1 0x7f.0x0.0x0.0x1
-        127.0.0.1. 127.000.000.001 00000000177.1 [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1]
-        [::7f00:1] [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1] [2002:7f00:1::]
-        [2001:0:7f00:1::] [2001::80ff:fffe] [fe80::5efe:127.0.0.1] [2606:4700::5efe:7f00:1] [::1] [::]
-        [0:0:0:0:0:0:0:1] 0.0.0.0 0 0x0 169.254.169.254 2852039166 0xa9fea9fe 025177524776 169.254.43518
-        169.16689662 0251.0376.0251.0376 [::ffff:169.254.169.254] [::ffff:a9fe:a9fe] [64:ff9b::a9fe:a9fe]
-        [2002:a9fe:a9fe::1] [fd00:ec2::254] 100.100.100.200 10.0.0.1 192.168.1.1 172.16.0.1 100.64.0.1
-        [fc00::1] [fec0::1] [ff02::1] 255.255.255.255 \u{ff11}\u{ff12}\u{ff17}.0.0.1 \u{2460}27.0.0.1
+        127.0.0.1 2130706433 0x7f000001 0X7F.1 017700000001 0177.0.0.1 127.1 127.0.1
+        0x7f.0x0.0x0.0x1 127.0.0.1. 127.000.000.001 00000000177.1 [::ffff:127.0.0.1] [::ffff:7f00:1]
+        [::127.0.0.1] [::7f00:1] [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1]
+        [2002:7f00:1::] [2001:0:7f00:1::] [2001::80ff:fffe] [fe80::5efe:127.0.0.1]
+        [2606:4700::5efe:7f00:1] [::1] [::] [0:0:0:0:0:0:0:1] 0.0.0.0 0 0x0 169.254.169.254
+        2852039166 0xa9fea9fe 025177524776 169.254.43518 169.16689662 0251.0376.0251.0376
+        [::ffff:169.254.169.254] [::ffff:a9fe:a9fe] [64:ff9b::a9fe:a9fe] [2002:a9fe:a9fe::1]
+        [fd00:ec2::254] 100.100.100.200 10.0.0.1 192.168.1.1 172.16.0.1 100.64.0.1 [fc00::1]
+        [fec0::1] [ff02::1] 255.255.255.255 \u{ff11}\u{ff12}\u{ff17}.0.0.1 \u{2460}27.0.0.1
         127\u{3002}0\u{3002}0\u{3002}1
     ";
     // With everything public allowed, only the class of the address can deny it.
@@ -190,8 +191,9 @@ fn every_spelling_of_an_address_gets_the_verdict_of_that_address() {
 
 #[test]
 fn one_address_that_is_not_public_denies_the_whole_name() {
-    let answers = "127.0.0.1 10.1.2.3 192.168.0.1 169.254.169.254 100.64.0.1 0.0.0.0 ::1 fc00::1 fe80::1 \
-        ::ffff:10.0.0.1 64:ff9b::a00:1 2002:a00:1::1 2001::1 2606:4700::5efe:a00:1 168.63.129.16";
+    let answers = "127.0.0.1 10.1.2.3 192.168.0.1 169.254.169.254 100.64.0.1 0.0.0.0 ::1 fc00::1 \
+        fe80::1 ::ffff:10.0.0.1 64:ff9b::a00:1 2002:a00:1::1 2001::1 2606:4700::5efe:a00:1 \
+        168.63.129.16";
     for private in answers.split_whitespace() {
         for answer in
             [private.to_owned(), format!("{PUBLIC} {private}"), format!("{private} {PUBLIC}")]
@@ -303,7 +305,8 @@ fn the_systems_resolver_finds_what_the_system_knows() {
 proptest! {
     #[test]
     fn no_text_is_a_panic_or_reaches_more_than_the_rules(
-        url in "(https?|ftp|HTTP)?:?[/\\\\]{0,3}[a-z.@:%0-9\\[\\]\\\\]{0,12}(api.example.com)?\\PC{0,12}",
+        url in "(https?|ftp|HTTP)?:?[/\\\\]{0,3}[a-z.@:%0-9\\[\\]\\\\]{0,12}\
+            (api.example.com)?\\PC{0,12}",
     ) {
         let script = script();
         match ask(&policy(), &script, &url) {

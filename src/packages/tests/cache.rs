@@ -83,7 +83,9 @@ fn a_record_that_is_nonsense_counts_as_none() {
         assert!(cache.record(key).is_none());
         assert!(cache.imports().is_empty());
     }
-    let evil = r#"{"form":1,"wheels":[{"file_name":"../../../etc/passwd","sha256":"x","imports":["os"]}]}"#;
+    let evil = r#"{"form":1,"wheels":[
+        {"file_name":"../../../etc/passwd","sha256":"x","imports":["os"]}
+    ]}"#;
     fs::write(&path, evil).unwrap();
     assert!(cache.record(key).unwrap().wheels[0].checked().is_none());
     assert!(cache.imports().is_empty());

@@ -66,7 +66,8 @@ fn a_package_without_a_wheel_is_refused_and_not_built() {
 #[test]
 fn dependencies_are_those_of_the_guest_and_not_of_the_host() {
     let (work, wheels) = (directory(), directory());
-    let metadata = "Requires-Dist: idna; sys_platform == 'emscripten' and python_version >= '3.14'\n\
+    let metadata = "Requires-Dist: idna; sys_platform == 'emscripten' \
+        and python_version >= '3.14'\n\
         Requires-Dist: uwsgi; sys_platform != 'emscripten'\n";
     put_wheel(wheels.path(), "private-app", "1", metadata);
     let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };

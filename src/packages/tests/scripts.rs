@@ -10,7 +10,8 @@ fn read(source: &str) -> Result<Vec<String>, String> {
 #[test]
 fn the_dependencies_of_a_script_are_found() {
     let source = "#!/usr/bin/env python\n# /// script\n# requires-python = \">=3.11\"\n\
-        # dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n#\n# [tool.uv]\n# x = 1\n# ///\n\
+        # dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n#\n\
+        # [tool.uv]\n# x = 1\n# ///\n\
         import requests\n";
     assert_eq!(read(source).unwrap(), ["requests<3", "rich"]);
     assert_eq!(read(&source.replace('\n', "\r\n")).unwrap(), ["requests<3", "rich"]);

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{CLIMBS, ENGINE, FLOORS, MAX_COLUMNS, MAX_LINES, SourceFile, TOP_LEVEL, UNSAFE_FILES};
+use super::{
+    CLIMBS, ENGINE, FLOORS, MAX_COLUMNS, MAX_LINES, NARROW, SourceFile, TOP_LEVEL, UNSAFE_FILES,
+};
 
 /// Requires that each source file begins with a comment.
 pub(super) fn files_say_what_they_are_for(files: &[SourceFile]) -> Vec<String> {
@@ -32,31 +34,45 @@ pub(super) fn files_are_short(files: &[SourceFile]) -> Vec<String> {
     ours(files).filter_map(complaint).collect()
 }
 
-/// Requires that comments and Markdown fit into `MAX_COLUMNS`, so that two files fit next to each
-/// other on a screen. Tables, examples and links are exempt.
-pub(super) fn prose_is_narrow(files: &[SourceFile]) -> Vec<String> {
+/// Requires that lines fit into `MAX_COLUMNS`, so that two files fit next to each other on a
+/// screen: every line of the files in `NARROW`, elsewhere only comments and Markdown without its
+/// examples. Tables and links are exempt.
+pub(super) fn lines_are_narrow(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in ours(files) {
+        let narrow = NARROW.iter().any(|start| file.path.starts_with(start));
         let mut in_example = false;
         for (index, line) in file.text.lines().enumerate() {
             let text = line.trim_start();
-            let is_prose = match file.extension() {
-                "rs" | "js" | "mjs" => text.starts_with("//") || text.starts_with("* "),
-                "py" => text.starts_with("# "),
+            let is_checked = match file.extension() {
+                "rs" | "js" | "mjs" => narrow || text.starts_with("//") || text.starts_with("* "),
+                "py" => narrow || text.starts_with("# "),
                 "md" => {
                     in_example ^= text.starts_with("```");
-                    !in_example && !line.starts_with("    ") && !text.starts_with('|')
+                    let is_text = !in_example && !line.starts_with("    ");
+                    !text.starts_with('|') && (narrow || is_text)
                 }
-                _ => false,
+                _ => narrow,
             };
             let columns = line.chars().count();
-            if is_prose && columns > MAX_COLUMNS && !line.contains("://") {
+            if is_checked && columns > MAX_COLUMNS && !is_link(text) {
                 let place = format!("{}:{}", file.path, index + 1);
                 complaints.push(format!("{place}: has {columns} columns (at most {MAX_COLUMNS})"));
             }
         }
     }
     complaints
+}
+
+/// Returns `true` if a line is one link, which cannot be broken, after at most the mark of a
+/// comment or of a list, or a name that the link defines.
+fn is_link(text: &str) -> bool {
+    let marks = ["//", "///", "//!", "#", "*", "-"];
+    let is_label = |word: &str| word.starts_with('[') && word.ends_with("]:");
+    let mut words = text.split_whitespace().skip_while(|word| marks.contains(word)).peekable();
+    words.next_if(|word| is_label(word));
+    let link = words.next();
+    link.is_some_and(|word| word.contains("://")) && words.next().is_none()
 }
 
 /// Requires that only the engine's directory names V8 or `deno_core`.

@@ -37,15 +37,36 @@ fn long_file_is_found() {
 }
 
 #[test]
-fn prose_that_is_too_wide_is_found() {
-    let (fits, wide) = ("x".repeat(97), "x".repeat(98));
-    check("src/a.rs", &format!("//! x\n// {fits}\nlet a = {wide};\n"), &[]);
+fn line_that_is_too_wide_is_found() {
+    let wide = "x".repeat(98);
     let complaint = |path: &str| format!("{path}:2: has 101 columns (at most 100)");
-    check("src/a.rs", &format!("//! x\n// {wide}\n"), &[&complaint("src/a.rs")]);
-    check("js/py/a.py", &format!("# x\n# {wide}x\n"), &[&complaint("js/py/a.py")]);
-    check("docs/a.md", &format!("x\nxx {wide}\n"), &[&complaint("docs/a.md")]);
-    let exempt = format!("| x {wide} |\n```\n{wide}xxx\n```\n    {wide}\n://{wide}\n");
-    check("docs/a.md", &exempt, &[]);
+    for (path, first, mark) in [
+        ("src/a.rs", "//! x", "// "),
+        ("src/a.rs", "//! x", "   "),
+        ("xtask/src/a.rs", "//! x", "// "),
+        ("js/a.js", "// x", "f: "),
+        ("js/py/a.py", "# x", "a = "),
+        ("docs/a.md", "x", "x x"),
+        ("docs/a.md", "```", "$ x"),
+        ("README.md", "x", "    "),
+        ("SECURITY.md", "x", "x x"),
+    ] {
+        let wide = &wide[..101 - mark.len()];
+        check(path, &format!("{first}\n{mark}{wide}\n"), &[&complaint(path)]);
+        check(path, &format!("{first}\n{mark}{}\n", &wide[1..]), &[]);
+    }
+}
+
+#[test]
+fn line_that_may_be_wide_is_not_found() {
+    let wide = "x".repeat(101);
+    check("tests/a.rs", &format!("//! x\nlet a = \"{wide}\";\n"), &[]);
+    check("fuzz/README.md", &format!("```\n{wide}\n```\n    {wide}\n"), &[]);
+    check("docs/a.md", &format!("| {wide} |\n* https://{wide}\n"), &[]);
+    check("docs/a.md", &format!("[a]: https://{wide}\n"), &[]);
+    check("src/a.rs", &format!("//! https://{wide}\n"), &[]);
+    let found = "docs/a.md:1: has 111 columns (at most 100)";
+    check("docs/a.md", &format!("x https://{wide}\n"), &[found]);
 }
 
 #[test]

@@ -111,8 +111,12 @@ fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
     let first = operators.get(..straight).unwrap_or_default();
     let is_set = |local: u32| {
         first.iter().any(|operator| {
-            matches!(operator, Operator::LocalSet { local_index } | Operator::LocalTee { local_index }
-                if *local_index == local)
+            let (Operator::LocalSet { local_index } | Operator::LocalTee { local_index }) =
+                operator
+            else {
+                return false;
+            };
+            *local_index == local
         })
     };
     let stores = first.windows(3).filter_map(|three| match three {

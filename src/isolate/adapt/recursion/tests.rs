@@ -104,7 +104,8 @@ fn who_looks_at_the_stack_takes_of_it_and_gives_it_back_however_it_returns() {
     let expected = format!(
         "GlobalGet {{ global_index: 0 }} I32Const {{ value: {cost} }} I32Sub \
          GlobalSet {{ global_index: 0 }} Block {{ blockty: Type(I32) }} Block {{ blockty: Empty }} \
-         Call {{ function_index: 0 }} Call {{ function_index: 3 }} Br {{ relative_depth: 1 }} End Unreachable End \
+         Call {{ function_index: 0 }} Call {{ function_index: 3 }} Br {{ relative_depth: 1 }} End \
+         Unreachable End \
          GlobalGet {{ global_index: 0 }} I32Const {{ value: {cost} }} I32Add \
          GlobalSet {{ global_index: 0 }} End"
     );
@@ -120,7 +121,11 @@ fn the_limits_are_set_where_they_were() {
     let set =
         bodies.iter().map(|body| body.join(" ")).find(|body| body.contains("I32Store")).unwrap();
     let soft = STACK - STACK_BYTES + MARGIN_BYTES;
-    assert!(set.contains(&format!("I32Const {{ value: {soft} }} I32Store {{ memarg: MemArg {{ align: 2, max_align: 2, offset: 712")), "{set}");
+    let stored = format!(
+        "I32Const {{ value: {soft} }} I32Store {{ \
+         memarg: MemArg {{ align: 2, max_align: 2, offset: 712"
+    );
+    assert!(set.contains(&stored), "{set}");
     let free = bodies.iter().find(|body| body.join(" ").contains("I32Const { value: 16 }"));
     assert!(free.is_some());
 }
@@ -140,9 +145,10 @@ fn who_is_called_in_a_circle_fails_where_the_stack_ends() {
     for (at, failure) in [(first, -1), (first + 1, 0), (first + 2, -1)] {
         let limit = STACK - STACK_BYTES - GUARD_BYTES;
         let guard = format!(
-            "Block {{ blockty: Type(I32) }} GlobalGet {{ global_index: 0 }} I32Const {{ value: {limit} }} I32LtU \
-             If {{ blockty: Empty }} Call {{ function_index: 7 }} I32Const {{ value: 1005 }} \
-             Call {{ function_index: 1 }} If {{ blockty: Empty }} I32Const {{ value: {failure} }} \
+            "Block {{ blockty: Type(I32) }} GlobalGet {{ global_index: 0 }} \
+             I32Const {{ value: {limit} }} I32LtU If {{ blockty: Empty }} \
+             Call {{ function_index: 7 }} I32Const {{ value: 1005 }} Call {{ function_index: 1 }} \
+             If {{ blockty: Empty }} I32Const {{ value: {failure} }} \
              Br {{ relative_depth: 2 }} End End {}",
             before[at][..before[at].len() - 1].join(" ")
         );
