@@ -79,8 +79,7 @@ impl Engine {
             Some(dir) => dir,
             None => crate::api::assets::find_assets(None)?,
         };
-        let lock_json = Assets::open_lock_json(&assets_dir)
-            .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+        let lock_json = Assets::open_lock_json(&assets_dir).map_err(Error::of_assets)?;
         let preload = builder::resolve(&told.packages, &lock_json)?;
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
