@@ -2,14 +2,13 @@
 //! with every permission denied by default.
 //!
 //! ```no_run
-//! use isolet::blocking::Session;
 //! use isolet::{Engine, Sandbox, Value};
 //!
 //! fn main() -> Result<(), isolet::Error> {
 //!     isolet::init(); // the first line: sessions run in processes made of this program
 //!     let engine = Engine::new()?;
 //!     let sandbox = Sandbox::builder(&engine).build()?;
-//!     let mut session = Session::new(&sandbox)?;
+//!     let mut session = sandbox.blocking().session()?;
 //!     session.run("x = 20")?;
 //!     let execution = session.run("print('hi'); x + 22")?;
 //!     assert_eq!(execution.value(), Some(&Value::Int(42)));
@@ -39,7 +38,7 @@
 //! any serde type. The [`profile`] module offers the interfaces of other executors.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
-//! failed. The [`blocking`] module has the same API without async.
+//! failed. The [`blocking`] module has the same API without async, method for method.
 //!
 //! # What is enforced
 //!

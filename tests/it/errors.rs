@@ -68,8 +68,8 @@ async fn a_call_that_raises_in_the_guest_keeps_the_exception() {
 #[test]
 fn a_blocking_call_that_raises_in_the_guest_keeps_the_exception() {
     let sandbox = builder().build().unwrap();
-    let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
-    let error = session.get_file("/tmp").unwrap_err();
+    let mut session = sandbox.blocking().session().unwrap();
+    let error = session.files().get("/tmp").unwrap_err();
     assert_eq!(class(error.exception()), Some("IsADirectoryError"), "{error}");
     let error = session.run("1/0").unwrap().into_result().unwrap_err();
     assert_eq!(class(error.exception()), Some("ZeroDivisionError"), "{error}");
