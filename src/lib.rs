@@ -29,7 +29,8 @@
 //!   guest state, is cheap to make and to clone, and can be shared between threads.
 //! * A [`Session`] owns one interpreter, on a thread or in a process of its own. Runs in a session
 //!   keep their state; nothing passes from one session to another. A session can move between
-//!   threads but not be shared by them. Dropping it ends the interpreter and frees its memory.
+//!   threads. A run needs `&mut Session`, so there is one at a time; threads that share `&Session`
+//!   can read variables and make handles. Dropping it ends the interpreter and frees its memory.
 //! * An [`Execution`] is the result of one run: the [`Outcome`], the output, the names that the run
 //!   bound and the resources that it used. It is plain data.
 //!
