@@ -161,7 +161,7 @@ pub use data::output::{OutputChunk, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
 pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
-pub use data::value::{BigInt, Value, from_value, to_value};
+pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
