@@ -12,7 +12,6 @@
 
 use std::time::{Duration, Instant};
 
-use isolet::blocking::Session;
 use isolet::{Cell, Engine, Error, Isolation, Limits, Sandbox, Tool, ToolSpec};
 
 const DEADLINE: Duration = Duration::from_millis(20);
@@ -85,7 +84,7 @@ fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
             }))
             .build()?;
         let expected = if *killed { DEADLINE + GRACE } else { DEADLINE };
-        let mut session = Session::new(&sandbox)?;
+        let mut session = sandbox.blocking().session()?;
         let mut times = Vec::with_capacity(runs);
         while times.len() < runs {
             let start = Instant::now();
@@ -129,7 +128,7 @@ fn curve(engine: &Engine, sessions: usize) -> Result<(), Error> {
             let seconds = start.elapsed().as_secs_f64();
             println!("{done:>8} {rss:>9} {threads:>9} {descriptors:>12} {seconds:>9.1}");
         }
-        let mut session = Session::new(&sandbox)?;
+        let mut session = sandbox.blocking().session()?;
         let execution = session.run("x = bytearray(20_000_000)\nwhile True: pass")?;
         assert!(!execution.session_alive(), "{execution:?}");
     }
@@ -138,7 +137,7 @@ fn curve(engine: &Engine, sessions: usize) -> Result<(), Error> {
 }
 
 fn engine_isolation(engine: &Engine) -> Result<Isolation, Error> {
-    Ok(Session::new(&Sandbox::builder(engine).build()?)?.isolation().isolation())
+    Ok(Sandbox::builder(engine).build()?.blocking().session()?.isolation().isolation())
 }
 
 /// Returns resident MiB, threads and descriptors.

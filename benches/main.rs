@@ -50,7 +50,7 @@ fn start(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
             let mut took = Duration::ZERO;
             for _ in 0..times {
                 let start = Instant::now();
-                let mut session = Session::new(&sandbox).unwrap();
+                let mut session = sandbox.blocking().session().unwrap();
                 session.run("40+2").unwrap();
                 took += start.elapsed();
             }
@@ -81,7 +81,7 @@ fn start(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
 }
 
 fn run(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
-    let mut session = Session::new(&Sandbox::builder(engine).build().unwrap()).unwrap();
+    let mut session = Sandbox::builder(engine).build().unwrap().blocking().session().unwrap();
     let mut group = criterion.benchmark_group("run");
     let loops = "total = 0\nfor i in range(100_000): total += i\ntotal";
     for (name, code) in [("40+2", "40+2"), ("100000 steps", loops), ("exception", "1/0")] {
@@ -98,7 +98,7 @@ fn run(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
 }
 
 fn value(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
-    let mut session = Session::new(&Sandbox::builder(engine).build().unwrap()).unwrap();
+    let mut session = Sandbox::builder(engine).build().unwrap().blocking().session().unwrap();
     let mut group = criterion.benchmark_group("value");
     let ints = Value::List((0..10_000).map(Value::Int).collect());
     for (name, value) in [("1 MiB str", Value::Str("x".repeat(MIB))), ("10000 ints", ints)] {
@@ -117,7 +117,7 @@ fn tool(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
     let spec = ToolSpec::new("f").param(Param::new("x"));
     let echo = Tool::from_handler(spec, |_, _| std::future::ready(Ok(Value::Int(1))));
     let sandbox = Sandbox::builder(engine).tool(echo).build().unwrap();
-    let mut session = Session::new(&sandbox).unwrap();
+    let mut session = sandbox.blocking().session().unwrap();
     let mut group = criterion.benchmark_group("tool");
     group.sample_size(10).throughput(Throughput::Elements(CALLS.into()));
     let plain = format!("for i in range({CALLS}): f(i)");
@@ -126,7 +126,7 @@ fn tool(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
 }
 
 fn output(criterion: &mut Criterion, engine: &Engine, isolation: Isolation) {
-    let mut session = Session::new(&Sandbox::builder(engine).build().unwrap()).unwrap();
+    let mut session = Sandbox::builder(engine).build().unwrap().blocking().session().unwrap();
     let mut group = criterion.benchmark_group("output");
     // At most as much as a run may print by default.
     let lines = MIB / 100;

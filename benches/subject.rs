@@ -81,7 +81,7 @@ impl Subject {
             std::future::ready(Ok(value))
         });
         let sandbox = Sandbox::builder(engine).tool(echo).build()?;
-        let mut warm = Session::new(&sandbox)?;
+        let mut warm = sandbox.blocking().session()?;
         warm.run(format!("out = 'All work and no play. ' * 50_000; out = out[:{MIB}]"))?;
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         Ok(Self { engine: engine.clone(), sandbox, warm, runtime, reader: None })
@@ -117,7 +117,7 @@ impl Subject {
     /// Measures a new interpreter, up to its first result.
     fn session(&mut self) -> Result<Duration> {
         let start = Instant::now();
-        let mut session = Session::new(&self.sandbox)?;
+        let mut session = self.sandbox.blocking().session()?;
         let ran = session.run("40+2")?;
         let took = start.elapsed();
         ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
@@ -158,7 +158,7 @@ impl Subject {
             let mount = Mount::read_only(directory.path())?;
             let permissions = Permissions::none().mount("/data", mount)?;
             let sandbox = Sandbox::builder(&self.engine).permissions(permissions).build()?;
-            self.reader = Some((directory, Session::new(&sandbox)?));
+            self.reader = Some((directory, sandbox.blocking().session()?));
         }
         let (_, session) = self.reader.as_mut().context("there is a reader")?;
         let start = Instant::now();
@@ -183,7 +183,7 @@ impl Subject {
         let mut sessions = vec![first_copy(&self.sandbox)?];
         let before = pss(std::process::id())?;
         for _ in 0..IDLE_SESSIONS {
-            let mut session = Session::new(&self.sandbox)?;
+            let mut session = self.sandbox.blocking().session()?;
             session.run("40+2")?;
             sessions.push(session);
         }

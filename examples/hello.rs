@@ -2,14 +2,13 @@
 //!
 //! Run it with `cargo run --release --example hello`.
 
-use isolet::blocking::Session;
 use isolet::{Engine, Sandbox, Value};
 
 fn main() -> Result<(), isolet::Error> {
     isolet::init();
     let engine = Engine::new()?;
     let sandbox = Sandbox::builder(&engine).build()?;
-    let mut session = Session::new(&sandbox)?;
+    let mut session = sandbox.blocking().session()?;
 
     session.run("x = 20")?;
     let execution = session.run("print('hi'); x + 22")?;

@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
-use isolet::blocking::{self, Session};
 use isolet::{Engine, ErrorKind, Limits, Outcome, Sandbox, SessionState, Termination, Value};
 
 fn main() -> Result<(), isolet::Error> {
     isolet::init();
     let limits = Limits::default().max_run_time(Duration::from_millis(200)).max_stdout_bytes(10);
     let sandbox = Sandbox::builder(&Engine::new()?).limits(limits).build()?;
-    let mut session = Session::new(&sandbox)?;
+    let mut session = sandbox.blocking().session()?;
 
     let execution = session.run("print('a' * 25)")?;
     assert_eq!(execution.stdout(), "aaaaa\n[... 16 bytes dropped ...]\naaaa\n");
@@ -33,6 +32,6 @@ while True:
 
     assert_eq!(session.state(), SessionState::Terminated);
     assert_eq!(session.run("1").map_err(|error| error.kind()).err(), Some(ErrorKind::Closed));
-    assert_eq!(blocking::run(&sandbox, "6 * 7")?.value(), Some(&Value::Int(42)));
+    assert_eq!(sandbox.blocking().run("6 * 7")?.value(), Some(&Value::Int(42)));
     Ok(())
 }

@@ -2,14 +2,13 @@
 //! with every permission denied by default.
 //!
 //! ```no_run
-//! use isolet::blocking::Session;
 //! use isolet::{Engine, Sandbox, Value};
 //!
 //! fn main() -> Result<(), isolet::Error> {
 //!     isolet::init(); // the first line: sessions run in processes made of this program
 //!     let engine = Engine::new()?;
 //!     let sandbox = Sandbox::builder(&engine).build()?;
-//!     let mut session = Session::new(&sandbox)?;
+//!     let mut session = sandbox.blocking().session()?;
 //!     session.run("x = 20")?;
 //!     let execution = session.run("print('hi'); x + 22")?;
 //!     assert_eq!(execution.value(), Some(&Value::Int(42)));
@@ -30,7 +29,8 @@
 //!   guest state, is cheap to make and to clone, and can be shared between threads.
 //! * A [`Session`] owns one interpreter, on a thread or in a process of its own. Runs in a session
 //!   keep their state; nothing passes from one session to another. A session can move between
-//!   threads but not be shared by them. Dropping it ends the interpreter and frees its memory.
+//!   threads. A run needs `&mut Session`, so there is one at a time; threads that share `&Session`
+//!   can read variables and make handles. Dropping it ends the interpreter and frees its memory.
 //! * An [`Execution`] is the result of one run: the [`Outcome`], the output, the names that the run
 //!   bound and the resources that it used. It is plain data.
 //!
@@ -39,7 +39,7 @@
 //! any serde type. The [`profile`] module offers the interfaces of other executors.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
-//! failed. The [`blocking`] module has the same API without async.
+//! failed. The [`blocking`] module has the same API without async, method for method.
 //!
 //! # What is enforced
 //!
@@ -161,7 +161,7 @@ pub use data::output::{OutputChunk, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
 pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
-pub use data::value::{BigInt, Value, from_value, to_value};
+pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};

@@ -13,7 +13,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use isolet::blocking::Session;
 use isolet::{
     Engine, EngineBuilder, ErrorKind, Isolation, Limits, Outcome, Permissions, Sandbox,
     Termination, Tool, Value,
@@ -59,7 +58,7 @@ fn a_session_has_values_output_tools_and_deadlines() {
     let limits = Limits::default().max_run_time(Duration::from_secs(1));
     let engine = builder().build().unwrap();
     let sandbox = Sandbox::builder(&engine).limits(limits).tool(double).build().unwrap();
-    let mut session = Session::new(&sandbox).unwrap();
+    let mut session = sandbox.blocking().session().unwrap();
     assert_eq!(session.isolation().isolation(), Isolation::Process);
     let execution = session.run("print('hi'); [double(21), 'a']").unwrap();
     assert_eq!(execution.stdout(), "hi\n");
@@ -76,7 +75,7 @@ fn the_command_makes_an_image_where_there_is_none() {
     let engine = builder().assets(assets.path()).build().unwrap();
     assert_eq!(images(assets.path()).len(), 1);
     assert_eq!(engine.image_path().unwrap().parent(), Some(assets.path()));
-    let mut session = Session::new(&Sandbox::builder(&engine).build().unwrap()).unwrap();
+    let mut session = Sandbox::builder(&engine).build().unwrap().blocking().session().unwrap();
     assert_eq!(session.run("40 + 2").unwrap().value(), Some(&Value::Int(42)));
 }
 
@@ -90,7 +89,7 @@ fn the_command_preloads_packages_from_where_the_host_says() {
         .offline_packages();
     let builder = || builder().assets(assets.path()).packages_from(&sources);
     let engine = builder().preload("greeting").unwrap().build().unwrap();
-    let mut session = Session::new(&Sandbox::builder(&engine).build().unwrap()).unwrap();
+    let mut session = Sandbox::builder(&engine).build().unwrap().blocking().session().unwrap();
     let word = session
         .run("import sys; assert 'greeting' in sys.modules; import greeting; greeting.word")
         .unwrap();
@@ -132,7 +131,7 @@ fn a_program_that_is_no_isolet_makes_no_image_and_is_named() {
 #[test]
 fn a_session_on_a_thread_is_refused_with_what_helps() {
     let engine = builder().isolation(Isolation::Thread).build().unwrap();
-    let error = Session::new(&Sandbox::builder(&engine).build().unwrap()).unwrap_err();
+    let error = Sandbox::builder(&engine).build().unwrap().blocking().session().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("without its feature `engine`"), "{error}");
     assert!(error.hint().unwrap().contains("Isolation::Process"), "{error}");

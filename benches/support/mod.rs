@@ -13,7 +13,7 @@ const NO_SUCH_PROCESS: i32 = 3;
 /// thread.
 pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
     loop {
-        let session = Session::new(sandbox)?;
+        let session = sandbox.blocking().session()?;
         let report = session.isolation();
         if report.isolation() == Isolation::Thread || report.to_string().contains("a copy of") {
             return Ok(session);

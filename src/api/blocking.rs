@@ -1,10 +1,20 @@
-//! Blocking versions of [`Session`](crate::Session) and its types. Every call blocks the calling
-//! thread.
+//! The same API without async: each method has the name and arguments of its async counterpart and
+//! blocks the calling thread.
+//!
+//! [`Sandbox::blocking`](crate::Sandbox::blocking) and
+//! [`Engine::blocking`](crate::Engine::blocking) lead here.
+//!
+//! ```no_run
+//! # fn example(sandbox: &isolet::Sandbox) -> Result<(), isolet::Error> {
+//! let mut session = sandbox.blocking().session()?; // async: `sandbox.session().await?`
+//! session.files().put("in.csv", "a,b\n1,2\n")?;
+//! let execution = session.run("len(open('in.csv').readlines())")?;
+//! # Ok(()) }
+//! ```
 
 use std::path::Path;
 
 use crate::api::copied_files::CopiedFiles;
-use crate::api::sandbox::Sandbox;
 use crate::api::session::{FileEntry, InterruptHandle, SessionState};
 use crate::data::cell::Cell;
 use crate::data::error::Error;
@@ -14,54 +24,106 @@ use crate::data::output::OutputChunk;
 use crate::data::tool::Param;
 use crate::data::value::Value;
 use crate::fs::{ExportDirectory, FileChange};
-use crate::host::tools::{SessionHandle, Tool};
+use crate::host::tools::Tool;
 use crate::packages::LoadedPackage;
 use crate::support::block_on::block_on;
+
+/// An [`Engine`](crate::Engine) whose calls block.
+#[derive(Clone, Debug)]
+pub struct Engine(crate::api::engine::Engine);
+
+/// A [`Sandbox`](crate::Sandbox) whose calls block.
+#[derive(Clone, Debug)]
+pub struct Sandbox(crate::api::sandbox::Sandbox);
 
 /// A [`Session`](crate::Session) whose calls block.
 #[derive(Debug)]
 pub struct Session(crate::api::session::Session);
 
+/// The [files](crate::Files) of a session, with calls that block.
+#[derive(Debug)]
+pub struct Files<'a>(crate::api::session::Files<'a>);
+
+/// A [run](crate::RunStream) under way: an iterator that blocks until the next chunk of output, and
+/// then the result.
+#[derive(Debug)]
+pub struct RunStream<'a>(crate::api::stream::RunStream<'a>);
+
 /// The [output](crate::RunOutput) of a run, as an iterator that blocks until the next chunk.
 #[derive(Debug)]
 pub struct RunOutput(crate::api::stream::RunOutput);
 
-impl RunOutput {
-    /// Returns how much output was dropped so far, as
-    /// [`RunOutput::dropped`](crate::RunOutput::dropped) does.
-    #[must_use]
-    pub fn dropped(&self) -> Truncation {
-        self.0.dropped()
+/// A [handle to a session](crate::SessionHandle) whose calls block.
+#[derive(Clone, Debug)]
+pub struct SessionHandle(crate::host::tools::SessionHandle);
+
+impl Engine {
+    pub(super) fn new(engine: crate::api::engine::Engine) -> Self {
+        Self(engine)
     }
-}
 
-impl Iterator for RunOutput {
-    type Item = OutputChunk;
-
-    fn next(&mut self) -> Option<OutputChunk> {
-        block_on(self.0.next())
-    }
-}
-
-/// Runs one cell in a session of its own, as [`Sandbox::run`] does.
-///
-/// # Errors
-///
-/// As [`Sandbox::run`].
-pub fn run(sandbox: &Sandbox, cell: impl Into<Cell>) -> Result<Execution, Error> {
-    block_on(sandbox.run(cell))
-}
-
-impl Session {
-    /// Starts a session, as [`Sandbox::session`] does.
+    /// Keeps interpreters ready, as [`Engine::prewarm`](crate::Engine::prewarm) does.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::session`].
-    pub fn new(sandbox: &Sandbox) -> Result<Self, Error> {
-        block_on(sandbox.session()).map(Self)
+    /// As [`Engine::prewarm`](crate::Engine::prewarm).
+    pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
+        self.0.prewarm(sessions)
     }
 
+    /// Waits for the ready interpreters, as [`Engine::prewarmed`](crate::Engine::prewarmed) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::prewarmed`](crate::Engine::prewarmed).
+    pub fn prewarmed(&self) -> Result<(), Error> {
+        block_on(self.0.prewarmed())
+    }
+}
+
+impl Sandbox {
+    pub(super) fn new(sandbox: crate::api::sandbox::Sandbox) -> Self {
+        Self(sandbox)
+    }
+
+    /// Starts a session, as [`Sandbox::session`](crate::Sandbox::session) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::session`](crate::Sandbox::session).
+    pub fn session(&self) -> Result<Session, Error> {
+        block_on(self.0.session()).map(Session)
+    }
+
+    /// Runs one cell in a new session, as [`Sandbox::run`](crate::Sandbox::run) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::run`](crate::Sandbox::run).
+    pub fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
+        block_on(self.0.run(cell))
+    }
+
+    /// Keeps interpreters ready, as [`Sandbox::prewarm`](crate::Sandbox::prewarm) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::prewarm`](crate::Sandbox::prewarm).
+    pub fn prewarm(&self, sessions: usize) -> Result<(), Error> {
+        self.0.prewarm(sessions)
+    }
+
+    /// Waits for the ready interpreters, as [`Sandbox::prewarmed`](crate::Sandbox::prewarmed) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::prewarmed`](crate::Sandbox::prewarmed).
+    pub fn prewarmed(&self) -> Result<(), Error> {
+        block_on(self.0.prewarmed())
+    }
+}
+
+impl Session {
     /// Runs a cell, as [`Session::run`](crate::Session::run) does.
     ///
     /// # Errors
@@ -71,43 +133,10 @@ impl Session {
         block_on(self.0.run(cell))
     }
 
-    /// Runs a cell and calls `output` with each chunk of output as the cell writes it. The guest
-    /// waits while a slow call is running, as described at [`RunStream`](crate::RunStream).
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::run`](crate::Session::run).
-    pub fn run_streaming(
-        &mut self,
-        cell: impl Into<Cell>,
-        mut output: impl FnMut(OutputChunk),
-    ) -> Result<Execution, Error> {
-        block_on(async {
-            let mut run = self.0.run_streaming(cell);
-            while let Some(chunk) = run.next().await {
-                output(chunk);
-            }
-            run.finish().await
-        })
-    }
-
-    /// Runs a cell and first passes its output to `take`, so that another thread can read it. The
-    /// result does not wait for that reader: see
-    /// [`RunStream::take_output`](crate::RunStream::take_output).
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::run`](crate::Session::run).
-    pub fn run_with_output(
-        &mut self,
-        cell: impl Into<Cell>,
-        take: impl FnOnce(RunOutput),
-    ) -> Result<Execution, Error> {
-        let mut run = self.0.run_streaming(cell);
-        if let Some(output) = run.take_output() {
-            take(RunOutput(output));
-        }
-        block_on(run.finish())
+    /// Runs a cell whose output can be read while it runs, as
+    /// [`Session::run_streaming`](crate::Session::run_streaming) does.
+    pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
+        RunStream(self.0.run_streaming(cell))
     }
 
     /// Binds a variable, as [`Session::set`](crate::Session::set) does.
@@ -167,82 +196,9 @@ impl Session {
         block_on(self.0.delete(name))
     }
 
-    /// Writes a file in the guest, as [`Files::put`](crate::Files::put) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::put`](crate::Files::put).
-    pub fn put_file(&mut self, path: &str, contents: impl Into<Vec<u8>>) -> Result<(), Error> {
-        block_on(self.0.files().put(path, contents))
-    }
-
-    /// Reads a file in the guest, as [`Files::get`](crate::Files::get) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::get`](crate::Files::get).
-    pub fn get_file(&mut self, path: &str) -> Result<Option<Vec<u8>>, Error> {
-        block_on(self.0.files().get(path))
-    }
-
-    /// Lists a directory in the guest, as [`Files::list`](crate::Files::list) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::list`](crate::Files::list).
-    pub fn list_files(&mut self, path: &str) -> Result<Vec<FileEntry>, Error> {
-        block_on(self.0.files().list(path))
-    }
-
-    /// Removes a file in the guest, as [`Files::remove`](crate::Files::remove) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::remove`](crate::Files::remove).
-    pub fn remove_file(&mut self, path: &str) -> Result<bool, Error> {
-        block_on(self.0.files().remove(path))
-    }
-
-    /// Lists the changes in an overlay, as [`Files::changes`](crate::Files::changes) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::changes`](crate::Files::changes).
-    pub fn changes(&mut self, mount: &str) -> Result<Vec<FileChange>, Error> {
-        self.0.files().changes(mount)
-    }
-
-    /// Writes the changes in an overlay to the host, as [`Files::export`](crate::Files::export)
-    /// does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::export`](crate::Files::export).
-    pub fn export(&mut self, mount: &str, directory: impl AsRef<Path>) -> Result<u64, Error> {
-        self.0.files().export(mount, directory)
-    }
-
-    /// Opens a directory to export to, as [`Files::open_export`](crate::Files::open_export) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::export`](crate::Files::export).
-    pub fn open_export(
-        &mut self,
-        mount: &str,
-        directory: impl AsRef<Path>,
-    ) -> Result<ExportDirectory, Error> {
-        self.0.files().open_export(mount, directory)
-    }
-
-    /// Writes the changes in an overlay to a directory that was opened before, as
-    /// [`Files::export_to`](crate::Files::export_to) does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Files::export`](crate::Files::export).
-    pub fn export_to(&mut self, mount: &str, directory: &ExportDirectory) -> Result<u64, Error> {
-        self.0.files().export_to(mount, directory)
+    /// Returns the session's files, as [`Session::files`](crate::Session::files) does.
+    pub fn files(&mut self) -> Files<'_> {
+        Files(self.0.files())
     }
 
     /// Copies host files into the session, as [`CopiedFiles::copy_in`] does.
@@ -306,7 +262,7 @@ impl Session {
     /// Returns a handle with which others can use the session.
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
-        self.0.handle()
+        SessionHandle(self.0.handle())
     }
 
     /// Returns `true` if `code` is incomplete, as
@@ -336,5 +292,237 @@ impl Session {
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.0.state()
+    }
+}
+
+impl Files<'_> {
+    /// Writes a file, as [`Files::put`](crate::Files::put) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::put`](crate::Files::put).
+    pub fn put(&self, path: &str, contents: impl Into<Vec<u8>>) -> Result<(), Error> {
+        block_on(self.0.put(path, contents))
+    }
+
+    /// Reads a file, as [`Files::get`](crate::Files::get) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::get`](crate::Files::get).
+    pub fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        block_on(self.0.get(path))
+    }
+
+    /// Lists a directory, as [`Files::list`](crate::Files::list) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::list`](crate::Files::list).
+    pub fn list(&self, path: &str) -> Result<Vec<FileEntry>, Error> {
+        block_on(self.0.list(path))
+    }
+
+    /// Removes a file, as [`Files::remove`](crate::Files::remove) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::remove`](crate::Files::remove).
+    pub fn remove(&self, path: &str) -> Result<bool, Error> {
+        block_on(self.0.remove(path))
+    }
+
+    /// Lists the changes in an overlay, as [`Files::changes`](crate::Files::changes) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::changes`](crate::Files::changes).
+    pub fn changes(&self, mount: &str) -> Result<Vec<FileChange>, Error> {
+        self.0.changes(mount)
+    }
+
+    /// Writes the changes in an overlay to the host, as [`Files::export`](crate::Files::export)
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn export(&self, mount: &str, directory: impl AsRef<Path>) -> Result<u64, Error> {
+        self.0.export(mount, directory)
+    }
+
+    /// Opens a directory to export to, as [`Files::open_export`](crate::Files::open_export) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn open_export(
+        &self,
+        mount: &str,
+        directory: impl AsRef<Path>,
+    ) -> Result<ExportDirectory, Error> {
+        self.0.open_export(mount, directory)
+    }
+
+    /// Exports to a directory that was opened before, as
+    /// [`Files::export_to`](crate::Files::export_to) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Files::export`](crate::Files::export).
+    pub fn export_to(&self, mount: &str, directory: &ExportDirectory) -> Result<u64, Error> {
+        self.0.export_to(mount, directory)
+    }
+}
+
+impl RunStream<'_> {
+    /// Takes the output out of the stream, so that another thread can read it during
+    /// [`finish`](Self::finish), as [`RunStream::take_output`](crate::RunStream::take_output) does.
+    pub fn take_output(&mut self) -> Option<RunOutput> {
+        self.0.take_output().map(RunOutput)
+    }
+
+    /// Waits for the run's result, as [`RunStream::finish`](crate::RunStream::finish) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`](crate::Session::run).
+    pub fn finish(self) -> Result<Execution, Error> {
+        block_on(self.0.finish())
+    }
+}
+
+impl Iterator for RunStream<'_> {
+    type Item = OutputChunk;
+
+    fn next(&mut self) -> Option<OutputChunk> {
+        block_on(self.0.next())
+    }
+}
+
+impl RunOutput {
+    /// Returns how much output was dropped so far, as
+    /// [`RunOutput::dropped`](crate::RunOutput::dropped) does.
+    #[must_use]
+    pub fn dropped(&self) -> Truncation {
+        self.0.dropped()
+    }
+}
+
+impl Iterator for RunOutput {
+    type Item = OutputChunk;
+
+    fn next(&mut self) -> Option<OutputChunk> {
+        block_on(self.0.next())
+    }
+}
+
+impl SessionHandle {
+    /// Returns the number of the session, unique in this process.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.0.id()
+    }
+
+    /// Runs a cell, as [`SessionHandle::run`](crate::SessionHandle::run) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionHandle::run`](crate::SessionHandle::run).
+    pub fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
+        block_on(self.0.run(cell))
+    }
+
+    /// Returns the value of a variable, as [`SessionHandle::get`](crate::SessionHandle::get) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::get`](crate::Session::get).
+    pub fn get(&self, name: &str) -> Result<Option<Value>, Error> {
+        block_on(self.0.get(name))
+    }
+
+    /// Lists the variables, as [`SessionHandle::variables`](crate::SessionHandle::variables) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::variables`](crate::Session::variables).
+    pub fn variables(&self) -> Result<Vec<Variable>, Error> {
+        block_on(self.0.variables())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// The async types and the file of each.
+    const ASYNC: [(&str, &str); 7] = [
+        ("Engine", include_str!("engine/mod.rs")),
+        ("Sandbox", include_str!("sandbox.rs")),
+        ("Session", include_str!("session/mod.rs")),
+        ("Files", include_str!("session/files.rs")),
+        ("RunStream", include_str!("stream.rs")),
+        ("RunOutput", include_str!("stream.rs")),
+        ("SessionHandle", include_str!("../host/tools/session_handle.rs")),
+    ];
+    /// A caller still has an engine or sandbox after `blocking()`, so its calls that never wait are
+    /// not needed again.
+    const STILL_THERE: [&str; 2] = ["Engine", "Sandbox"];
+    /// Two calls that are async methods of `CopiedFiles`.
+    const ONLY_HERE: [&str; 2] = ["copy_in", "copy_out"];
+
+    /// Returns the methods of a type in a file: `async` if they are, name, and arguments.
+    fn methods(text: &str, of: &str) -> Vec<(bool, String)> {
+        let mut found = Vec::new();
+        let mut is_inside = false;
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (at, line) in text.split_inclusive('\n').scan(0, |end, line| {
+            *end += line.len();
+            Some((*end - line.len(), line))
+        }) {
+            if let Some(head) = line.strip_prefix("impl") {
+                let head = head.trim_start_matches("<'a>").trim_start();
+                let head = head.strip_prefix("Iterator for ").unwrap_or(head);
+                is_inside = head.split(['<', ' ']).next() == Some(of);
+            }
+            let Some(item) = line.strip_prefix("    ").filter(|_| is_inside) else { continue };
+            let is_async = item.starts_with("pub async fn ");
+            if !is_async && !item.starts_with("pub fn ") && !item.starts_with("fn next(") {
+                continue;
+            }
+            let signature = text[at..].split_once("fn ").map_or("", |(_, rest)| rest);
+            let end = signature.find([';', '{']).unwrap_or(0);
+            let arguments = signature[..end].split("->").next().unwrap_or_default();
+            let packed: String = arguments.chars().filter(|c| !c.is_whitespace()).collect();
+            let packed = packed.replace(",)", ")").replace("(mutself", "(self");
+            if packed.contains("self") {
+                found.push((is_async, packed));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_async_method_is_here_with_its_name_and_arguments() {
+        for (of, file) in ASYNC {
+            let expected: BTreeSet<String> = methods(file, of)
+                .into_iter()
+                .filter(|(is_async, _)| *is_async || !STILL_THERE.contains(&of))
+                .map(|(_, method)| method)
+                .collect();
+            assert!(!expected.is_empty(), "{of} has no methods");
+            let here: BTreeSet<String> = methods(include_str!("blocking.rs"), of)
+                .into_iter()
+                .map(|(_, method)| method)
+                .filter(|method| !ONLY_HERE.iter().any(|name| method.starts_with(name)))
+                .collect();
+            let missing: Vec<_> = expected.difference(&here).collect();
+            assert!(missing.is_empty(), "blocking::{of} lacks {missing:?}");
+            let all: BTreeSet<String> =
+                methods(file, of).into_iter().map(|(_, method)| method).collect();
+            let more: Vec<_> = here.difference(&all).collect();
+            assert!(more.is_empty(), "blocking::{of} has {more:?}, {of} does not");
+        }
     }
 }

@@ -82,7 +82,7 @@ impl CopiedFiles {
         }
         let source = Source::open(&host, writes).map_err(|error| {
             let message = format!("`{}` cannot be opened: {error}", host.display());
-            Error::new(ErrorKind::Config, message)
+            Error::new(ErrorKind::Config, message).with_source(error)
         })?;
         self.files.push(CopiedFile { host, source, guest, writes, contents: None });
         Ok(())
@@ -110,7 +110,7 @@ impl CopiedFiles {
         for file in &mut self.files {
             let contents = file.source.read(file.writes).map_err(|error| {
                 let message = format!("`{}` cannot be read: {error}", file.host.display());
-                Error::new(ErrorKind::Config, message).with_session_alive()
+                Error::new(ErrorKind::Config, message).with_session_alive().with_source(error)
             })?;
             if file.writes {
                 file.contents = Some(contents.clone());
@@ -135,7 +135,7 @@ impl CopiedFiles {
             }
             file.source.write(&contents).map_err(|error| {
                 let message = format!("`{}` cannot be written: {error}", file.host.display());
-                Error::new(ErrorKind::Config, message).with_session_alive()
+                Error::new(ErrorKind::Config, message).with_session_alive().with_source(error)
             })?;
             file.contents = Some(contents);
         }

@@ -19,7 +19,7 @@ mod worker;
 ///     isolet::init();
 ///     let engine = isolet::Engine::new()?;
 ///     let sandbox = isolet::Sandbox::builder(&engine).build()?;
-///     let mut session = isolet::blocking::Session::new(&sandbox)?;
+///     let mut session = sandbox.blocking().session()?;
 ///     println!("{}", session.run("print(40 + 2)")?.stdout());
 ///     Ok(())
 /// }

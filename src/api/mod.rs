@@ -1,6 +1,7 @@
 //! The public API: engines make sandboxes, sandboxes make sessions, sessions run code.
 
 pub(crate) mod assets;
+mod auto_traits;
 pub mod blocking;
 pub mod copied_files;
 pub(crate) mod engine;

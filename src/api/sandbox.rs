@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::api::blocking;
 use crate::api::engine::Engine;
 use crate::api::permissions::{Permissions, env};
 use crate::api::policy::Policy;
@@ -200,6 +201,12 @@ impl Sandbox {
     /// As [`session`](Self::session) and [`Session::run`].
     pub async fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         self.session().await?.run(cell).await
+    }
+
+    /// Returns the same sandbox with calls that block.
+    #[must_use]
+    pub fn blocking(&self) -> blocking::Sandbox {
+        blocking::Sandbox::new(self.clone())
     }
 
     /// Keeps `sessions` interpreters ready for sessions of this sandbox, and of others with the

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isolet::{Engine, Sandbox, SystemCall, blocking, find_assets, system_calls, v8_version};
+use isolet::{Engine, Sandbox, SystemCall, find_assets, system_calls, v8_version};
 use isolet_pyodide_assets::{lock, verify};
 
 use super::exit;
@@ -41,7 +41,7 @@ pub(super) fn doctor(args: &DoctorArgs, assets: Option<&Path>) -> Result<ExitCod
         None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
     }
     let sandbox = Sandbox::builder(&engine).build()?;
-    let mut session = blocking::Session::new(&sandbox)?;
+    let mut session = sandbox.blocking().session()?;
     let execution = session.run("import sys; sys.version.split()[0]")?;
     let version = execution.value().and_then(|value| value.as_str()).unwrap_or("did not answer");
     writeln!(out, "Python     {version}")?;

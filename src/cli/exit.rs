@@ -27,13 +27,26 @@ pub(super) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let ours = error.downcast_ref::<Error>();
-    let mut text = format!("error: {}\n", in_options(&format!("{error:#}")));
+    let mut text = format!("error: {}\n", in_options(&message(error)));
     if let Some(hint) = ours.and_then(Error::hint) {
         text.extend(["\nhint: ", &*in_options(hint), "\n"]);
     }
     // Much of the text may be the guest's. If standard error is closed, nobody can be told.
     let _ = io::stderr().write_all(terminal::for_stderr(&text).as_bytes());
     failure(error)
+}
+
+/// Returns the texts of an error's contexts and of the error, in one line.
+pub(super) fn message(error: &anyhow::Error) -> String {
+    let mut texts = Vec::new();
+    for cause in error.chain() {
+        texts.push(cause.to_string());
+        // The message of isolet's own error includes the text of its source.
+        if cause.is::<Error>() {
+            break;
+        }
+    }
+    texts.join(": ")
 }
 
 /// Returns the exit status of an error.

@@ -27,7 +27,7 @@ impl HostFiles {
         };
         let copied = CopiedFiles::new(files(read), files(write))?;
         let open = |(mount, directory): &(String, String)| {
-            Ok((mount.clone(), session.open_export(mount, directory)?))
+            Ok((mount.clone(), session.files().open_export(mount, directory)?))
         };
         let exports = exports.iter().map(open).collect::<Result<_>>()?;
         Ok(Self { copied, exports })
@@ -49,7 +49,7 @@ impl HostFiles {
     /// Exports the changes in overlays.
     pub(super) fn export(&self, session: &mut Session) -> Result<()> {
         for (mount, directory) in &self.exports {
-            session.export_to(mount, directory)?;
+            session.files().export_to(mount, directory)?;
         }
         Ok(())
     }

@@ -102,11 +102,14 @@ pub(super) fn stream(
     let mut started = Ok(());
     let interrupt = session.interrupt_handle();
     let pass = Pass { shared: shared.clone(), printer, max_bytes, interrupt };
-    let take = |output| {
-        let thread = std::thread::Builder::new().name("isolet-output".to_owned());
-        started = thread.spawn(move || pass.run(output)).map(drop);
-    };
-    let execution = interrupts.during(|| session.run_with_output(cell, take))?;
+    let execution = interrupts.during(|| {
+        let mut run = session.run_streaming(cell);
+        if let Some(output) = run.take_output() {
+            let thread = std::thread::Builder::new().name("isolet-output".to_owned());
+            started = thread.spawn(move || pass.run(output)).map(drop);
+        }
+        run.finish()
+    })?;
     started.context("the thread that writes the guest's output cannot start")?;
     shared.update(|progress| progress.is_over = true);
     // Output of the guest waits for its reader without a time limit. After the run was terminated,

@@ -158,7 +158,7 @@ impl Program {
     /// Prepares the session for the program, and returns the cell to run.
     pub(super) fn prepare(self, session: &mut Session) -> Result<(Cell, Neighbours)> {
         if let Some((path, contents)) = self.file {
-            session.put_file(&path, contents)?;
+            session.files().put(&path, contents)?;
         }
         Ok((self.cell, self.neighbours))
     }

@@ -6,6 +6,7 @@ use isolet::{Error, ErrorKind, Execution, Outcome, PyException, Termination};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::exit;
 use super::json::Json;
 use super::options::in_options;
 
@@ -173,7 +174,7 @@ impl<'a> Diagnostics<'a> {
             None => "USAGE",
         };
         let hint = ours.and_then(Error::hint).map(in_options);
-        let message = in_options(&format!("{error:#}"));
+        let message = in_options(&exit::message(error));
         Self { error_type, message, hint, timeout_seconds: None }
     }
 

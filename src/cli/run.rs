@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isolet::blocking::Session;
 use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
@@ -54,7 +53,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
     let sandbox = args.policy.sandbox(assets, args.json)?;
-    let mut session = Session::new(&sandbox)?;
+    let mut session = sandbox.blocking().session()?;
     let interrupts = Interrupts::of(&session)?;
     let progress = args.policy.progress(args.json);
     let mut files = progress.during(&progress::of_packages(&packages), || {

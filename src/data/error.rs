@@ -1,7 +1,10 @@
 //! The error type for failures of the host. Python exceptions are outcomes instead.
 
 use std::borrow::Cow;
+use std::error::Error as StdError;
 use std::fmt;
+
+use isolet_pyodide_assets::Error as AssetsError;
 
 use super::execution::PyException;
 
@@ -10,6 +13,10 @@ use super::execution::PyException;
 /// A Python exception is not an `Error` but [`Outcome::Raised`](crate::Outcome::Raised), and a
 /// limit that ended a run is [`Outcome::Terminated`](crate::Outcome::Terminated).
 /// [`Execution::into_result`](crate::Execution::into_result) converts both into an `Error`.
+///
+/// `Display` gives the whole message, which includes the text of the cause. `source()` returns the
+/// cause, such as a [`std::io::Error`], for a program to downcast and match. A message made of both
+/// would say the cause twice, so print the `Error` alone (`{error}`; with anyhow not `{error:#}`).
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -18,6 +25,7 @@ struct Inner {
     hint: Option<Cow<'static, str>>,
     survives: bool,
     exception: Option<PyException>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 /// The kind of an [`Error`].
@@ -49,12 +57,37 @@ pub enum ErrorKind {
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        Self(Box::new(Inner { kind, message, hint: None, survives: false, exception: None }))
+        Self(Box::new(Inner {
+            kind,
+            message,
+            hint: None,
+            survives: false,
+            exception: None,
+            source: None,
+        }))
+    }
+
+    /// Makes the error for assets that cannot be used.
+    pub(crate) fn of_assets(error: AssetsError) -> Self {
+        let made = Self::new(ErrorKind::Assets, error.to_string());
+        match error {
+            AssetsError::Read { cause, .. } | AssetsError::Write { cause, .. } => {
+                made.with_source(cause)
+            }
+            _ => made,
+        }
     }
 
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the cause. The message has its text already.
+    #[must_use]
+    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Box::new(source));
         self
     }
 
@@ -107,8 +140,32 @@ impl fmt::Debug for Error {
             .field("kind", &self.0.kind)
             .field("message", &self.0.message)
             .field("session_survives", &self.0.survives)
+            .field("source", &self.0.source)
             .finish_non_exhaustive()
     }
 }
 
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0.source {
+            Some(source) => Some(&**source),
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn the_source_is_the_cause_and_can_be_downcast() {
+        let cause = io::Error::from(io::ErrorKind::NotFound);
+        let error = Error::new(ErrorKind::Config, format!("no `x`: {cause}")).with_source(cause);
+        let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
+        assert!(Error::new(ErrorKind::Busy, "busy").source().is_none());
+    }
+}

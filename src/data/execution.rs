@@ -104,6 +104,16 @@ impl fmt::Display for LimitKind {
     }
 }
 
+impl Termination {
+    pub(crate) fn to_error(&self) -> Error {
+        let kind = match self {
+            Self::Died { .. } => ErrorKind::WorkerDied,
+            _ => ErrorKind::Limit,
+        };
+        Error::new(kind, self.to_string())
+    }
+}
+
 impl fmt::Display for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -326,13 +336,7 @@ impl Execution {
                     None => error,
                 }
             }
-            Outcome::Terminated(termination) => {
-                let kind = match termination {
-                    Termination::Died { .. } => ErrorKind::WorkerDied,
-                    _ => ErrorKind::Limit,
-                };
-                Error::new(kind, termination.to_string())
-            }
+            Outcome::Terminated(termination) => termination.to_error(),
         };
         Err(if alive { error.with_session_alive() } else { error })
     }

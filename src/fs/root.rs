@@ -56,8 +56,9 @@ pub(crate) struct Root {
 impl Root {
     /// Opens a directory of the host for a mount, following links.
     pub(crate) fn open(host: &Path) -> Result<Self, Error> {
-        let failed = |error| config(format!("cannot mount `{}`: {error}", host.display()));
-        Self::open_directory(host).map_err(failed)
+        Self::open_directory(host).map_err(|error| {
+            config(format!("cannot mount `{}`: {error}", host.display())).with_source(error)
+        })
     }
 
     /// Opens a directory of the host, following links.

@@ -55,11 +55,11 @@ impl ImageFile {
             Ok((bytes, shared)) => Self::verified(bytes, Some(shared), place).map(Some),
             // Where it cannot be shared every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                let bytes = fs::read(path).map_err(|error| unusable(path, &error))?;
+                let bytes = fs::read(path).map_err(|error| unusable(path, error))?;
                 Self::verified(bytes.into(), None, place).map(Some)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unusable(path, &error)),
+            Err(error) => Err(unusable(path, error)),
         }
     }
 
@@ -155,7 +155,7 @@ fn digest(contents: &[u8]) -> blake3::Hash {
     whole.finalize()
 }
 
-fn unusable(path: &Path, error: &io::Error) -> Error {
+fn unusable(path: &Path, error: io::Error) -> Error {
     let message = format!("image `{}` cannot be used: {error}", path.display());
-    Error::new(ErrorKind::Assets, message)
+    Error::new(ErrorKind::Assets, message).with_source(error)
 }

@@ -68,7 +68,7 @@ impl Files {
                 .map_err(|message| Error::new(ErrorKind::Assets, message))?;
         let stdlib = stdlib::completed(assets.stdlib_zip()).map_err(|error| {
             let message = format!("`python_stdlib.zip` cannot be added to: {error}");
-            Error::new(ErrorKind::Assets, message)
+            Error::new(ErrorKind::Assets, message).with_source(error)
         })?;
         Ok(Self {
             asm_wasm: adapted.asm_wasm.into(),

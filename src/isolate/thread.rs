@@ -72,7 +72,8 @@ pub(crate) fn on_isolate_thread(main: impl FnOnce() + Send + 'static) -> Result<
     // The first call asks the system, which a locked-down worker can no longer do.
     spin::budget();
     platform::spawn(main).map_err(|error| {
-        Error::new(ErrorKind::Start, format!("the isolate's thread cannot start: {error}"))
+        let message = format!("the isolate's thread cannot start: {error}");
+        Error::new(ErrorKind::Start, message).with_source(error)
     })
 }
 

@@ -70,10 +70,13 @@ impl PackageError {
 
 impl From<PackageError> for Error {
     fn from(error: PackageError) -> Self {
-        let made = Self::new(ErrorKind::Packages, error.to_string());
-        match error.hint() {
-            Some(hint) => made.with_hint(hint),
-            None => made,
+        let mut made = Self::new(ErrorKind::Packages, error.to_string());
+        if let Some(hint) = error.hint() {
+            made = made.with_hint(hint);
+        }
+        match error {
+            PackageError::Io { source, .. } => made.with_source(source),
+            _ => made,
         }
     }
 }

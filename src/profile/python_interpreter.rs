@@ -90,14 +90,25 @@ pub enum Output {
 }
 
 /// Why an execution has no result.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum InterpreterError {
     /// The code raised: DSPy's `CodeExecutionError`, or its `SyntaxError` if the code raised
     /// `SyntaxError`. The session stays usable.
     Execution(PyException),
     /// The session ended or never started: DSPy's `CodeInterpreterError`.
-    Interpreter(String),
+    Interpreter(Error),
+}
+
+impl InterpreterError {
+    /// Returns the Python exception that the error was made from, if any.
+    #[must_use]
+    pub fn exception(&self) -> Option<&PyException> {
+        match self {
+            Self::Execution(exception) => Some(exception),
+            Self::Interpreter(error) => error.exception(),
+        }
+    }
 }
 
 impl fmt::Display for InterpreterError {
@@ -114,16 +125,24 @@ impl fmt::Display for InterpreterError {
                 };
                 write!(f, "{}: {details}", exception.type_name)
             }
-            Self::Interpreter(reason) => f.write_str(reason),
+            Self::Interpreter(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for InterpreterError {}
+impl std::error::Error for InterpreterError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Execution(_) => None,
+            // Its message is this error's message already.
+            Self::Interpreter(error) => error.source(),
+        }
+    }
+}
 
 impl From<Error> for InterpreterError {
     fn from(error: Error) -> Self {
-        Self::Interpreter(error.to_string())
+        Self::Interpreter(error)
     }
 }
 
@@ -245,10 +264,10 @@ impl PythonInterpreter {
 
     async fn started(&mut self) -> Result<&mut Session, InterpreterError> {
         if self.ended {
-            return Err(InterpreterError::Interpreter(
-                "the interpreter's session has ended, create a new interpreter for a fresh one"
-                    .to_owned(),
-            ));
+            return Err(InterpreterError::Interpreter(Error::new(
+                ErrorKind::Closed,
+                "the interpreter's session has ended, create a new interpreter for a fresh one",
+            )));
         }
         if self.session.is_none() {
             let InterpreterOptions { tools, output_fields, limits, .. } = &self.options;
@@ -287,8 +306,9 @@ fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError
         Outcome::Raised(exception) => Err(InterpreterError::Execution(exception.clone())),
         Outcome::Exited(status) => Err(match execution.system_exit() {
             Some(exit) => InterpreterError::Execution(exit.clone()),
-            None => InterpreterError::Interpreter(format!(
-                "the code ended its interpreter with status {status}"
+            None => InterpreterError::Interpreter(Error::new(
+                ErrorKind::Raised,
+                format!("the code ended its interpreter with status {status}"),
             )),
         }),
         Outcome::Terminated(termination) if alive => {
@@ -301,7 +321,7 @@ fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError
             }))
         }
         Outcome::Terminated(termination) => {
-            Err(InterpreterError::Interpreter(termination.to_string()))
+            Err(InterpreterError::Interpreter(termination.to_error()))
         }
     }
 }

@@ -335,7 +335,8 @@ fn alarm(time: Duration) -> Result<(oneshot::Receiver<()>, mpsc::Sender<()>), Er
         }
     };
     std::thread::Builder::new().name("isolet-alarm".to_owned()).spawn(wait).map_err(|error| {
-        Error::new(ErrorKind::Start, format!("the alarm's thread cannot start: {error}"))
+        let message = format!("the alarm's thread cannot start: {error}");
+        Error::new(ErrorKind::Start, message).with_source(error)
     })?;
     Ok((alarm, armed))
 }

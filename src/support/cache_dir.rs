@@ -15,7 +15,9 @@ pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let strategy = etcetera::choose_base_strategy().map_err(|error| {
-        Error::new(ErrorKind::Assets, format!("the user's cache directory is unknown: {error}"))
+        let message = format!("the user's cache directory is unknown: {error}");
+        Error::new(ErrorKind::Assets, message)
+            .with_source(error)
             .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
     })?;
     Ok(strategy.cache_dir().join("isolet").join(name))

@@ -222,7 +222,7 @@ fn without_init_and_without_the_command_the_error_says_both_ways() {
     }
     let engine = Engine::builder().assets(assets_dir()).build().unwrap();
     let sandbox = Sandbox::builder(&engine).build().unwrap();
-    let error = isolet::blocking::Session::new(&sandbox).unwrap_err();
+    let error = sandbox.blocking().session().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     println!("{error} {}", error.hint().unwrap_or_default());
 }

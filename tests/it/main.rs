@@ -19,6 +19,7 @@ mod deadline;
 mod defaults;
 mod dspy;
 mod errnos;
+mod errors;
 mod exceptions;
 mod exits;
 mod files;

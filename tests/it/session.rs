@@ -204,16 +204,20 @@ async fn a_sandbox_refuses_a_policy_that_makes_no_sense() {
 #[test]
 fn callers_without_async_get_the_same() {
     let sandbox = builder().build().unwrap();
-    let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
+    let mut session = sandbox.blocking().session().unwrap();
     session.run("x = 1").unwrap();
     let mut seen = Vec::new();
-    let execution =
-        session.run_streaming("print('a', x)\nx", |chunk| seen.extend(chunk.bytes)).unwrap();
+    let mut run = session.run_streaming("print('a', x)\nx");
+    run.by_ref().for_each(|chunk| seen.extend(chunk.bytes));
+    let execution = run.finish().unwrap();
     assert_eq!(execution.value(), Some(&Value::Int(1)));
     assert_eq!(seen, b"a 1\n");
     assert!(session.is_incomplete("(").unwrap());
+    session.files().put("kept", "text").unwrap();
+    assert_eq!(session.files().get("kept").unwrap(), Some(b"text".to_vec()));
+    assert_eq!(session.handle().get("x").unwrap(), Some(Value::Int(1)));
     assert_eq!(session.state(), isolet::SessionState::Ready);
-    let value = isolet::blocking::run(&sandbox, "1 + 1").unwrap();
+    let value = sandbox.blocking().run("1 + 1").unwrap();
     assert_eq!(value.value(), Some(&Value::Int(2)));
 }
 

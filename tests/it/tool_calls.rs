@@ -377,7 +377,7 @@ fn tools_that_use_tokio_work_for_callers_without_a_runtime() {
         Ok(spawned.await?.into())
     });
     let sandbox = builder().tool(tool).build().unwrap();
-    let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
+    let mut session = sandbox.blocking().session().unwrap();
     let execution = session.run("t.map(range(3))").unwrap();
     let expected = Value::List(vec!["slept".into(), "slept".into(), "slept".into()]);
     assert_eq!(execution.value(), Some(&expected));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use isolet_pyodide_assets::lock;
 
-use crate::data::error::{Error, ErrorKind};
+use crate::data::error::Error;
 use crate::image::{ImageFile, Place};
 use crate::packages::{PackagePolicy, Preload};
 
@@ -31,7 +31,7 @@ pub(super) struct Wanted<'a> {
 
 /// Finds the image, or has it made.
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
-    let lock = lock().map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+    let lock = lock().map_err(Error::of_assets)?;
     let place = Place::new(wanted.assets, lock, wanted.preload);
     match ImageFile::find(&place) {
         Ok(Some(image)) => Ok(image),
@@ -60,6 +60,6 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
             place.path().display(),
             env!("CARGO_PKG_VERSION")
         );
-        Error::new(ErrorKind::Start, message)
+        Error::new(crate::data::error::ErrorKind::Start, message)
     })
 }

@@ -18,6 +18,7 @@ use isolet_pyodide_assets::Assets;
 use self::interpreters::Interpreters;
 use self::pool::Pool;
 use self::ready::InterpreterKind;
+use crate::api::blocking;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::Confinement;
 use crate::data::limits::Limits;
@@ -79,8 +80,7 @@ impl Engine {
             Some(dir) => dir,
             None => crate::api::assets::find_assets(None)?,
         };
-        let lock_json = Assets::open_lock_json(&assets_dir)
-            .map_err(|error| Error::new(ErrorKind::Assets, error.to_string()))?;
+        let lock_json = Assets::open_lock_json(&assets_dir).map_err(Error::of_assets)?;
         let preload = builder::resolve(&told.packages, &lock_json)?;
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
@@ -171,6 +171,12 @@ impl Engine {
     /// [`Sandbox::session`](crate::Sandbox::session).
     pub async fn prewarmed(&self) -> Result<(), Error> {
         self.inner.pool.full(&self.kind()).await
+    }
+
+    /// Returns the same engine with calls that block.
+    #[must_use]
+    pub fn blocking(&self) -> blocking::Engine {
+        blocking::Engine::new(self.clone())
     }
 
     fn kind(&self) -> InterpreterKind {

@@ -70,7 +70,7 @@ impl Pool {
         let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
         drop(stocks);
         drop(surplus);
-        self.fill(kind).map_err(|error| no_thread(&error))
+        self.fill(kind).map_err(no_thread)
     }
 
     /// Waits until all wanted interpreters of a kind are ready.
@@ -81,7 +81,7 @@ impl Pool {
         {
             stock.failed = None;
         }
-        self.fill(kind).map_err(|error| no_thread(&error))?;
+        self.fill(kind).map_err(no_thread)?;
         loop {
             // Created before the check below, so that no notification after the check is missed.
             let changed = self.changed.notified();
@@ -161,9 +161,9 @@ impl Drop for Refill<'_> {
     }
 }
 
-fn no_thread(error: &io::Error) -> Error {
+fn no_thread(error: io::Error) -> Error {
     let message = format!("the thread that keeps sessions ready cannot start: {error}");
-    Error::new(ErrorKind::Start, message)
+    Error::new(ErrorKind::Start, message).with_source(error)
 }
 
 /// How long a boot is delayed, so that it does not compete with the first run of the session whose

@@ -28,7 +28,7 @@ impl Shared {
         std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(load).map_err(
             |error| {
                 let message = format!("the thread that loads packages cannot start: {error}");
-                Error::new(ErrorKind::Packages, message).with_session_alive()
+                Error::new(ErrorKind::Packages, message).with_session_alive().with_source(error)
             },
         )?;
         let ended = |_| Error::new(ErrorKind::Packages, "the thread that loads packages ended");

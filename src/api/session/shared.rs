@@ -12,7 +12,7 @@ use super::finish::{Ended, unreadable};
 use super::state::SessionState;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
-use crate::data::execution::{Execution, Termination, Variable};
+use crate::data::execution::{Execution, Variable};
 use crate::data::limits::Limits;
 use crate::data::stdin::Stdin;
 use crate::data::terminal::Terminal;
@@ -153,7 +153,8 @@ impl Shared {
         self.finish_start(&mut driver).await?;
         let started = Instant::now();
         let stopping = self.stopper.begin(started + run_time).map_err(|error| {
-            Error::new(ErrorKind::Start, format!("the watchdog thread cannot start: {error}"))
+            let message = format!("the watchdog thread cannot start: {error}");
+            Error::new(ErrorKind::Start, message).with_source(error)
         })?;
         // After the stopper has begun, so that an interrupt that ends a wait for input belongs to
         // this run.
@@ -285,11 +286,7 @@ impl Shared {
             None if self.state() == SessionState::Exited => Err(self.closed()),
             None => Ok(ended.report),
             Some(termination) => {
-                let kind = match termination {
-                    Termination::Died { .. } => ErrorKind::WorkerDied,
-                    _ => ErrorKind::Limit,
-                };
-                let error = Error::new(kind, termination.to_string());
+                let error = termination.to_error();
                 let alive = self.state() == SessionState::Ready;
                 Err(if alive { error.with_session_alive() } else { error })
             }

@@ -34,7 +34,7 @@ pub(super) struct ReplArgs {
 pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let sandbox = args.policy.sandbox(assets, false)?;
     let permissions = &args.policy.permissions;
-    let mut session = Session::new(&sandbox)?;
+    let mut session = sandbox.blocking().session()?;
     let packages = permissions.packages("")?;
     let progress = args.policy.progress(false);
     let mut files = progress.during(&progress::of_packages(&packages), || {
@@ -110,5 +110,5 @@ fn show(execution: &Execution, raw: bool) -> io::Result<()> {
 
 fn replace(sandbox: &Sandbox) -> Result<Session> {
     writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
-    Ok(Session::new(sandbox)?)
+    Ok(sandbox.blocking().session()?)
 }

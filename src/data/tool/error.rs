@@ -10,7 +10,8 @@ use std::fmt;
 /// RuntimeError` catches it.
 ///
 /// With `?` any error converts to a `RuntimeError` with the messages of the error and of its
-/// sources. The guest sees these messages, so they must not contain anything secret.
+/// sources, except those that the text before them includes. The guest sees these messages, so they
+/// must not contain anything secret.
 ///
 /// ```
 /// use isolet::ToolError;
@@ -58,7 +59,10 @@ impl<E: std::error::Error> From<E> for ToolError {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
-            message = format!("{message}: {cause}");
+            let text = cause.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
             source = cause.source();
         }
         Self::new("RuntimeError", message)

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{BigInt, Value};
+use super::{BigInt, Sign, Value};
 
 /// Generates any value: every type, ints of every width, floats of every kind, keys of every scalar
 /// type.
@@ -30,6 +30,7 @@ pub(crate) fn scalar() -> impl Strategy<Value = Value> {
 
 /// Generates any int. All widths are equally likely, and the edges between them are included.
 pub(crate) fn int() -> impl Strategy<Value = Value> {
+    let sign = prop_oneof![Just(Sign::Negative), Just(Sign::NonNegative)];
     let near_power = (0u32..127, -1i128..=1).prop_map(|(shift, near)| (1i128 << shift) + near);
     prop_oneof![
         any::<i64>().prop_map(Value::Int),
@@ -40,7 +41,7 @@ pub(crate) fn int() -> impl Strategy<Value = Value> {
             number
         }
         .into()),
-        (any::<bool>(), vec(any::<u8>(), 0..40))
-            .prop_map(|(minus, bytes)| BigInt::from_le_bytes(minus, &bytes).into()),
+        (sign, vec(any::<u8>(), 0..40))
+            .prop_map(|(sign, bytes)| BigInt::from_le_bytes(sign, &bytes).into()),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use num_bigint::Sign;
+use crate::data::error::{Error, ErrorKind};
 
 /// The maximum size that is written in decimal: 4300 digits, as in CPython. The conversion takes
 /// time quadratic in the length, and a guest chooses the length.
@@ -13,19 +13,32 @@ const MAX_DECIMAL_BITS: u64 = 14_284;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BigInt(num_bigint::BigInt);
 
+/// The sign of a [`BigInt`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// Below zero.
+    Negative,
+    /// Zero or above.
+    NonNegative,
+}
+
 impl BigInt {
     /// Makes a number from its sign and magnitude, least significant byte first.
     #[must_use]
-    pub fn from_le_bytes(negative: bool, bytes: &[u8]) -> Self {
-        let sign = if negative { Sign::Minus } else { Sign::Plus };
-        Self(num_bigint::BigInt::from_bytes_le(sign, bytes))
+    pub fn from_le_bytes(sign: Sign, magnitude: &[u8]) -> Self {
+        let sign = match sign {
+            Sign::Negative => num_bigint::Sign::Minus,
+            Sign::NonNegative => num_bigint::Sign::Plus,
+        };
+        Self(num_bigint::BigInt::from_bytes_le(sign, magnitude))
     }
 
-    /// Returns `true` for a negative number, and the magnitude, least significant byte first.
+    /// Returns the sign and the magnitude, least significant byte first.
     #[must_use]
-    pub fn to_le_bytes(&self) -> (bool, Vec<u8>) {
-        let (sign, bytes) = self.0.to_bytes_le();
-        (sign == Sign::Minus, bytes)
+    pub fn to_le_bytes(&self) -> (Sign, Vec<u8>) {
+        let (sign, magnitude) = self.0.to_bytes_le();
+        let is_negative = sign == num_bigint::Sign::Minus;
+        (if is_negative { Sign::Negative } else { Sign::NonNegative }, magnitude)
     }
 
     /// Returns the number if it fits into a signed 128-bit integer.
@@ -52,7 +65,7 @@ impl BigInt {
         top |= u64::from(magnitude.trailing_zeros().is_some_and(|zeros| zeros < shift));
         let scale = i32::try_from(shift).map_or(f64::INFINITY, |shift| 2f64.powi(shift));
         let float = top as f64 * scale;
-        if self.0.sign() == Sign::Minus { -float } else { float }
+        if self.0.sign() == num_bigint::Sign::Minus { -float } else { float }
     }
 
     /// Returns the number if it fits into a signed 64-bit integer.
@@ -110,11 +123,13 @@ impl fmt::Display for BigInt {
 }
 
 impl std::str::FromStr for BigInt {
-    type Err = num_bigint::ParseBigIntError;
+    type Err = Error;
 
     /// Reads a decimal number.
-    fn from_str(digits: &str) -> Result<Self, Self::Err> {
-        digits.parse().map(Self)
+    fn from_str(digits: &str) -> Result<Self, Error> {
+        digits.parse().map(Self).map_err(|error: num_bigint::ParseBigIntError| {
+            Error::new(ErrorKind::Value, format!("not a decimal number: {error}"))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ mod tests;
 
 pub(crate) use read::{DecodeError, Reader, decode, decode_within};
 
-use super::Value;
+use super::{Sign, Value};
 
 /// The maximum nesting depth, in both directions.
 pub(crate) const MAX_DEPTH: usize = 128;
@@ -28,8 +28,8 @@ pub(crate) fn encode(value: &Value, out: &mut Vec<u8>) {
             Err(_) => encode_long(*number < 0, &number.unsigned_abs().to_le_bytes(), out),
         },
         Value::BigInt(number) => {
-            let (negative, bytes) = number.to_le_bytes();
-            encode_long(negative, &bytes, out);
+            let (sign, magnitude) = number.to_le_bytes();
+            encode_long(sign == Sign::Negative, &magnitude, out);
         }
         Value::Float(number) => {
             out.push(b'g');

@@ -14,7 +14,7 @@ mod ser;
 mod tests;
 mod visitor;
 
-pub use bigint::BigInt;
+pub use bigint::{BigInt, Sign};
 pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len};
 pub use de::from_value;
 pub use ser::to_value;

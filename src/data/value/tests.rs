@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::arbitrary::{int, value};
 use super::marshal::{self, MAX_DEPTH};
-use super::{BigInt, Value, check_bounds, encoded_len, from_value, to_value};
+use super::{BigInt, Sign, Value, check_bounds, encoded_len, from_value, to_value};
 use crate::data::error::ErrorKind;
 
 fn encoded(value: &Value) -> Vec<u8> {
@@ -194,7 +194,7 @@ fn what_does_not_fit_is_named_as_in_python() {
     assert_eq!(refused::<f64>(false), "invalid type: bool False, expected f64");
     assert_eq!(refused::<String>(Value::None), "invalid type: None, expected a string");
     assert_eq!(refused::<u64>(1i128 << 64), "invalid type: int 18446744073709551616, expected u64");
-    let huge = || BigInt::from_le_bytes(false, &[1; 300]);
+    let huge = || BigInt::from_le_bytes(Sign::NonNegative, &[1; 300]);
     assert_eq!(refused::<i128>(huge()), "invalid type: int of 2393 bits, expected i128");
     assert_eq!(refused::<f64>(huge()), "invalid type: int of 2393 bits, expected f64");
     assert_eq!(
@@ -277,7 +277,8 @@ fn json_is_read_and_written() {
     assert_eq!(to_value(&serde_json::from_str::<serde_json::Value>(json).unwrap()).unwrap(), value);
     let written = |value: Value| serde_json::to_string(&value).unwrap();
     assert_eq!(written(Value::dict([(1, u128::MAX)])), format!("{{\"1\":{}}}", u128::MAX));
-    let huge = BigInt::from_le_bytes(true, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    let huge =
+        BigInt::from_le_bytes(Sign::Negative, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     assert_eq!(written(huge.into()), "\"-340282366920938463463374607431768211456\"");
     assert!(serde_json::to_string(&Value::dict([(Value::None, 1)])).is_err());
 }

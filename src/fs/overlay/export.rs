@@ -36,17 +36,19 @@ impl ExportDirectory {
         }
         match DirBuilder::new().mode(NEW_DIRECTORY).create(path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(failed(path, &error));
+                return Err(failed(path, &error).with_source(error));
             }
             _ => {}
         }
-        let directory = Self(Root::open_directory(path).map_err(|error| failed(path, &error))?);
+        let root = Root::open_directory(path);
+        let directory = Self(root.map_err(|error| failed(path, &error).with_source(error))?);
         directory.check_empty()?;
         Ok(directory)
     }
 
     fn check_empty(&self) -> Result<(), Error> {
-        let mut entries = self.0.dir().entries().map_err(|error| self.failed(&error))?;
+        let entries = self.0.dir().entries();
+        let mut entries = entries.map_err(|error| self.failed(&error).with_source(error))?;
         if entries.next().is_some() { Err(self.failed(&"it is not empty")) } else { Ok(()) }
     }
 

@@ -117,7 +117,7 @@ pub(crate) fn make(
         Err(error) if !replace_damaged => return Err(error),
         Ok(None) | Err(_) => {}
     }
-    let assets = Assets::open(dir).map_err(|e| Error::new(ErrorKind::Assets, e.to_string()))?;
+    let assets = Assets::open(dir).map_err(Error::of_assets)?;
     build(place, &Files::new(&assets)?, &SharedModules::default(), preload)
 }
 

@@ -99,7 +99,8 @@ pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<St
 pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
     let program = launch.program.display();
     let failed = |error: io::Error| {
-        Error::new(ErrorKind::Start, format!("the worker `{program}` cannot be started: {error}"))
+        let message = format!("the worker `{program}` cannot be started: {error}");
+        Error::new(ErrorKind::Start, message).with_source(error)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
     let Launch { image, max_report_bytes, memory_bytes, .. } = launch;

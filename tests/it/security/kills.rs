@@ -123,7 +123,7 @@ fn lose_threads() {
     let sandbox = Sandbox::builder(&engine).limits(limits).build().unwrap();
     let mut lost = 0;
     let refusal = loop {
-        let mut session = match isolet::blocking::Session::new(&sandbox) {
+        let mut session = match sandbox.blocking().session() {
             Ok(session) => session,
             Err(error) => break error,
         };
@@ -140,7 +140,7 @@ fn lose_threads() {
     assert!(refusal.to_string().contains(&lost.to_string()), "{refusal}");
     assert!(lost > 1);
     let sandbox = Sandbox::builder(&engine).isolation(Isolation::Process).build().unwrap();
-    let mut session = isolet::blocking::Session::new(&sandbox).unwrap();
+    let mut session = sandbox.blocking().session().unwrap();
     assert_eq!(session.run("40 + 2").unwrap().value(), Some(&Value::Int(42)));
     println!("all as it should be");
 }

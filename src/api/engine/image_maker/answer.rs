@@ -37,8 +37,9 @@ pub(crate) fn answer() -> ExitCode {
 
 fn read_and_make() -> Result<(), Error> {
     let stdin = io::stdin().take(MAX_REQUEST_BYTES);
-    let request: ImageRequest = serde_json::from_reader(stdin)
-        .map_err(|error| Error::new(ErrorKind::Config, format!("this is no request: {error}")))?;
+    let request: ImageRequest = serde_json::from_reader(stdin).map_err(|error| {
+        Error::new(ErrorKind::Config, format!("this is no request: {error}")).with_source(error)
+    })?;
     let (theirs, ours) = (&request.version, env!("CARGO_PKG_VERSION"));
     if theirs != ours {
         let message = format!("isolet {theirs} asks for an image, and this program has {ours}");

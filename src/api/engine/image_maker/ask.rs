@@ -1,5 +1,6 @@
 //! The host's part: asks a program for an image, and waits for it.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -39,12 +40,12 @@ impl ImageRequest {
 
 /// Has `program` make an image, and waits for it.
 pub(crate) fn ask(program: &Path, request: &ImageRequest) -> Result<(), Error> {
-    let failed = |what: String| {
+    let failed = |what: &dyn Display| {
         let shown = program.display();
         Error::new(ErrorKind::Start, format!("the program `{shown}` made no image: {what}"))
             .with_hint(concat!("workers need the command `isolet` ", env!("CARGO_PKG_VERSION")))
     };
-    let output = run(program, request).map_err(|error| failed(error.to_string()))?;
+    let output = run(program, request).map_err(|error| failed(&error).with_source(error))?;
     if output.status.success() {
         return Ok(());
     }
@@ -56,7 +57,7 @@ pub(crate) fn ask(program: &Path, request: &ImageRequest) -> Result<(), Error> {
                 None => error,
             })
         }
-        Err(_) => Err(failed(format!("it ended with {}", output.status))),
+        Err(_) => Err(failed(&format_args!("it ended with {}", output.status))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Decodes values from hostile bytes. Accepts only what a [`Value`] can represent, and charges
 //! memory before it allocates it.
 
-use super::super::{BigInt, Value};
+use super::super::{BigInt, Sign, Value};
 use super::MAX_DEPTH;
 
 /// The size of a value in its container: in a list, or as a key or value of a dict.
@@ -374,6 +374,7 @@ fn long(negative: bool, digits: &[u8]) -> Value {
         }
     }
     magnitude.push((window & 0xff) as u8);
-    let number = BigInt::from_le_bytes(negative, &magnitude);
+    let sign = if negative { Sign::Negative } else { Sign::NonNegative };
+    let number = BigInt::from_le_bytes(sign, &magnitude);
     number.to_i64().map_or(Value::BigInt(number), Value::Int)
 }
