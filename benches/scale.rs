@@ -1,7 +1,7 @@
 //! Measures many sessions in one engine, and many per minute: `cargo bench --bench scale --
 //! [--sessions N,N] [--seconds S] [thread|process]`
 //!
-//! By default it runs briefly, as part of `cargo bench`. The numbers in docs/performance.md are
+//! By default it runs briefly, as part of `cargo bench`. The numbers in `docs/performance.md` are
 //! those of `--sessions 1,10,100,500 --seconds 30`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]

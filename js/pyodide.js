@@ -126,7 +126,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
       // What makes exceptions of error numbers uses Linux's from the time that Python does:
-      // js/py/errnos.py.
+      // `js/py/errnos.py`.
       booted.errnos = instance.exports["isolet:errnos"];
       booted.errnos.value = makeImage ? 0 : 1;
       booted.memory = memory;

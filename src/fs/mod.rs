@@ -16,7 +16,7 @@ mod handles;
 mod host_tree;
 mod inodes;
 mod limits;
-mod mount;
+pub(crate) mod mount;
 mod moved;
 mod overlap;
 mod overlay;

@@ -7,9 +7,9 @@ use super::refused;
 use super::root::Root;
 use crate::data::error::Error;
 
-const READ_WRITE_BYTES: u64 = 1024 * 1024 * 1024;
-const OVERLAY_BYTES: u64 = 256 * 1024 * 1024;
-const FILES: u64 = 10_000;
+pub(crate) const READ_WRITE_BYTES: u64 = 1024 * 1024 * 1024;
+pub(crate) const OVERLAY_BYTES: u64 = 256 * 1024 * 1024;
+pub(crate) const FILES: u64 = 10_000;
 
 /// A directory of the host that guests may access.
 ///

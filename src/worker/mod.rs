@@ -6,7 +6,7 @@
 
 #[cfg(feature = "engine")]
 mod child;
-mod parent;
+pub(crate) mod parent;
 #[cfg(feature = "engine")]
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::util::{command, root};
 
-/// Runs `tests/corpus/NAME.py` with both and compares.
+/// Runs a file of `tests/corpus/` with both and compares.
 fn agree(name: &str) {
     let file = format!("tests/corpus/{name}.py");
     let wanted = complete(Command::new("python3").arg(&file), "python3");

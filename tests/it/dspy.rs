@@ -24,7 +24,7 @@ enum Mode {
 /// after another.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// Runs all tests of `tests/dspy/MODULE.py`.
+/// Runs all tests of a file in `tests/dspy/`.
 fn passes(module: &str, mode: Mode) {
     let _alone =
         (module == "test_large").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
 
@@ -66,6 +66,11 @@ pub(crate) fn check(command: &mut Command) -> Result<()> {
 /// Runs a command and returns its exit status.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     command.status().with_context(|| format!("cannot run {}", shown(command)))
+}
+
+/// Starts a command.
+pub(crate) fn spawn(command: &mut Command) -> Result<Child> {
+    command.spawn().with_context(|| format!("cannot run {}", shown(command)))
 }
 
 /// Returns the exit code that passes on a child's status: its own, or 128 + n after signal n.

@@ -136,7 +136,7 @@ impl EngineBuilder {
     /// Sets the maximum number of open sessions, counted across all clones of the engine. A session
     /// more is refused with [`ErrorKind::Limit`](crate::ErrorKind::Limit). Default: 1000.
     ///
-    /// A session takes a thread and some megabytes: see docs/performance.md.
+    /// A session takes a thread and some megabytes: see `docs/performance.md`.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self

@@ -135,7 +135,7 @@ impl Engine {
     /// the default limits of memory and values use them; for others there is
     /// [`Sandbox::prewarm`](crate::Sandbox::prewarm).
     ///
-    /// Such a session opens in well under a millisecond (docs/performance.md). The rest of its
+    /// Such a session opens in well under a millisecond (`docs/performance.md`). The rest of its
     /// start-up happens in the background; if that fails, the session's first command fails with
     /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background. If none
     /// is ready, a session boots its own, and at most one per processor boots at a time. Each ready

@@ -3,7 +3,7 @@
 use super::Value;
 
 /// The maximum nesting depth of a value that crosses in either direction. Keep equal to the number
-/// in js/py/values.py.
+/// in `js/py/values.py`.
 pub(crate) const MAX_CROSSING_DEPTH: usize = 100;
 
 /// The format stores lengths in 31 bits.

@@ -1,6 +1,6 @@
 //! Encodes commands for the guest's Python glue and decodes its replies. Replies are hostile.
 
-mod report;
+pub(crate) mod report;
 
 use crate::data::cell::{Program, Role};
 use crate::data::tool::{Param, ToolError, ToolSpec};

@@ -10,13 +10,13 @@ use crate::data::value::marshal::{DecodeError, Reader};
 use crate::protocol::{Report, Status};
 
 /// The maximum size of all variables of a report, in bytes. Those beyond it are omitted.
-const LOCALS_BYTES: usize = 16 << 20;
+pub(crate) const LOCALS_BYTES: usize = 16 << 20;
 
 /// The maximum length of a reason, such as why a value cannot cross, in characters.
 const REASON_CHARS: usize = 4096;
 
 /// The maximum length of a chain of exceptions and their causes.
-const CAUSES: usize = 16;
+pub(crate) const CAUSES: usize = 16;
 
 /// Decodes the guest's report. The error describes what is malformed. A value that takes more than
 /// `max_value_bytes` bytes of memory is replaced by a reason.

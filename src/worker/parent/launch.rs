@@ -23,7 +23,7 @@ use crate::support::watchdog::{self, Armed};
 use crate::worker::wire::{self, DESCRIPTORS, Setup, ToWorker, WORKER};
 
 /// How long a worker may take to become ready. Many times what it takes on a busy machine.
-const START_TIME: Duration = Duration::from_mins(1);
+pub(crate) const START_TIME: Duration = Duration::from_mins(1);
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {

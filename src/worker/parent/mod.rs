@@ -2,7 +2,7 @@
 //! treated as hostile.
 
 mod find;
-mod launch;
+pub(crate) mod launch;
 pub(crate) mod link;
 pub(crate) mod process;
 mod reader;

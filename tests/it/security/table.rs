@@ -1,4 +1,4 @@
-//! Checks the threat table itself: each row of docs/security.md names tests that exist.
+//! Checks the threat table itself: each row of `docs/security.md` names tests that exist.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

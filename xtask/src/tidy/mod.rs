@@ -3,6 +3,7 @@
 //! A rule is a function from the files of the repository to a list of complaints. The same rules
 //! run as a test, so `cargo test` finds what this command finds.
 
+mod paths;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -107,6 +108,9 @@ const MAX_COLUMNS: usize = 100;
 /// comments and Markdown.
 const NARROW: &[&str] = &["src/", "js/", "docs/", "README.md", "CONTRIBUTING.md"];
 
+/// The directories with generated files, which texts may name although git has no such path.
+const GENERATED: &[&str] = &["pyodide-assets/dist", "fuzz/artifacts/"];
+
 /// A file of the repository.
 struct SourceFile {
     /// Relative to the repository, with `/` between its parts.
@@ -128,7 +132,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
-    let rules: [Rule; 9] = [
+    let rules: [Rule; 10] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
         rules::lines_are_narrow,
@@ -138,6 +142,7 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
         rules::no_leftovers,
         rules::what_is_fuzzed_is_what_is_built,
         rules::top_level_is_known,
+        paths::references_exist,
     ];
     rules.iter().flat_map(|rule| rule(files)).collect()
 }

@@ -217,11 +217,11 @@ fn names(line: &str, name: &str) -> bool {
 }
 
 impl SourceFile {
-    fn extension(&self) -> &str {
+    pub(super) fn extension(&self) -> &str {
         Path::new(&self.path).extension().and_then(|end| end.to_str()).unwrap_or_default()
     }
 
-    fn is_source(&self) -> bool {
+    pub(super) fn is_source(&self) -> bool {
         ["rs", "js", "mjs", "py"].contains(&self.extension())
     }
 

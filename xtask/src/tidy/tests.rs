@@ -163,3 +163,53 @@ fn new_top_level_entry_is_found() {
     check("notes.txt", "", &["notes.txt: is not known at the top level"]);
     check("tools/a.sh", "", &["tools: is not known at the top level"]);
 }
+
+#[test]
+fn path_that_does_not_exist_is_found() {
+    let known = SourceFile { path: "docs/b.md".to_owned(), text: String::new() };
+    let found = |path: &str, text: &str| {
+        let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
+        let known = SourceFile { path: known.path.clone(), text: String::new() };
+        complaints(&[file, known])
+    };
+    let names = |place: &str, path: &str| format!("{place}: names `{path}`, which does not exist");
+    assert_eq!(found("docs/a.md", "x `docs/b.md` `docs/` `docs`, `docs/b.md x`\n"), [""; 0]);
+    let text = "x\n`docs/c.md` `src/a/` and (`js/a.js`)\n```\n`tests/a.rs`\n```\n";
+    let [c, a] = ["docs/c.md", "src/a/"].map(|path| names("docs/a.md:2", path));
+    let [js, tests] = [("2", "js/a.js"), ("4", "tests/a.rs")]
+        .map(|(line, path)| names(&format!("docs/a.md:{line}"), path));
+    assert_eq!(found("docs/a.md", text), [c, a, js, tests]);
+    let text = "//! x\n/// `docs/c.md`\nlet a = \"docs/d.md\";\n";
+    assert_eq!(found("src/a.rs", text), [names("src/a.rs:2", "docs/c.md")]);
+    assert_eq!(found("js/a.js", "// `docs/c.md`\n"), [names("js/a.js:1", "docs/c.md")]);
+    assert_eq!(found("js/py/a.py", "# `docs/c.md`\n"), [names("js/py/a.py:1", "docs/c.md")]);
+    // Relative to the file, and made by a build.
+    assert_eq!(found("fuzz/README.md", "`fuzz/artifacts/x` `pyodide-assets/dist`\n"), [""; 0]);
+    assert_eq!(found("pyodide-assets/src/a.rs", "//! `src/a.rs`\n").len(), 1);
+    assert_eq!(found("pyodide-assets/README.md", "`docs/b.md` `target/x`\n"), [""; 0]);
+}
+
+#[test]
+fn link_to_nothing_is_found() {
+    let found = |text: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let heading = "# A `b`, of _c_!\n```\n# Example\n```\n## Twice\n## Twice\n";
+        complaints(&[file("docs/a.md", text), file("docs/b.md", heading), file("README.md", "")])
+    };
+    for link in ["b.md", "../README.md", "../docs/b.md", "../docs", "https://a.example/b.md"] {
+        assert_eq!(found(&format!("[a\n]({link}) and [b]({link} \"b\")\n")), [""; 0]);
+    }
+    for anchor in ["a-b-of-_c_", "twice", "twice-1"] {
+        assert_eq!(found(&format!("[a](b.md#{anchor})\n")), [""; 0]);
+    }
+    assert_eq!(found("# One\n[a](#one)\n```\n[a](c.md)\n```\n"), [""; 0]);
+    for link in ["c.md", "docs/b.md", "../a.md", "../SECURITY.md#one"] {
+        let complaint = format!("docs/a.md:1: links to `{link}`, which does not exist");
+        assert_eq!(found(&format!("[b](b.md) [a]({link})\n")), [complaint.as_str()]);
+        assert_eq!(found(&format!("[a]: {link}\n")), [complaint]);
+    }
+    for link in ["b.md#d", "b.md#example", "b.md#twice-2", "#d", "../README.md#a"] {
+        let complaint = format!("docs/a.md:1: links to `{link}`, which is no heading there");
+        assert_eq!(found(&format!("[a]({link})\n")), [complaint]);
+    }
+}

@@ -1,8 +1,10 @@
 //! `cargo xtask test`: runs every test, and the examples.
 
+mod watch;
+
 use std::ffi::OsString;
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 
@@ -20,7 +22,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         eprintln!("isolation {isolation}");
         let mut cargo = process::cargo();
         cargo.args(["test", "--release"]).args(what).args(args).env("ISOLET_ISOLATION", isolation);
-        let status = process::status(python::with_python(process::with_assets(&mut cargo))?)?;
+        let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
         if !status.success() {
             return Ok(process::exit_code(status));
         }
@@ -31,7 +33,10 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         cargo.args(["test", "--release", "--no-default-features", "--lib"]);
         cargo.args(["--test", "without_engine"]);
         cargo.env("ISOLET_TEST_WORKER", process::built("isolet")?);
-        process::check(process::with_assets(&mut cargo))?;
+        let status = status(args, process::with_assets(&mut cargo))?;
+        if !status.success() {
+            return Ok(process::exit_code(status));
+        }
         for name in examples()? {
             eprintln!("example {name}");
             let mut example = Command::new(process::built(&format!("examples/{name}"))?);
@@ -43,6 +48,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         process::check(process::with_assets(example.current_dir(process::root())))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `cargo test` with a time limit for each test, if its output names the tests.
+fn status(args: &[OsString], cargo: &mut Command) -> Result<ExitStatus> {
+    let is_terse = |arg: &OsString| {
+        let arg = arg.to_string_lossy();
+        ["-q", "--quiet"].contains(&&*arg) || arg.starts_with("--format")
+    };
+    if args.iter().any(is_terse) { process::status(cargo) } else { watch::status(cargo) }
 }
 
 /// Rewrites the lists in `tests/golden` of what a guest can reach, for a person to review.
