@@ -144,7 +144,7 @@ def make_map(function):
 
 
 def call(name, arguments):
-    """Calls a host function and waits for it: for a moment as it is, then by suspending the whole
+    """Calls a tool and waits for it: for a moment as it is, then by suspending the whole
     stack.
     """
     data = dump(name, arguments)

@@ -13,13 +13,13 @@ use super::{exit, units};
 
 #[derive(clap::Subcommand)]
 pub(super) enum AssetsCommand {
-    /// Fetch what is missing or damaged, then make the memory image
+    /// Fetch missing or damaged files, then make the memory image
     Fetch,
-    /// Check every file against its sha256
+    /// Verify the sha256 of every file
     Verify,
-    /// Make the memory image that sessions start from, if it is not there
+    /// Make the memory image that sessions start from, unless it exists
     Prepare,
-    /// Print the directory
+    /// Print the directory of the assets
     Path,
 }
 

@@ -14,7 +14,7 @@ use super::isolation::IsolationArgs;
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
-    /// Print the system calls too that do not kill a worker process, each with its reason
+    /// Also print the system calls that do not kill a worker process, each with its reason
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]

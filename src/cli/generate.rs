@@ -14,17 +14,17 @@ const NAME: &str = "isolet";
 
 #[derive(clap::Args)]
 pub(super) struct CompletionsArgs {
-    /// Shell to print the script for
+    /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }
 
 #[derive(clap::Args)]
 pub(super) struct ManArgs {
-    /// Subcommand to print the page of, such as run; by default the page of isolet itself
+    /// Print the page of this subcommand, such as run [default: the page of isolet itself]
     #[arg(value_name = "COMMAND")]
     path: Vec<String>,
-    /// Write the pages of isolet and all its subcommands to this directory instead, which is made
+    /// Write the pages of isolet and all its subcommands to this directory, which is created
     #[arg(long, value_name = "DIR", conflicts_with = "path")]
     dir: Option<PathBuf>,
 }

@@ -5,12 +5,12 @@ use isolet::{EngineBuilder, Isolation, Layer};
 /// Whether the guest gets a process of its own.
 #[derive(clap::Args)]
 pub(super) struct IsolationArgs {
-    /// Run the guest in a process of its own that is locked down, or on a thread of this one
+    /// Run the guest in a locked-down process of its own, or on a thread of this process
     #[arg(long, value_name = "WHERE", env = "ISOLET_ISOLATION", default_value = "process")]
     #[arg(value_enum)]
     isolation: Where,
-    /// Layer of isolation without which nothing is run, such as seccomp or landlock; repeatable, or
-    /// comma-separated
+    /// Run nothing unless this layer of isolation is in force, such as seccomp or landlock;
+    /// repeatable, or comma-separated
     #[arg(long, value_name = "LAYER", value_delimiter = ',')]
     require: Vec<Layer>,
 }

@@ -37,13 +37,13 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet::{Engine, Limits, Sandbox};
 use progress::Progress;
 
-/// Run Python that nobody has read yet: CPython on WebAssembly in a V8 isolate, everything denied
-/// until allowed.
+/// Run untrusted Python: CPython on WebAssembly in a V8 isolate, with every permission denied by
+/// default.
 #[derive(Parser)]
 #[command(name = "isolet", version, long_version = version::long(), max_term_width = 100)]
 struct Cli {
-    /// Directory of the Pyodide assets; by default what the variable `ISOLET_ASSETS` names, else
-    /// that of the checkout this was built in, else the cache directory
+    /// Directory of the Pyodide assets [default: `$ISOLET_ASSETS`, or the checkout that isolet was
+    /// built in, or the user's cache directory]
     #[arg(long, global = true, value_name = "DIR")]
     assets: Option<PathBuf>,
     #[command(subcommand)]
@@ -52,30 +52,30 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a script
+    /// Run a script, notebook, module or directory
     Run(run::RunArgs),
-    /// Run what is typed at a prompt
+    /// Start an interactive prompt
     Repl(repl::ReplArgs),
-    /// Fetch or check the Pyodide assets
+    /// Fetch or verify the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
-    /// List or remove what isolet keeps in the user's cache directory
+    /// List or remove isolet's files in the user's cache directory
     #[command(subcommand)]
     Cache(cache::CacheCommand),
-    /// Say what is installed and which isolation is in force
+    /// Print the installed versions and the isolation layers in force
     Doctor(doctor::DoctorArgs),
-    /// Be the interpreter of DSPy: `PythonInterpreter(deno_command=["isolet", "dspy"])`
+    /// Serve DSPy as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
-    /// Print a script that completes command lines of isolet in a shell
+    /// Print a shell's completion script
     Completions(generate::CompletionsArgs),
-    /// Print a page of the manual, or write all of them
+    /// Print a manual page, or write all of them
     Man(generate::ManArgs),
-    /// Print the licences of V8, Pyodide, CPython and all else that isolet is made of
+    /// Print the licences of V8, Pyodide, CPython and isolet's other components
     Licenses,
-    /// Stand in for `deno` where DSPy looks for it; the same as calling isolet by the name `deno`
+    /// Replace `deno` for DSPy, as isolet does when it is called by the name `deno`
     #[command(disable_help_flag = true)]
     DenoShim {
-        /// What `deno` would be called with
+        /// The arguments of `deno`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
@@ -87,18 +87,17 @@ const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
 /// What a sandbox is made of.
 #[derive(Args)]
 struct PolicyArgs {
-    /// Longest wall-clock time of a run, such as 500ms, 10s, 2m or none; a bare number is seconds
+    /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
-    /// Bytes of each output stream that are passed on, such as 64KiB; by default all are. The rest
-    /// is left out, and the exit status is 3. With --json: that are kept, head and tail, by default
-    /// 16MiB
+    /// Maximum size of each output stream, such as 64KiB. isolet drops the rest and exits with
+    /// status 3; with --json it drops the middle [default: no limit; with --json 16MiB]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     max_output: Option<u64>,
-    /// Memory of a session, such as 256MiB: past it Python raises `MemoryError`
+    /// Maximum memory of a session, such as 256MiB; beyond it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
     memory: u64,
-    /// Do not show what takes long, such as making an image or fetching packages
+    /// Do not show the progress of slow steps, such as making an image or fetching packages
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]

@@ -19,66 +19,69 @@ use super::{audit, exit, json, units};
 #[command(next_help_heading = "Permissions")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct PermissionArgs {
-    /// Show a directory to the guest: read only, overlay (writes stay in memory) or rw
+    /// Mount a directory in the guest: ro (read-only), overlay (writes stay in memory) or rw
+    /// (read-write) [default: ro]
     #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = units::mount)]
     mount: Vec<units::MountArg>,
-    /// Show the directory of the script, or without one the current one, at /here, and start there;
-    /// what the guest writes in it stays in memory
+    /// Mount the script's directory, or without a script the current one, at /here, and start
+    /// there. Writes stay in memory
     #[arg(long)]
     here: bool,
     /// What is shown there, if not the current directory.
     #[arg(skip)]
     shown_here: Option<PathBuf>,
-    /// Directory to write the changes in an overlay to when the run has ended; it is made or empty
+    /// Write the changes in an overlay to a directory after the run. The directory is created, or
+    /// must be empty
     #[arg(long, value_name = "GUEST=DIR", value_parser = units::assignment)]
     export: Vec<(String, String)>,
-    /// File to copy to /sandbox/NAME, or directory to show there read-only
+    /// Copy a file to /sandbox/NAME, or mount a directory there read-only
     #[arg(long, value_name = "PATH")]
     allow_read: Vec<PathBuf>,
-    /// The same, and changes are written back
+    /// Copy a file to /sandbox/NAME and write its changes back, or mount a directory there
+    /// read-write
     #[arg(long, value_name = "PATH")]
     allow_write: Vec<PathBuf>,
-    /// Server to allow requests to: HOST, HOST:PORT, *.DOMAIN, ADDRESS, NETWORK/BITS or localhost
+    /// Allow requests to a server: HOST, HOST:PORT, *.DOMAIN, ADDRESS, NETWORK/BITS or localhost
     #[arg(long, value_name = "RULE")]
     allow_net: Vec<String>,
-    /// Server to deny requests to, whatever is allowed
+    /// Deny requests to a server, even if another option allows them
     #[arg(long, value_name = "RULE")]
     deny_net: Vec<String>,
     /// Allow requests to every public address
     #[arg(long)]
     allow_public_net: bool,
-    /// Address that a name has, without asking the name server
+    /// Use this address for a host name instead of asking the name server
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = units::resolution)]
     resolve: Vec<(String, IpAddr)>,
-    /// Environment variable for the guest
+    /// Set an environment variable of the guest
     #[arg(long, value_name = "NAME=VALUE", value_parser = units::assignment)]
     env: Vec<(String, String)>,
-    /// Variable of this environment that the guest may see
+    /// Show a variable of isolet's own environment to the guest
     #[arg(long, value_name = "NAME")]
     allow_env: Vec<String>,
-    /// Package to load before the run, such as pydantic or 'rich>=14'
+    /// Load a package before the run, such as pydantic or 'rich>=14'
     #[arg(long = "with", value_name = "PACKAGE")]
     packages: Vec<String>,
-    /// Package to start with, imported; the first time makes an image with it, which takes some
-    /// seconds
+    /// Start from an image that has already imported a package. The first start makes the image,
+    /// which takes some seconds
     #[arg(long, value_name = "PACKAGE")]
     preload: Vec<String>,
-    /// Package to load if it is imported
+    /// Load a package when it is imported
     #[arg(long, value_name = "PACKAGE")]
     allow_package: Vec<String>,
-    /// Load what the script itself asks for in a `# /// script` block
+    /// Load the packages that the script lists in its `# /// script` block
     #[arg(long)]
     script_packages: bool,
-    /// Directory of wheels to look in first
+    /// Look for wheels in a directory first
     #[arg(long, value_name = "DIR")]
     wheels: Vec<PathBuf>,
-    /// Directory of the packages that Pyodide has built, or address with {file} in it
+    /// Take Pyodide's packages from a directory, or from a URL that contains {file}
     #[arg(long, value_name = "SOURCE")]
     pyodide_packages: Option<String>,
-    /// Take packages from the cache and the directories of wheels only
+    /// Take packages only from the cache and from directories of wheels
     #[arg(long)]
     offline: bool,
-    /// File to append a JSON line to for everything that is allowed or denied
+    /// Append each allowed or denied access to a file, as a line of JSON
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
 }

@@ -16,24 +16,23 @@ use super::{PolicyArgs, exit, json, output, progress, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
-    /// Script, notebook (.ipynb), or directory or zip file with a `__main__.py`, to run; `-` reads
-    /// a script from standard input
+    /// Script, notebook (.ipynb), or directory or zip file with a `__main__.py`; `-` reads a script
+    /// from standard input
     file: Option<String>,
-    /// Words for the script, as sys.argv[1:]: all that follow it, or the code, also if they begin
-    /// with a dash; options of isolet come before
+    /// Arguments of the script (sys.argv[1:]), dashes included. Put isolet's options before the
+    /// script or the code
     args: Vec<String>,
-    /// Code to run instead of a file
+    /// Run this code instead of a file
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
-    /// Module to run instead of a file, as `python -m` does: of the standard library, of a package,
-    /// or of the current directory if the guest sees that
+    /// Run this module instead of a file, as `python -m` does: from the standard library, a
+    /// package, or the current directory if the guest can see it
     #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
     module: Option<String>,
-    /// Print one JSON object on one line, with everything about the run or why there was none,
-    /// instead of its output
+    /// Print one line of JSON instead of the output: the result of the run, or why there is none
     #[arg(long)]
     pub(super) json: bool,
-    /// Pass output to a terminal as it is, with what may command it
+    /// Pass output to a terminal unfiltered, escape sequences included
     #[arg(long)]
     raw: bool,
     #[command(flatten)]

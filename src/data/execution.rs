@@ -98,7 +98,7 @@ pub enum LimitKind {
 impl fmt::Display for LimitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ToolCalls => "calls of host functions",
+            Self::ToolCalls => "tool calls",
             Self::Refusals => "refused requests",
         })
     }

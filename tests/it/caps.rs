@@ -28,7 +28,7 @@ async fn tool_calls_of_a_run_are_capped_and_the_session_lives_on() {
     assert_eq!(*termination, expected);
     assert_eq!(
         termination.to_string(),
-        "the run was terminated at 6 calls of host functions, the limit is 5 (`Limits::max_tool_calls`)"
+        "the run was terminated at 6 tool calls, the limit is 5 (`Limits::max_tool_calls`)"
     );
     assert_eq!(execution.usage().tool_calls, 5);
     // The next run starts counting at zero.

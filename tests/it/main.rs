@@ -37,6 +37,7 @@ mod locals;
 mod matrix;
 mod memory;
 mod output;
+mod package;
 mod pipes;
 mod pool;
 mod preload;

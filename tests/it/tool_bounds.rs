@@ -242,7 +242,7 @@ results = await asyncio.gather(*tasks, return_exceptions=True)
     for message in refused {
         let (needed, rest) = message
             .strip_prefix(
-                "RuntimeError('with this call the arguments of unfinished calls of host functions take ",
+                "RuntimeError('with this call the arguments of unfinished tool calls take ",
             )
             .and_then(|rest| rest.split_once(' '))
             .unwrap();

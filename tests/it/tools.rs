@@ -404,7 +404,7 @@ def forge(tool, arguments):
         .await
     };
     let refusals = [
-        "NameError: there is no host function 'steal'",
+        "NameError: there is no tool 'steal'",
         "TypeError: pay() argument 'amount' must be int, not str",
         "TypeError: pay() missing 1 required positional argument: 'amount'",
         "TypeError: pay() got an unexpected keyword argument 'to'",

@@ -89,7 +89,7 @@ impl Shared {
         // run-time limit is not meant for it.
         let time = self.limits.run_time().max(DEFINE_TIME);
         let report = self.quick_within(command, time).await?;
-        completed(&report, "the guest could not define the functions")?;
+        completed(&report, "the guest could not define the tools")?;
         for tool in tools {
             self.host.tools().register(tool);
         }

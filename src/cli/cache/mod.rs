@@ -22,34 +22,34 @@ const MOST_PRELOADED: usize = 8;
 
 #[derive(clap::Subcommand)]
 pub(super) enum CacheCommand {
-    /// Print each thing that is kept, with its size and age
+    /// List the cached files, with their sizes and ages
     ///
-    /// What is kept: for each version of isolet its assets, one memory image and up to 8 images
-    /// with preloaded packages; and the wheels of all packages that were ever loaded, without a
-    /// bound.
+    /// The cache has, for each version of isolet, the assets, one memory image and up to 8 images
+    /// with preloaded packages. It also has the wheel of every package that was ever loaded,
+    /// without a limit.
     List {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Remove what is kept; isolet fetches and makes again what it needs
+    /// Remove cached files; isolet fetches or makes them again when it needs them
     ///
-    /// A directory that you name by `--assets` or `ISOLET_ASSETS` is never touched.
+    /// It never changes a directory that `--assets` or `ISOLET_ASSETS` names.
     Clean(CleanArgs),
 }
 
 #[derive(clap::Args)]
 pub(super) struct CleanArgs {
-    /// Remove only these; by default all
+    /// Remove only these kinds of files [default: all]
     #[arg(value_name = "KIND", value_enum)]
     kinds: Vec<KindArg>,
-    /// Remove only what was written so long ago, such as 30d or 12h
+    /// Remove only files at least this old, such as 30d or 12h
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     older_than: Option<Duration>,
-    /// Remove only what this version of isolet does not use: assets and images of other versions
+    /// Remove only the assets and images of other versions of isolet
     #[arg(long)]
     unused: bool,
-    /// Print what would be removed, and remove nothing
+    /// Print the files that would be removed, and remove none
     #[arg(long)]
     dry_run: bool,
 }
@@ -58,9 +58,9 @@ pub(super) struct CleanArgs {
 enum KindArg {
     /// Pyodide's files
     Assets,
-    /// Memory images that sessions start from
+    /// Memory images
     Images,
-    /// Wheels, and which of them requirements were resolved to
+    /// Wheels, and the results of resolving requirements
     Packages,
 }
 

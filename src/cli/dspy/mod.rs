@@ -29,22 +29,22 @@ const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// What DSPy's options say the code may do.
 #[derive(clap::Args)]
 pub(super) struct DspyArgs {
-    /// Longest wall-clock time of one execution, calls of tools included; past it the session ends
+    /// Maximum wall-clock time of one execution, tool calls included; beyond it the session ends
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
-    /// Memory of the session, such as 256MiB: past it Python raises `MemoryError`
+    /// Maximum memory of the session, such as 256MiB; beyond it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = units::bytes)]
     pub(super) memory: u64,
-    /// File that the client may have copied to the code; repeatable, or comma-separated
+    /// Let the client copy a file to the guest; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(super) allow_read: Vec<PathBuf>,
-    /// File that it may have written back besides; repeatable, or comma-separated
+    /// Let the client copy a file to the guest and back; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(super) allow_write: Vec<PathBuf>,
-    /// Variable of the environment that the code may see; repeatable, or comma-separated
+    /// Show a variable of the environment to the guest; repeatable, or comma-separated
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) allow_env: Vec<String>,
-    /// Host that the code may connect to; repeatable, or comma-separated
+    /// Allow requests to a server; repeatable, or comma-separated
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(super) allow_net: Vec<String>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use super::{PolicyArgs, exit, output, progress, run};
 
 #[derive(clap::Args)]
 pub(super) struct ReplArgs {
-    /// Pass output to a terminal as it is, with what may command it
+    /// Pass output to a terminal unfiltered, escape sequences included
     #[arg(long)]
     raw: bool,
     #[command(flatten)]

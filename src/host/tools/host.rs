@@ -110,7 +110,7 @@ impl ToolHost {
 
     fn accept(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
-        let unknown = || ToolError::new("NameError", format!("there is no host function '{name}'"));
+        let unknown = || ToolError::new("NameError", format!("there is no tool '{name}'"));
         let mut tools = lock(&self.tools);
         let entry = tools.get_mut(name).ok_or_else(unknown)?;
         self.check_length(name, arguments)?;
@@ -171,8 +171,7 @@ impl ToolHost {
     /// Tasks that a run has left behind continue whenever the guest runs, for example while its
     /// variables are read. They may use the host only during a run.
     fn check_running(&self) -> Result<(), ToolError> {
-        let refused =
-            || ToolError::new("RuntimeError", "host functions can only be called in a run");
+        let refused = || ToolError::new("RuntimeError", "tools can only be called during a run");
         self.running.load(Ordering::Acquire).then_some(()).ok_or_else(refused)
     }
 

@@ -100,9 +100,7 @@ impl CallQueue {
         let waiting = state.waiting.len();
         if state.places >= self.max_running && waiting >= Limits::WAITING_TOOL_CALLS {
             let (needed, limit) = (waiting + 1, Limits::WAITING_TOOL_CALLS);
-            return refuse(format!(
-                "{needed} calls of host functions are waiting, the limit is {limit}"
-            ));
+            return refuse(format!("{needed} tool calls are waiting, the limit is {limit}"));
         }
         self.charge_in(&mut state, bytes as u64)
     }
@@ -118,8 +116,8 @@ impl CallQueue {
             return Err(ToolError::new(
                 "RuntimeError",
                 format!(
-                    "with this call the arguments of unfinished calls of host functions take \
-                     {needed} bytes, the limit is {} bytes",
+                    "with this call the arguments of unfinished tool calls take {needed} bytes, \
+                     the limit is {} bytes",
                     self.max_bytes
                 ),
             ));
@@ -303,7 +301,7 @@ mod tests {
         assert_eq!((call(&queue, 1, 60), call(&queue, 2, 40)), (Ok(()), Ok(())));
         let refused = |needed: u32| {
             Err(format!(
-                "with this call the arguments of unfinished calls of host functions take {needed} \
+                "with this call the arguments of unfinished tool calls take {needed} \
                  bytes, the limit is 100 bytes"
             ))
         };

@@ -29,7 +29,7 @@ def _isolet_install():
         return f"FINAL_VAR({name})" if value is None else FINAL(value)
 
     def SHOW_VARS():
-        """The sorted names of the variables; modules, helpers and host functions are none."""
+        """The sorted names of the variables; modules, helpers and tools are none."""
         return sorted(name for name, value in namespace.items() if is_variable(name, value))
 
     helpers = {

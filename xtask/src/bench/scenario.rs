@@ -66,7 +66,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario::served("pool", "the same with one that is kept ready", 3).goal(0.3),
     Scenario::served("run", "`40+2` in a warm session", 20).goal(0.08),
     Scenario::served("compute", "calls, integers, a dict and strings", 2),
-    Scenario::served("tool", "a call of a host function, in a loop of 200", 3).goal(0.03),
+    Scenario::served("tool", "a tool call, in a loop of 200", 3).goal(0.03),
     Scenario::served("value_in", "a `str` of 1 MiB given to a session", 3).goal(1.0),
     Scenario::served("value_out", "a `str` of 1 MiB as a run's result", 3),
     Scenario::served("output", "1 MiB printed in lines of 100 characters", 2),

@@ -127,7 +127,7 @@ pub(crate) fn run() -> Result<()> {
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
-    ensure!(complaints.is_empty(), "tidy found {} things to change", complaints.len());
+    ensure!(complaints.is_empty(), "tidy: {} problems found", complaints.len());
     Ok(())
 }
 
