@@ -6,16 +6,17 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{fuzz, licenses, lint, process, test, tidy, vendored_v8};
+use crate::{deny, fuzz, licenses, lint, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("fmt", fmt),
         ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
         ("lint", lint::run),
+        ("deny", deny::run),
         ("clippy", clippy),
         ("test", || test::run(&[])),
         ("fuzz", || fuzz::run(&[])),

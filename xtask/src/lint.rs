@@ -6,8 +6,8 @@
 //! Both find what cannot be parsed, too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, ensure};
 
@@ -42,14 +42,14 @@ fn finish(command: &mut Command) -> Result<ExitCode> {
 fn oxlint() -> Result<PathBuf> {
     let dir = directory("oxlint")?;
     let program = dir.join("node_modules/.bin/oxlint");
-    if !is_version(&program, OXLINT) {
+    if !process::is_version(&program, OXLINT) {
         eprintln!("installing oxlint {OXLINT} with npm");
         fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
         let mut npm = Command::new("npm");
         npm.args(["install", "--silent", "--no-save", "--no-package-lock", "--ignore-scripts"]);
         npm.arg("--prefix").arg(&dir).arg(format!("oxlint@{OXLINT}"));
         process::check(&mut npm)?;
-        ensure!(is_version(&program, OXLINT), "npm did not bring oxlint {OXLINT}");
+        ensure!(process::is_version(&program, OXLINT), "npm did not bring oxlint {OXLINT}");
     }
     Ok(program)
 }
@@ -57,24 +57,18 @@ fn oxlint() -> Result<PathBuf> {
 fn ruff() -> Result<PathBuf> {
     let dir = directory("ruff")?;
     let program = dir.join(if cfg!(windows) { "Scripts/ruff.exe" } else { "bin/ruff" });
-    if !is_version(&program, RUFF) {
+    if !process::is_version(&program, RUFF) {
         eprintln!("installing ruff {RUFF} with pip");
         process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
         let python = program.with_file_name(if cfg!(windows) { "python.exe" } else { "python" });
         let mut pip = Command::new(python);
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
         process::check(pip.arg(format!("ruff=={RUFF}")))?;
-        ensure!(is_version(&program, RUFF), "pip did not bring ruff {RUFF}");
+        ensure!(process::is_version(&program, RUFF), "pip did not bring ruff {RUFF}");
     }
     Ok(program)
 }
 
 fn directory(tool: &str) -> Result<PathBuf> {
     Ok(process::target_dir()?.join("lint").join(tool))
-}
-
-/// Whether there is such a program, and it says that it is of this version.
-fn is_version(program: &Path, version: &str) -> bool {
-    let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
-    said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim_end().ends_with(version))
 }

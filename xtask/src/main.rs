@@ -9,6 +9,7 @@ mod assets;
 mod bench;
 mod ci;
 mod cpython_tests;
+mod deny;
 mod dist;
 mod fuzz;
 mod licenses;
@@ -47,7 +48,8 @@ Usage: cargo xtask COMMAND
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
-  ci                    everything that has to pass: fmt, tidy, lint, clippy, test, fuzz, doc
+  deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
+  ci                    everything that has to pass: fmt, tidy, lint, deny, clippy, test, fuzz, doc
 
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`
@@ -86,6 +88,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["lint"] => lint::run(),
+        ["deny"] => deny::run(),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{HELP}");

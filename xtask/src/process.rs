@@ -1,7 +1,7 @@
 //! Paths of the repository and the build, and child processes whose exit status is passed on.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result};
@@ -71,6 +71,12 @@ pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
 /// Starts a command.
 pub(crate) fn spawn(command: &mut Command) -> Result<Child> {
     command.spawn().with_context(|| format!("cannot run {}", shown(command)))
+}
+
+/// Whether there is such a program, and it says that it is of this version.
+pub(crate) fn is_version(program: &Path, version: &str) -> bool {
+    let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+    said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim_end().ends_with(version))
 }
 
 /// Returns the exit code that passes on a child's status: its own, or 128 + n after signal n.
