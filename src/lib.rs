@@ -99,6 +99,26 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # serde and schemars
+//!
+//! Public signatures name no type of a dependency. Some name traits: `Serialize` and
+//! `DeserializeOwned` of serde 1, and `JsonSchema` of schemars 1. A program that depends on these
+//! crates itself needs the same major versions. One that does not can use isolet's re-exports:
+//!
+//! ```
+//! use isolet::{Tool, schemars, serde};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! #[serde(crate = "isolet::serde")]
+//! #[schemars(crate = "isolet::schemars")]
+//! struct Search {
+//!     query: String,
+//! }
+//!
+//! let tool = Tool::from_fn("search", |search: Search, _| async move { Ok(search.query) });
+//! assert_eq!(tool.spec().to_string(), "search(query: str)");
+//! ```
+//!
 //! # Features
 //!
 //! | name | what it adds | default |
@@ -173,6 +193,8 @@ pub use packages::{LoadedPackage, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
 #[cfg(any(feature = "engine", not(target_os = "linux")))]
 pub use worker::system_calls;
+#[doc(no_inline)]
+pub use {schemars, serde};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

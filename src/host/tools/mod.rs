@@ -78,6 +78,9 @@ impl Tool {
     ///
     /// If `A` is neither a struct with named fields nor `()`, building a sandbox with the tool
     /// fails.
+    ///
+    /// `JsonSchema` is that of schemars 1, and `DeserializeOwned` and `Serialize` are those of
+    /// serde 1; the [crate documentation](crate#serde-and-schemars) shows their re-exports.
     pub fn from_fn<A, R, F, Fut>(name: impl Into<String>, function: F) -> Self
     where
         A: DeserializeOwned + JsonSchema,
