@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-/// How long a test may take. The slowest take a minute on two cores that do nothing else.
+/// How long a test may take. The slowest takes 76 seconds on two cores that other builds keep busy.
 const LONGEST_TEST: Duration = Duration::from_mins(5);
 
 /// How long a test has taken when libtest announces it, and what it prints then.
