@@ -139,9 +139,6 @@ pub mod profile;
 
 mod api;
 mod data;
-#[cfg(target_os = "linux")]
-#[cfg(test)]
-mod documented_limits;
 mod fs;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

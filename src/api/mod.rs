@@ -4,6 +4,9 @@ pub(crate) mod assets;
 mod auto_traits;
 pub mod blocking;
 pub mod copied_files;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod documented_limits;
 pub(crate) mod engine;
 pub mod host_path;
 pub(crate) mod init;

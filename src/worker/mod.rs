@@ -6,7 +6,7 @@
 
 #[cfg(feature = "engine")]
 mod child;
-pub(crate) mod parent;
+mod parent;
 #[cfg(feature = "engine")]
 #[cfg(test)]
 mod tests;
@@ -16,6 +16,8 @@ pub(crate) mod wire;
 pub(crate) use self::child::serve;
 #[cfg(feature = "engine")]
 pub use self::child::system_calls;
+#[cfg(test)]
+pub(crate) use self::parent::START_TIME;
 #[cfg(feature = "engine")]
 pub(crate) use self::parent::this_program_can_be_a_worker;
 pub(crate) use self::parent::{Launch, Templates, find_worker, launch};

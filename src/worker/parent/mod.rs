@@ -2,7 +2,7 @@
 //! treated as hostile.
 
 mod find;
-pub(crate) mod launch;
+mod launch;
 pub(crate) mod link;
 pub(crate) mod process;
 mod reader;
@@ -15,5 +15,7 @@ mod writer;
 pub(crate) use find::find_worker;
 #[cfg(feature = "engine")]
 pub(crate) use find::this_program_can_be_a_worker;
+#[cfg(test)]
+pub(crate) use launch::START_TIME;
 pub(crate) use launch::{Launch, launch};
 pub(crate) use templates::Templates;

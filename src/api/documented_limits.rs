@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
+use crate::api::engine::Engine;
+use crate::data::limits::Limits;
 use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::fs::{FileLimits, mount};
 use crate::net::NetLimits;
 use crate::protocol::codec::report;
-use crate::worker::parent::launch;
-use crate::{Engine, Limits};
+use crate::worker::START_TIME;
 
-const LIMITS: &str = include_str!("../docs/limits.md");
-const PERMISSIONS: &str = include_str!("../docs/permissions.md");
+const LIMITS: &str = include_str!("../../docs/limits.md");
+const PERMISSIONS: &str = include_str!("../../docs/permissions.md");
 
 /// Returns the cells of the rows of the table that begins with `header`.
 fn table<'a>(page: &'a str, header: &str) -> Vec<Vec<&'a str>> {
@@ -102,7 +103,7 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
         ("`EXCEPTION_CHARS`, fixed", count(Limits::EXCEPTION_CHARS)),
         ("chain of causes of an exception, fixed", count(report::CAUSES)),
         ("depth of a value, fixed", count(MAX_CROSSING_DEPTH)),
-        ("start of a worker, fixed", time(launch::START_TIME)),
+        ("start of a worker, fixed", time(START_TIME)),
     ];
     check(&table(LIMITS, "| limit | unit | default, library |"), 2, &expected);
 }
@@ -117,7 +118,7 @@ fn every_limit_of_a_session_is_documented() {
     for name in names {
         assert!(rows.iter().any(|row| row[0] == name), "docs/limits.md has no row for {name}");
     }
-    let constants = include_str!("data/limits.rs").lines();
+    let constants = include_str!("../data/limits.rs").lines();
     let constants = constants.filter_map(|line| line.trim().strip_prefix("pub const "));
     let constants = constants.filter(|line| !line.starts_with("DEFAULT_"));
     for name in constants.filter_map(|line| line.split_once(':')).map(|(name, _)| name) {
