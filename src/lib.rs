@@ -126,9 +126,9 @@
 //! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
 //! | `cli` | the `isolet` command and the download of assets; needs `engine` | yes |
 //!
-//! Without `engine`, neither V8 nor `deno_core` is compiled, and a build takes seconds. Sessions
-//! run in workers of the installed command `isolet` of the same version, which also makes the
-//! memory image when there is none. [`Isolation::Thread`] is refused with [`ErrorKind::Config`].
+//! Without `engine`, neither V8 nor `deno_core` is compiled. Sessions run in workers of the
+//! installed command `isolet` of the same version, which also makes the memory image when there is
+//! none. [`Isolation::Thread`] is refused with [`ErrorKind::Config`].
 
 #![cfg_attr(
     not(feature = "engine"),
