@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use isolet::{Cell, Engine, Sandbox, Stdin};
+use isolet::{Cell, Engine, RunEvent, Sandbox, Stdin};
 
 const CODE: &str = "
 name = input('name? ')
@@ -26,7 +26,8 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let cell = Cell::new(CODE).stdin(Stdin::from_reader(answers));
     let mut run = session.run_streaming(cell);
     let mut seen = String::new();
-    while let Some(chunk) = run.next().await {
+    while let Some(event) = run.next().await {
+        let RunEvent::Output(chunk) = event else { continue };
         seen += &String::from_utf8_lossy(&chunk.bytes);
         if seen == "name? " {
             keyboard.write_all(b"Ada\n")?;

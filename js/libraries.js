@@ -41,7 +41,27 @@ export class Libraries {
   constructor(linking, kept, makeImage) {
     this.#linking = linking;
     this.#kept = kept;
-    this.#notes = makeImage ? { loads: [], places: { __proto__: null }, binaries: [] } : null;
+    this.#notes = makeImage
+      ? { loads: [], places: { __proto__: null }, binaries: [], callbacks: new SafeMap() }
+      : null;
+  }
+
+  /** Notes the callbacks that ctypes makes: they are functions of JavaScript in the table. */
+  hook(env) {
+    if (this.#notes === null) return;
+    const { callbacks } = this.#notes;
+    const { ffi_prep_closure_loc_js: prepare, ffi_closure_free_js: free } = env;
+    env.ffi_prep_closure_loc_js = (callback, signature, target, data, at) => {
+      const status = prepare(callback, signature, target, data, at);
+      if (status === 0) callbacks.set(callback, [callback, signature, target, data, at]);
+      return status;
+    };
+    env.ffi_closure_free_js = (callback) => {
+      callbacks.delete(callback);
+      free(callback);
+    };
+    env.ffi_prep_closure_loc_js.sig = prepare.sig;
+    env.ffi_closure_free_js.sig = free.sig;
   }
 
   /** Called by Pyodide's module, with what it works on, before it is linked. */
@@ -51,7 +71,10 @@ export class Libraries {
 
   /** Called before the first package is imported. */
   begin() {
-    this.#notes.start = this.#own.table.length;
+    const { table, free } = this.#own;
+    // What fills one later would be outside the part of the table that is noted.
+    if (free.length > 0) throw new TypeError("the table has free places below the libraries'");
+    this.#notes.start = table.length;
   }
 
   /** Called when Python begins to load a library, and with it others that it needs. */
@@ -84,7 +107,7 @@ export class Libraries {
     const { table } = this.#own;
     if (this.isRestoring) {
       const at = this.#kept.places[name];
-      this.#growTo(at[1]);
+      this.#growTo(at[1], `the library ${name}`);
       return at[0];
     }
     const memory = allocate();
@@ -103,7 +126,7 @@ export class Libraries {
   /** What has to be kept with the memory; null if there are no libraries. */
   noted() {
     const { loads, places, binaries, start } = this.#notes;
-    const { table, addresses, functions, exports } = this.#own;
+    const { table, addresses, functions, exports, byName } = this.#own;
     if (loads.length === 0 && table.length === start) return null;
     const indices = new SafeMap();
     const names = functionNames();
@@ -138,21 +161,37 @@ export class Libraries {
         }
       }
     }
-    this.#noteSlots(slots, start);
-    return { start, end: table.length, loads, places, imports, values, slots };
+    // What libraries export has an address, too, whether or not a library imports it. Without it,
+    // a start would put the function at the end of the table, where the next library begins.
+    for (let i = 0; i < loads.length; i++) {
+      const names = ObjectKeys(byName[loads[i][0]].exports);
+      for (let j = 0; j < names.length; j++) {
+        const address = addresses[names[j]];
+        if (address !== undefined) ArrayPrototypePush(values, [names[j], address.value]);
+      }
+    }
+    const callbacks = this.#noteSlots(slots, start);
+    const free = [];
+    for (let i = 0; i < this.#own.free.length; i++) ArrayPrototypePush(free, this.#own.free[i]);
+    return { start, end: table.length, loads, places, imports, values, slots, callbacks, free };
   }
 
-  /** Notes the functions that were put into the table since the first library. */
+  /**
+   * Notes the functions that were put into the table since the first library; returns the callbacks
+   * among them.
+   */
   #noteSlots(slots, start) {
     const { loads, places: ranges } = this.#notes;
-    const { table, functions, byName, addressOf } = this.#own;
+    const { table, functions, byName, addressOf, free } = this.#own;
     const known = new SafeMap();
     // Which the libraries put there themselves.
     const theirs = new SafeSet();
+    const begins = new SafeMap();
     for (let i = 0; i < loads.length; i++) {
       const name = loads[i][0];
       const exported = byName[name].exports;
       const first = ranges[name][1];
+      begins.set(first, name);
       for (let at = first; at < first + ranges[name][2]; at++) theirs.add(at);
       const names = ObjectKeys(exported);
       for (let j = 0; j < names.length; j++) known.set(exported[names[j]], [name, names[j]]);
@@ -165,7 +204,16 @@ export class Libraries {
       const at = addressOf(named);
       if (at >= start) places.set(at, ours[i]);
     }
+    // ctypes leaves its function in a place that it gives back.
+    for (let i = 0; i < free.length; i++) theirs.add(free[i]);
+    const callbacks = [];
+    this.#notes.callbacks.forEach((callback) => {
+      theirs.add(callback[4]);
+      ArrayPrototypePush(callbacks, callback);
+    });
+    let last = "any library";
     for (let i = start; i < table.length; i++) {
+      last = begins.get(i) ?? last;
       const found = theirs.has(i) ? null : functionAt(table, i);
       if (found === null) continue;
       if (known.has(found)) {
@@ -174,9 +222,10 @@ export class Libraries {
       } else if (places.has(i)) {
         ArrayPrototypePush(slots, [i, "", places.get(i)]);
       } else {
-        throw new TypeError("a function that a package has put into the table cannot be kept");
+        throw new TypeError(`a function cannot be kept that was put into the table after ${last}`);
       }
     }
+    return callbacks;
   }
 
   /** Loads what is in the image, before its memory is there. */
@@ -202,7 +251,7 @@ export class Libraries {
       load(name, { global, nodelete, loadAsync: false }, scope, handle ?? undefined);
     }
     this.isRestoring = this.#linking.isHeld = false;
-    this.#growTo(end);
+    this.#growTo(end, "what follows the libraries");
     const ours = [];
     for (let i = 0; i < slots.length; i++) {
       const [at, library, name] = slots[i];
@@ -214,9 +263,28 @@ export class Libraries {
     forget();
   }
 
-  #growTo(length) {
+  /** Makes ctypes' callbacks again, once the memory is there that says what each calls. */
+  restoreCallbacks() {
+    if (this.#kept === null) return;
+    const { callbacks, free } = this.#kept;
+    const { functions, free: ownFree } = this.#own;
+    const { ffi_prep_closure_loc_js: prepare } = functions;
+    for (let i = 0; i < callbacks.length; i++) {
+      const [callback, signature, target, data, at] = callbacks[i];
+      if (prepare(callback, signature, target, data, at) !== 0) {
+        throw new TypeError("a callback of ctypes cannot be made again");
+      }
+    }
+    for (let i = 0; i < free.length; i++) ArrayPrototypePush(ownFree, free[i]);
+  }
+
+  #growTo(length, what) {
     const { table } = this.#own;
-    if (table.length > length) throw new TypeError("the table is longer than in the image");
+    if (table.length > length) {
+      throw new TypeError(
+        `${what} begins at place ${length} of the image's table, which has ${table.length} by then`,
+      );
+    }
     grow(table, length - table.length);
   }
 }

@@ -122,6 +122,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       suspensions.hook(Module, env);
       hookFrames(Module, env);
       hookCalls(Module, env);
+      libraries.hook(env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
@@ -258,6 +259,7 @@ export async function boot(createModule, makeImage) {
   };
   libraries.restore();
   op_isolet_image_restore(booted.memory);
+  libraries.restoreCallbacks();
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
   const flag = Module._Py_EMSCRIPTEN_SIGNAL_HANDLING;

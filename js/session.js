@@ -10,6 +10,7 @@ import { bytesOf } from "ext:isolet/calls.js";
 import { boot } from "ext:isolet/pyodide.js";
 import { Parking, spawn } from "ext:isolet/parking.js";
 import {
+  op_isolet_display,
   op_isolet_entry_points,
   op_isolet_exited,
   op_isolet_frame_take,
@@ -77,6 +78,8 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     unpark: (number) => parking.unpark(number),
     /** Resolves after `delay` milliseconds. */
     sleep: (delay) => new Promise((resolve) => schedule(resolve, delay)),
+    /** Displays the object whose formats are the `length` bytes at `address`. */
+    display: (address, length) => op_isolet_display(at(address, length)),
     /** Copies the pending command frame to `address`. */
     take: (address, length) => op_isolet_frame_take(at(address, length)),
     /** Hands `length` bytes at `address` to the host as the report. */

@@ -169,6 +169,7 @@ pub use api::sandbox::{Sandbox, SandboxBuilder};
 pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState};
 pub use api::stream::{RunOutput, RunStream};
 pub use data::cell::Cell;
+pub use data::display::{Display, MimeData};
 pub use data::error::{Error, ErrorKind};
 pub use data::execution::{
     Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
@@ -177,7 +178,7 @@ pub use data::isolation::{
     CallRule, Isolation, IsolationReport, Layer, LayerState, SystemCall, UnknownLayer, WorkerStart,
 };
 pub use data::limits::Limits;
-pub use data::output::{OutputChunk, Stream};
+pub use data::output::{OutputChunk, RunEvent, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
 pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};

@@ -2,23 +2,19 @@
 
 import io
 import ssl
-import sys
-from importlib.machinery import PathFinder
 
 import _isolet_exchange as exchange
+import _isolet_imports as imports
 import _isolet_sockets as sockets
 
 PERMISSION = "PermissionError"
 
 
 def install():
-    """Prepares the clients that are loaded, and those that will be when they are."""
+    """Prepares sockets, and the clients for when they are imported."""
     sockets.install()
     ssl.SSLContext.wrap_socket = wrap_socket
-    sys.meta_path.insert(0, Patcher())
-    for name, patch in PATCHES.items():
-        if name in sys.modules:
-            patch(sys.modules[name])
+    imports.PATCHES.update(PATCHES)
 
 
 plain_wrap_socket = ssl.SSLContext.wrap_socket
@@ -36,37 +32,6 @@ def wrap_socket(
     if isinstance(sock, sockets.Socket):
         return sockets.wrap(self, sock, server_side, server_hostname=server_hostname)
     return plain_wrap_socket(self, sock, server_side, server_hostname=server_hostname)
-
-
-class Patcher:
-    """Finds the modules that need a patch, and has them patched when they have been loaded."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name not in PATCHES:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = PatchingLoader(spec.loader, PATCHES[name])
-        return spec
-
-
-class PatchingLoader:
-    """Loads a module as its own loader does, which the module has in the end."""
-
-    def __init__(self, loader, patch):
-        self.loader = loader
-        self.patch = patch
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self.loader
-        self.loader.exec_module(module)
-        self.patch(module)
 
 
 def patch_urllib(module):

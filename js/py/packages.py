@@ -2,8 +2,8 @@
 
 import importlib
 import sys
-from importlib.machinery import PathFinder
 
+import _isolet_imports as imports
 import _isolet_tools as tools
 import _isolet_waits as waits
 from pyodide.ffi import can_run_sync
@@ -20,7 +20,7 @@ def attach(host_bridge):
 def start(has_packages):
     """Has imports that fail ask the host, if it has anything to answer with."""
     if has_packages:
-        sys.meta_path.append(Finder())
+        sys.meta_path.insert(-1, Finder())  # before the stand-ins for what nobody has
 
 
 def loaded():
@@ -29,7 +29,7 @@ def loaded():
 
 
 class Finder:
-    """The last one to be asked for a module."""
+    """Asked for a module that no directory has."""
 
     def find_spec(self, name, path=None, target=None):
         if path is not None or not can_run_sync():
@@ -43,4 +43,4 @@ class Finder:
         if not tools.take(call, size):
             return None
         loaded()
-        return PathFinder.find_spec(name, path, target)
+        return imports.find_spec(name, path, target)

@@ -7,6 +7,7 @@ guest that tampers with this module only spoils its own results.
 import ast
 import asyncio
 import atexit
+import builtins
 import codeop
 import contextlib
 import gc
@@ -24,9 +25,13 @@ from marshal import dumps, loads  # the guest may put others in their places
 import _isolet_additions as additions
 import _isolet_clients as clients
 import _isolet_completion as completion
+import _isolet_displays as displays
 import _isolet_errnos
 import _isolet_exchange as exchange
+import _isolet_figures as figures
 import _isolet_files as files
+import _isolet_imports as imports
+import _isolet_ipython as ipython
 import _isolet_locks as locks
 import _isolet_packages as packages
 import _isolet_programs as programs
@@ -51,7 +56,7 @@ KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
-    *("sleep", "take", "give"),
+    *("sleep", "take", "give", "display"),
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
@@ -101,7 +106,11 @@ def prepare():
     clients.install()
     zone.install()
     additions.install()
-    clients.PATCHES["multiprocessing.pool"] = threads.patch_pool
+    imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
+    figures.install(imports.PATCHES, imports.MODULES)
+    ipython.install(imports.STAND_INS)
+    imports.install()
+    builtins.display = displays.display
 
 
 def preload(modules):
@@ -137,6 +146,7 @@ def attach(host_bridge):
     tools.attach(bridge)
     exchange.attach(bridge)
     packages.attach(bridge)
+    displays.attach(bridge)
     exception = {"type": "MemoryError", "message": "", "traceback": "MemoryError\n"}
     no_memory = dump({"status": "raised", "exception": exception}, None)
 
@@ -203,6 +213,8 @@ def start(command):
     os.environ.update(command["env"])
     if "TZ" in os.environ:
         time.tzset()
+    if "MPLBACKEND" in command["env"]:
+        figures.start()
     if "PYTHONPATH" in command["env"]:
         programs.search_environment(command["env"])
     terminal = command.get("terminal")
@@ -316,6 +328,10 @@ def run(command):
                 has_value, value = start_program(command["program"], source, namespace)
             else:
                 has_value, value = execute(source, name, namespace, command["role"])
+                if has_value:
+                    displays.result(value)
+                if command["role"] == "cell":
+                    displays.end_of_cell()
         finally:
             flush()
         reply["status"] = "completed"

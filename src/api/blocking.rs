@@ -20,7 +20,7 @@ use crate::data::cell::Cell;
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Truncation, Variable};
 use crate::data::isolation::IsolationReport;
-use crate::data::output::OutputChunk;
+use crate::data::output::RunEvent;
 use crate::data::tool::Param;
 use crate::data::value::Value;
 use crate::fs::{ExportDirectory, FileChange};
@@ -44,12 +44,12 @@ pub struct Session(crate::api::session::Session);
 #[derive(Debug)]
 pub struct Files<'a>(crate::api::session::Files<'a>);
 
-/// A [run](crate::RunStream) under way: an iterator that blocks until the next chunk of output, and
+/// A [run](crate::RunStream) under way: an iterator that blocks until the next event, and
 /// then the result.
 #[derive(Debug)]
 pub struct RunStream<'a>(crate::api::stream::RunStream<'a>);
 
-/// The [output](crate::RunOutput) of a run, as an iterator that blocks until the next chunk.
+/// The [output](crate::RunOutput) of a run, as an iterator that blocks until the next event.
 #[derive(Debug)]
 pub struct RunOutput(crate::api::stream::RunOutput);
 
@@ -393,9 +393,9 @@ impl RunStream<'_> {
 }
 
 impl Iterator for RunStream<'_> {
-    type Item = OutputChunk;
+    type Item = RunEvent;
 
-    fn next(&mut self) -> Option<OutputChunk> {
+    fn next(&mut self) -> Option<RunEvent> {
         block_on(self.0.next())
     }
 }
@@ -410,9 +410,9 @@ impl RunOutput {
 }
 
 impl Iterator for RunOutput {
-    type Item = OutputChunk;
+    type Item = RunEvent;
 
-    fn next(&mut self) -> Option<OutputChunk> {
+    fn next(&mut self) -> Option<RunEvent> {
         block_on(self.0.next())
     }
 }

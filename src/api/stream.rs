@@ -6,10 +6,10 @@ use std::pin::Pin;
 
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Truncation};
-use crate::data::output::OutputChunk;
+use crate::data::output::RunEvent;
 use crate::host::pipe::PipeReader;
 
-/// A run under way: yields its output in order, then its result.
+/// A run under way: yields its output and displays in order, then its result.
 ///
 /// The stream yields everything that the guest writes, without a size limit. Limits such as
 /// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) apply only to the output that the
@@ -17,10 +17,16 @@ use crate::host::pipe::PipeReader;
 /// bytes wait to be read, the guest waits, and its run time continues to count.
 ///
 /// ```no_run
+/// use isolet::RunEvent;
+///
 /// # async fn example(session: &mut isolet::Session) -> Result<(), isolet::Error> {
 /// let mut run = session.run_streaming("for i in range(3): print(i)");
-/// while let Some(chunk) = run.next().await {
-///     print!("{}", String::from_utf8_lossy(&chunk.bytes));
+/// while let Some(event) = run.next().await {
+///     match event {
+///         RunEvent::Output(chunk) => print!("{}", String::from_utf8_lossy(&chunk.bytes)),
+///         RunEvent::Display(display) => println!("{display:?}"),
+///         _ => {}
+///     }
 /// }
 /// let execution = run.finish().await?;
 /// # Ok(()) }
@@ -49,12 +55,12 @@ impl<'a> RunStream<'a> {
     /// # Cancellation
     ///
     /// Dropping the returned future loses nothing; dropping the stream kills the run.
-    pub async fn next(&mut self) -> Option<OutputChunk> {
+    pub async fn next(&mut self) -> Option<RunEvent> {
         let output = self.output.as_mut()?;
         while self.result.is_none() {
             tokio::select! {
                 biased;
-                Some(chunk) = output.next() => return Some(chunk),
+                Some(event) = output.next() => return Some(event),
                 result = &mut self.run => self.result = Some(result),
             }
         }
@@ -92,7 +98,7 @@ impl RunOutput {
     /// # Cancellation
     ///
     /// Dropping the returned future loses nothing.
-    pub async fn next(&mut self) -> Option<OutputChunk> {
+    pub async fn next(&mut self) -> Option<RunEvent> {
         poll_fn(|context| self.0.poll_next(context)).await
     }
 

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use isolet::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::ser::Formatter;
@@ -66,11 +68,14 @@ fn is_active(character: char) -> bool {
     character.is_control() || super::filter::is_odd(character)
 }
 
+/// The key that marks bytes.
+const BYTES: &str = "$bytes";
+
 /// Serialises a value as JSON. Only for the serializers of `serde_json`, which can write numbers of
 /// any size.
 ///
 /// Differs from `json.dumps` where its output is not JSON or it raises: NaN and the infinities
-/// become `null`, bytes become an array of numbers.
+/// become `null`, and bytes become `{"$bytes": "BASE64"}`.
 pub(super) struct Json<'a>(pub(super) &'a Value);
 
 impl Serialize for Json<'_> {
@@ -85,7 +90,11 @@ impl Serialize for Json<'_> {
             },
             Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
             Value::Str(text) => serializer.serialize_str(text),
-            Value::Bytes(bytes) => serializer.serialize_bytes(bytes),
+            Value::Bytes(bytes) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry(BYTES, &STANDARD.encode(bytes))?;
+                map.end()
+            }
             Value::List(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
                 for item in items {

@@ -17,6 +17,7 @@ mod notebook;
 mod options;
 mod output;
 mod permissions;
+mod pictures;
 mod program;
 mod progress;
 mod repl;
@@ -25,6 +26,7 @@ mod run;
 mod terminal;
 mod units;
 mod version;
+mod viewer;
 mod words;
 
 use std::ffi::OsString;

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use isolet::blocking::{RunOutput, Session};
-use isolet::{Cell, Execution, InterruptHandle, Outcome, Stream};
+use isolet::{Cell, Execution, InterruptHandle, Limits, Outcome, OutputChunk, RunEvent, Stream};
 
 use super::exit;
 use super::interrupts::Interrupts;
 use super::terminal::Printer;
+use super::viewer::Viewer;
 
 /// How long to wait for a reader that takes nothing after the run was ended, and for a guest that
 /// continues without a reader.
@@ -90,18 +91,29 @@ impl Shared {
     }
 }
 
-/// Runs a cell and passes its output on as it arrives, at most `max_bytes` of each stream.
+/// How the output of runs is shown.
+#[derive(Clone)]
+pub(super) struct Shown {
+    /// Set to pass output to a terminal unfiltered.
+    pub(super) raw: bool,
+    /// For each run.
+    pub(super) max_bytes: Option<u64>,
+    pub(super) viewer: Viewer,
+}
+
+/// Runs a cell and passes its output on as it arrives.
 pub(super) fn stream(
     session: &mut Session,
     cell: Cell,
-    printer: Printer,
-    max_bytes: Option<u64>,
+    shown: &Shown,
     interrupts: &Interrupts,
 ) -> Result<Streamed> {
+    let Shown { raw, max_bytes, viewer } = shown.clone();
     let shared = Shared::default();
     let mut started = Ok(());
     let interrupt = session.interrupt_handle();
-    let pass = Pass { shared: shared.clone(), printer, max_bytes, interrupt };
+    let pass =
+        Pass { shared: shared.clone(), printer: Printer::new(raw), viewer, max_bytes, interrupt };
     let execution = interrupts.during(|| {
         let mut run = session.run_streaming(cell);
         if let Some(output) = run.take_output() {
@@ -138,6 +150,7 @@ pub(super) fn stream(
 struct Pass {
     shared: Shared,
     printer: Printer,
+    viewer: Viewer,
     max_bytes: Option<u64>,
     interrupt: InterruptHandle,
 }
@@ -159,24 +172,36 @@ impl Pass {
     }
 
     fn write_all(&mut self, output: &mut RunOutput) -> io::Result<()> {
-        for chunk in output {
-            for piece in chunk.bytes.chunks(PIECE_BYTES) {
-                let written = self.shared.lock().of(chunk.stream).written;
-                let room = self.max_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(written));
-                let room = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
-                let (passed, beyond) = piece.split_at(room);
-                if !passed.is_empty() {
-                    self.printer.print(chunk.stream, passed)?;
+        for event in output {
+            match event {
+                RunEvent::Output(chunk) => self.write(&chunk)?,
+                RunEvent::Display(display) => {
+                    self.viewer.show(&display, &mut self.printer)?;
+                    self.shared.update(|progress| progress.steps += 1);
                 }
-                self.shared.update(|progress| {
-                    progress.steps += 1;
-                    let stream = progress.of(chunk.stream);
-                    stream.written += passed.len() as u64;
-                    stream.beyond_limit += beyond.len() as u64;
-                });
+                _ => {}
             }
         }
         self.printer.finish()
+    }
+
+    fn write(&mut self, chunk: &OutputChunk) -> io::Result<()> {
+        for piece in chunk.bytes.chunks(PIECE_BYTES) {
+            let written = self.shared.lock().of(chunk.stream).written;
+            let room = self.max_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(written));
+            let room = usize::try_from(room).unwrap_or(usize::MAX).min(piece.len());
+            let (passed, beyond) = piece.split_at(room);
+            if !passed.is_empty() {
+                self.printer.print(chunk.stream, passed)?;
+            }
+            self.shared.update(|progress| {
+                progress.steps += 1;
+                let stream = progress.of(chunk.stream);
+                stream.written += passed.len() as u64;
+                stream.beyond_limit += beyond.len() as u64;
+            });
+        }
+        Ok(())
     }
 
     /// Ends the command if the guest continues although nobody reads its output.
@@ -204,6 +229,14 @@ impl Streamed {
             ("error", self.stderr, usage.stderr_bytes),
         ];
         let mut lines = Vec::new();
+        if let displays @ 1.. = self.execution.truncated().displays {
+            lines.push(format!(
+                "{displays} of what was displayed is left out: a run displays at most {} objects \
+                 of together {} bytes",
+                Limits::DEFAULT_DISPLAYS,
+                Limits::DEFAULT_DISPLAY_BYTES
+            ));
+        }
         for (name, passed, bytes) in streams {
             if let (Some(limit), 1..) = (self.max_bytes, passed.beyond_limit) {
                 lines.push(format!(

@@ -59,16 +59,16 @@ pub(super) struct PermissionArgs {
     /// Show a variable of isolet's own environment to the guest
     #[arg(long, value_name = "NAME")]
     allow_env: Vec<String>,
-    /// Load a package before the run, such as pydantic or 'rich>=14'
-    #[arg(long = "with", value_name = "PACKAGE")]
-    packages: Vec<String>,
-    /// Start from an image that has already imported a package. The first start makes the image,
-    /// which takes some seconds
-    #[arg(long, value_name = "PACKAGE")]
-    preload: Vec<String>,
-    /// Load a package when it is imported
-    #[arg(long, value_name = "PACKAGE")]
-    allow_package: Vec<String>,
+    /// Load packages before the run, such as pydantic, 'rich>=14' or numpy,pandas
+    #[arg(long = "with", value_name = "PACKAGES", value_parser = units::packages)]
+    packages: Vec<units::Packages>,
+    /// Start from an image that has already imported packages, or modules of them such as
+    /// `sklearn.linear_model`. The first start makes the image, which takes some seconds
+    #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
+    preload: Vec<units::Packages>,
+    /// Load packages when they are imported
+    #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
+    allow_package: Vec<units::Packages>,
     /// Load the packages that the script lists in its `# /// script` block
     #[arg(long)]
     script_packages: bool,
@@ -137,7 +137,7 @@ impl PermissionArgs {
         if !self.preload.is_empty() {
             builder = builder.packages_from(&self.permissions()?);
         }
-        for package in &self.preload {
+        for package in self.preload.iter().flatten() {
             builder = builder.preload(package)?;
         }
         Ok(builder.build()?)
@@ -187,7 +187,7 @@ impl PermissionArgs {
 
     /// Returns the packages to load for this script.
     pub(super) fn packages(&self, script: &str) -> Result<Vec<String>> {
-        let mut packages = self.packages.clone();
+        let mut packages: Vec<String> = self.packages.iter().flatten().cloned().collect();
         let asked = isolet::script_packages(script)?;
         if self.script_packages {
             packages.extend(asked);
@@ -261,7 +261,7 @@ impl PermissionArgs {
         for name in &self.allow_env {
             permissions = permissions.allow_env(name)?;
         }
-        for package in self.packages.iter().chain(&self.allow_package) {
+        for package in self.packages.iter().chain(&self.allow_package).flatten() {
             permissions = permissions.allow_package(package)?;
         }
         for directory in &self.wheels {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use isolet::{Error, ErrorKind, Execution, Outcome, PyException, Termination};
-use serde::Serialize;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use isolet::{Display, Error, ErrorKind, Execution, Outcome, PyException, Termination};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::exit;
@@ -14,7 +16,7 @@ use super::options::in_options;
 const FAILED: &str = "failed";
 
 /// Everything about a run. The field names are part of the contract.
-#[derive(Default, Serialize)]
+#[derive(Default, serde::Serialize)]
 pub(super) struct RunReport<'a> {
     status: &'static str,
     success: bool,
@@ -24,6 +26,8 @@ pub(super) struct RunReport<'a> {
     repr: Option<&'a str>,
     exception: Option<Exception<'a>>,
     exit_code: Option<i32>,
+    /// What the run displayed, in order: the data by format.
+    displays: Vec<Bundle<'a>>,
     locals: BTreeMap<&'a str, &'a str>,
     duration_ms: f64,
     truncated: bool,
@@ -32,7 +36,7 @@ pub(super) struct RunReport<'a> {
     diagnostics: Option<Diagnostics<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct Exception<'a> {
     r#type: &'a str,
     message: &'a str,
@@ -41,7 +45,7 @@ struct Exception<'a> {
     cause: Option<Box<Self>>,
 }
 
-#[derive(Default, Serialize)]
+#[derive(Default, serde::Serialize)]
 struct Usage {
     wall_time_ms: f64,
     peak_memory_bytes: u64,
@@ -51,7 +55,7 @@ struct Usage {
 }
 
 /// Details of a failure, for programs.
-#[derive(Default, Serialize)]
+#[derive(Default, serde::Serialize)]
 struct Diagnostics<'a> {
     error_type: &'a str,
     message: String,
@@ -63,7 +67,7 @@ struct Diagnostics<'a> {
 
 /// The report of a notebook: that of its last cell, with a report for each cell; or a failure after
 /// them.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 pub(super) struct NotebookReport<'a> {
     status: &'static str,
     success: bool,
@@ -124,6 +128,7 @@ impl<'a> RunReport<'a> {
             repr: execution.repr(),
             exception: execution.exception().map(Exception::new),
             exit_code,
+            displays: execution.displays().iter().map(Bundle).collect(),
             locals: execution
                 .locals()
                 .iter()
@@ -140,6 +145,27 @@ impl<'a> RunReport<'a> {
             },
             diagnostics: Diagnostics::new(execution),
         }
+    }
+}
+
+/// A display as Jupyter writes it: text as a string, JSON as it is, bytes in base64.
+struct Bundle<'a>(&'a Display);
+
+impl Serialize for Bundle<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.formats().len()))?;
+        for (format, data) in self.0.formats() {
+            let is_json = format == "application/json" || format.ends_with("+json");
+            let raw = data.as_str().filter(|_| is_json);
+            match raw.map(|text| RawValue::from_string(text.to_owned())) {
+                Some(Ok(json)) => map.serialize_entry(format, &json)?,
+                _ => match data.as_str() {
+                    Some(text) => map.serialize_entry(format, text)?,
+                    None => map.serialize_entry(format, &STANDARD.encode(data.as_bytes()))?,
+                },
+            }
+        }
+        map.end()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `isolet run`: runs one script and passes its output on as it arrives.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,9 +10,11 @@ use isolet::{Execution, Outcome};
 use super::interrupts::Interrupts;
 use super::notebook::Runner;
 use super::options::in_options;
+use super::output::{self, Shown};
 use super::program::{Program, Wanted};
 use super::terminal::{self, Printer};
-use super::{PolicyArgs, exit, json, output, progress, report};
+use super::viewer::Viewer;
+use super::{PolicyArgs, exit, json, progress, report};
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {
@@ -35,6 +37,9 @@ pub(super) struct RunArgs {
     /// Pass output to a terminal unfiltered, escape sequences included
     #[arg(long)]
     raw: bool,
+    /// Write what the run displays to files in this directory: pictures, tables, charts
+    #[arg(long, value_name = "DIR")]
+    show_dir: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -54,22 +59,26 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let sandbox = args.policy.sandbox(assets, args.json)?;
     let mut session = sandbox.blocking().session()?;
     let interrupts = Interrupts::of(&session)?;
+    let viewer = Viewer::new(args.show_dir.as_deref(), notebook.is_some())?;
+    let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
     let progress = args.policy.progress(args.json);
     let mut files = progress.during(&progress::of_packages(&packages), || {
         permissions.prepare(&mut session, &packages)
     })?;
     let (cell, neighbours) = program.prepare(&mut session)?;
     if let Some(notebook) = notebook {
-        let (json, raw, max_output) = (args.json, args.raw, args.policy.max_output);
         let session = &mut session;
-        let mut runner = Runner { session, interrupts: &interrupts, json, raw, max_output };
+        let mut runner =
+            Runner { session, interrupts: &interrupts, json: args.json, shown: &shown };
         let played = notebook.play(cell, &mut runner)?;
         let written = files.write_back(session).and_then(|()| files.export(session));
-        return played.end(written, &neighbours, json, raw);
+        show_unseen(&shown, args.json)?;
+        return played.end(written, &neighbours, args.json, args.raw);
     }
     let cell = cell.program();
     if args.json {
         let execution = interrupts.during(|| session.run(cell))?;
+        shown.viewer.write(execution.displays())?;
         let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
         let (report, status) = match &written {
             Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
@@ -78,9 +87,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         json::write_line(io::stdout().lock(), &report)?;
         return Ok(status);
     }
-    let printer = Printer::new(args.raw);
-    let max_bytes = args.policy.max_output;
-    let streamed = output::stream(&mut session, cell, printer, max_bytes, &interrupts)?;
+    let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
     let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
@@ -88,9 +95,18 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
             writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
         }
         streamed.show_missing()?;
+        show_unseen(&shown, args.json)?;
     }
     written?;
     Ok(streamed.status())
+}
+
+/// Prints to standard error that there were pictures which nobody has seen.
+fn show_unseen(shown: &Shown, json: bool) -> io::Result<()> {
+    match shown.viewer.unseen() {
+        Some(note) if !json => writeln!(io::stderr(), "note: {note}"),
+        _ => Ok(()),
+    }
 }
 
 /// Prints to standard error how the run ended, if it did not complete.

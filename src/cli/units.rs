@@ -41,6 +41,28 @@ pub(super) fn mount(text: &str) -> Result<MountArg, String> {
     }
 }
 
+/// Requirements that were given together.
+pub(super) type Packages = Vec<String>;
+
+/// Splits requirements at commas: `numpy,pandas>=2,<3` are two. A comma that begins no name belongs
+/// to the versions or extras before it.
+#[expect(clippy::unnecessary_wraps, reason = "the engine says what is wrong with a requirement")]
+pub(super) fn packages(text: &str) -> Result<Packages, String> {
+    let mut packages = vec![String::new()];
+    let mut depth = 0;
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        depth += i32::from(character == '[') - i32::from(character == ']');
+        let begins_name = || rest.as_str().trim_start().starts_with(|c: char| c.is_alphabetic());
+        if character == ',' && depth == 0 && begins_name() {
+            packages.push(String::new());
+        } else if let Some(last) = packages.last_mut() {
+            last.push(character);
+        }
+    }
+    Ok(packages.iter().map(|package| package.trim().to_owned()).collect())
+}
+
 /// Parses `NAME=ADDRESS`.
 pub(super) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
     let (name, address) = assignment(text)?;
@@ -105,6 +127,17 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requirements_are_split_at_commas_before_names() {
+        let split = |text| packages(text).unwrap().join(" | ");
+        assert_eq!(split("numpy"), "numpy");
+        assert_eq!(split("numpy,pandas, matplotlib"), "numpy | pandas | matplotlib");
+        assert_eq!(split("rich>=14,<15,numpy"), "rich>=14,<15 | numpy");
+        assert_eq!(split("a[x,y]>1,b"), "a[x,y]>1 | b");
+        assert_eq!(split("a,,b"), "a, | b");
+        assert_eq!(split(""), "");
+    }
 
     #[test]
     fn durations_and_sizes_are_read_as_people_write_them() {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::data::display::Display;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::output::Captured;
 use crate::data::value::Value;
@@ -18,6 +19,8 @@ pub struct Execution {
     pub(crate) is_json: bool,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
+    pub(crate) displays: Vec<Display>,
+    pub(crate) dropped_displays: u64,
     pub(crate) locals: Vec<Variable>,
     pub(crate) usage: Usage,
     pub(crate) session_alive: bool,
@@ -205,7 +208,7 @@ pub struct Usage {
     pub tool_calls: u64,
 }
 
-/// How much output was dropped, in bytes per stream.
+/// How much output was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Truncation {
@@ -213,13 +216,15 @@ pub struct Truncation {
     pub stdout_bytes: u64,
     /// Dropped bytes of standard error.
     pub stderr_bytes: u64,
+    /// The number of dropped displays.
+    pub displays: u64,
 }
 
 impl Truncation {
     /// Returns `true` if any output was dropped.
     #[must_use]
     pub fn is_any(&self) -> bool {
-        self.stdout_bytes > 0 || self.stderr_bytes > 0
+        *self != Self::default()
     }
 }
 
@@ -285,7 +290,21 @@ impl Execution {
     /// Returns how much output was dropped.
     #[must_use]
     pub fn truncated(&self) -> Truncation {
-        Truncation { stdout_bytes: self.stdout.dropped(), stderr_bytes: self.stderr.dropped() }
+        Truncation {
+            stdout_bytes: self.stdout.dropped(),
+            stderr_bytes: self.stderr.dropped(),
+            displays: self.dropped_displays,
+        }
+    }
+
+    /// Returns what the run displayed, in order, on every outcome.
+    ///
+    /// [`Limits::max_displays`](crate::Limits::max_displays) and
+    /// [`Limits::max_display_bytes`](crate::Limits::max_display_bytes) bound them;
+    /// [`truncated`](Self::truncated) counts the others.
+    #[must_use]
+    pub fn displays(&self) -> &[Display] {
+        &self.displays
     }
 
     /// Returns the names that the run bound or rebound, without private names and modules.

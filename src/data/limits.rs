@@ -24,6 +24,8 @@ pub struct Limits {
     stdout_bytes: u64,
     stderr_bytes: u64,
     output_lines: u64,
+    displays: u64,
+    display_bytes: u64,
     value_bytes: u64,
     concurrent_tools: usize,
     call_bytes: u64,
@@ -46,6 +48,10 @@ impl Limits {
     pub const DEFAULT_STDERR_BYTES: u64 = 1 << 20;
     /// The default of [`max_output_lines`](Self::max_output_lines).
     pub const DEFAULT_OUTPUT_LINES: u64 = 1_000_000;
+    /// The default of [`max_displays`](Self::max_displays).
+    pub const DEFAULT_DISPLAYS: u64 = 100;
+    /// The default of [`max_display_bytes`](Self::max_display_bytes): 32 MiB.
+    pub const DEFAULT_DISPLAY_BYTES: u64 = 32 << 20;
     /// The default of [`max_value_bytes`](Self::max_value_bytes): 256 MiB.
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
     /// The default of [`max_concurrent_tools`](Self::max_concurrent_tools).
@@ -145,6 +151,26 @@ impl Limits {
     #[must_use]
     pub fn max_output_lines(mut self, lines: u64) -> Self {
         self.output_lines = lines;
+        self
+    }
+
+    /// Sets how many [displays](crate::Display) of a run are kept and streamed. Further ones are
+    /// only counted, in [`Execution::truncated`](crate::Execution::truncated); the run goes on.
+    ///
+    /// Default: 100.
+    #[must_use]
+    pub fn max_displays(mut self, displays: u64) -> Self {
+        self.displays = displays;
+        self
+    }
+
+    /// Sets the maximum size of a run's [displays](crate::Display) together, in bytes. A display
+    /// that exceeds it is only counted, as one beyond [`max_displays`](Self::max_displays).
+    ///
+    /// Default: 32 MiB.
+    #[must_use]
+    pub fn max_display_bytes(mut self, bytes: u64) -> Self {
+        self.display_bytes = bytes;
         self
     }
 
@@ -283,6 +309,18 @@ impl Limits {
         self.output_lines
     }
 
+    /// Returns how many displays of a run are kept.
+    #[must_use]
+    pub fn displays(&self) -> u64 {
+        self.displays
+    }
+
+    /// Returns the maximum size of a run's displays together, in bytes.
+    #[must_use]
+    pub fn display_bytes(&self) -> u64 {
+        self.display_bytes
+    }
+
     /// Returns the maximum size of a value, in bytes.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
@@ -372,6 +410,8 @@ impl Default for Limits {
             stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
             stderr_bytes: Self::DEFAULT_STDERR_BYTES,
             output_lines: Self::DEFAULT_OUTPUT_LINES,
+            displays: Self::DEFAULT_DISPLAYS,
+            display_bytes: Self::DEFAULT_DISPLAY_BYTES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
             concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
             call_bytes: Self::DEFAULT_CALL_BYTES,

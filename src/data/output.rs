@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::display::Display;
+
 /// One of the guest's output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -22,6 +24,16 @@ pub struct OutputChunk {
     pub stream: Stream,
     /// The bytes written. A chunk may end inside a UTF-8 sequence.
     pub bytes: Vec<u8>,
+}
+
+/// What a run writes or displays, in order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunEvent {
+    /// Output.
+    Output(OutputChunk),
+    /// An object that the guest displays.
+    Display(Display),
 }
 
 /// Keeps the first and last halves of a limit in bytes, and of a limit in lines.
@@ -90,6 +102,11 @@ impl Capture {
 
     fn drop_from_tail(&mut self, count: usize) {
         self.tail_lines -= self.tail.drain(..count).filter(|byte| *byte == b'\n').count();
+    }
+
+    /// Returns how many bytes were written so far, kept or not.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
     }
 
     pub(crate) fn finish(self) -> Captured {

@@ -2,6 +2,7 @@
 //! what it may reach.
 
 pub(crate) mod audit;
+mod displays;
 mod exchanges;
 pub(crate) mod guarded;
 mod packages;
@@ -12,9 +13,11 @@ pub(crate) mod tools;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use self::displays::Displays;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
 use self::stop::{Gate, Passage, RunCounters, RunStopper, Stoppable};
+use crate::data::display::Display;
 use crate::data::limits::Limits;
 use crate::data::output::{Capture, Captured, Stream};
 use crate::data::stdin::{Input, InputPump, Stdin};
@@ -63,6 +66,8 @@ pub(crate) struct SessionHost {
 pub(crate) struct FinishedRun {
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
+    pub(crate) displays: Vec<Display>,
+    pub(crate) dropped_displays: u64,
     pub(crate) tool_calls: u64,
     pub(crate) submission: Option<Value>,
 }
@@ -70,8 +75,9 @@ pub(crate) struct FinishedRun {
 struct RunStreams {
     stdout: Capture,
     stderr: Capture,
-    /// Receives the full output of both streams as it is written. Writers wait for it without
-    /// holding the lock.
+    displays: Displays,
+    /// Receives the full output of both streams, and the displays, as they are written. Writers
+    /// wait for it without holding the lock.
     pipe: Option<Arc<PipeWriter>>,
 }
 
@@ -168,7 +174,8 @@ impl SessionHost {
         self.exchanges.end_run();
         self.audit.end_run();
         let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
-        FinishedRun { stdout, stderr, tool_calls, submission }
+        let (displays, dropped_displays) = streams.displays.finish();
+        FinishedRun { stdout, stderr, displays, dropped_displays, tool_calls, submission }
     }
 
     /// Adds a line from the host to standard error.
@@ -186,6 +193,7 @@ impl RunStreams {
         Self {
             stdout: Capture::new(limits.stdout_bytes(), limits.output_lines()),
             stderr: Capture::new(limits.stderr_bytes(), limits.output_lines()),
+            displays: Displays::new(limits),
             pipe: pipe.map(Arc::new),
         }
     }
@@ -226,6 +234,17 @@ impl Host for SessionHost {
                 };
                 if let Some(pipe) = pipe {
                     pipe.write(stream, bytes);
+                }
+                HostReply::Done
+            }
+            HostRequest::Display(encoded) => {
+                let (display, pipe) = {
+                    let mut run = lock(&self.run);
+                    let before = (run.stdout.written(), run.stderr.written());
+                    (run.displays.add(encoded, before.0, before.1), run.pipe.clone())
+                };
+                if let (Some(display), Some(pipe)) = (display, pipe) {
+                    pipe.write_display(display);
                 }
                 HostReply::Done
             }
@@ -279,7 +298,7 @@ impl Host for SessionHost {
     fn may_wait(&self, request: &HostRequest<'_>) -> bool {
         match request {
             HostRequest::ReadStdin(_) => true,
-            HostRequest::Write(_, bytes) => {
+            HostRequest::Write(_, bytes) | HostRequest::Display(bytes) => {
                 lock(&self.run).pipe.as_ref().is_some_and(|pipe| pipe.must_wait(bytes.len()))
             }
             _ => false,

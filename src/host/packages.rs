@@ -108,7 +108,13 @@ impl SessionPackages {
             Ok(store) => store,
             Err(error) => return Some(Err(import_error(error.to_string()))),
         };
-        if store.allowed_for_import(name, inner.store.allowed()).is_none() {
+        let allowed = inner.store.allowed();
+        let is_allowed = store.allowed_for_import(name, allowed).is_some()
+            // A program may import what a package needs before the package itself.
+            || (matches!(*lock(&inner.attempt), Attempt::None)
+                && !allowed.is_empty()
+                && store.is_needed_by(name, allowed));
+        if !is_allowed {
             let reason = "no allowed package has this module".to_owned();
             inner.audit.tell(false, reason, || Access::Package { name: name.to_owned() });
             return Some(Ok(Value::Bool(false)));

@@ -1,12 +1,14 @@
-//! A bounded pipe from a run's output to its reader: while it is full, the guest waits.
+//! A bounded pipe from a run's output and displays to their reader: while it is full, the guest
+//! waits.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use crate::data::display::Display;
 use crate::data::execution::Truncation;
 use crate::data::limits::Limits;
-use crate::data::output::{OutputChunk, Stream};
+use crate::data::output::{OutputChunk, RunEvent, Stream};
 
 /// The maximum length of a chunk, in bytes. Waiting output of one stream is merged into chunks up
 /// to this length.
@@ -33,8 +35,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    chunks: VecDeque<OutputChunk>,
-    /// The number of bytes in `chunks`.
+    events: VecDeque<RunEvent>,
+    /// The number of bytes in `events`.
     queued: usize,
     /// Set when nothing more will be written.
     is_ended: bool,
@@ -47,8 +49,10 @@ struct State {
 }
 
 impl State {
+    /// Returns `true` if these bytes may be queued. A display that is larger than the limit has
+    /// room when nothing else is queued.
     fn has_room(&self, count: usize) -> bool {
-        self.queued.saturating_add(count) <= Limits::QUEUED_OUTPUT_BYTES
+        self.queued == 0 || self.queued.saturating_add(count) <= Limits::QUEUED_OUTPUT_BYTES
     }
 
     fn must_wait(&self, count: usize) -> bool {
@@ -58,14 +62,24 @@ impl State {
     /// Queues bytes for the reader. Returns the waker of a reader that waits for them.
     fn push(&mut self, stream: Stream, bytes: &[u8]) -> Option<Waker> {
         self.queued += bytes.len();
-        match self.chunks.back_mut() {
-            Some(last)
+        match self.events.back_mut() {
+            Some(RunEvent::Output(last))
                 if last.stream == stream && last.bytes.len() + bytes.len() <= CHUNK_BYTES =>
             {
                 last.bytes.extend_from_slice(bytes);
             }
-            _ => self.chunks.push_back(OutputChunk { stream, bytes: bytes.to_vec() }),
+            _ => {
+                let chunk = OutputChunk { stream, bytes: bytes.to_vec() };
+                self.events.push_back(RunEvent::Output(chunk));
+            }
         }
+        self.reader.take()
+    }
+
+    /// Queues a display for the reader. Returns the waker of a reader that waits for it.
+    fn push_display(&mut self, display: Display) -> Option<Waker> {
+        self.queued += display.size();
+        self.events.push_back(RunEvent::Display(display));
         self.reader.take()
     }
 
@@ -88,9 +102,7 @@ impl PipeWriter {
     /// Queues bytes, and waits for room.
     pub(crate) fn write(&self, stream: Stream, bytes: &[u8]) {
         for piece in bytes.chunks(CHUNK_BYTES) {
-            let must_wait = |state: &mut State| state.must_wait(piece.len());
-            let state = self.0.room.wait_while(self.0.lock(), must_wait);
-            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.wait_for_room(piece.len());
             if state.is_ended || state.is_closed {
                 return;
             }
@@ -103,6 +115,28 @@ impl PipeWriter {
             drop(state);
             reader.inspect(Waker::wake_by_ref);
         }
+    }
+
+    /// Queues a display, and waits for room.
+    pub(crate) fn write_display(&self, display: Display) {
+        let mut state = self.wait_for_room(display.size());
+        if state.is_ended || state.is_closed {
+            return;
+        }
+        let reader = if state.has_room(display.size()) {
+            state.push_display(display)
+        } else {
+            state.dropped.displays += 1;
+            None
+        };
+        drop(state);
+        reader.inspect(Waker::wake_by_ref);
+    }
+
+    fn wait_for_room(&self, count: usize) -> MutexGuard<'_, State> {
+        let must_wait = |state: &mut State| state.must_wait(count);
+        let state = self.0.room.wait_while(self.0.lock(), must_wait);
+        state.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues bytes from the host itself, without waiting.
@@ -146,21 +180,24 @@ impl Drop for PipeWriter {
 }
 
 impl PipeReader {
-    /// Returns the next chunk, or registers the task to be woken for it; `None` after the last one.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<OutputChunk>> {
+    /// Returns the next event, or registers the task to be woken for it; `None` after the last one.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
         let mut state = self.0.lock();
-        let Some(chunk) = state.chunks.pop_front() else {
+        let Some(event) = state.events.pop_front() else {
             if state.is_ended {
                 return Poll::Ready(None);
             }
             state.reader = Some(context.waker().clone());
             return Poll::Pending;
         };
-        state.queued -= chunk.bytes.len();
-        state.is_released &= !state.chunks.is_empty();
+        state.queued -= match &event {
+            RunEvent::Output(chunk) => chunk.bytes.len(),
+            RunEvent::Display(display) => display.size(),
+        };
+        state.is_released &= !state.events.is_empty();
         drop(state);
         self.0.room.notify_all();
-        Poll::Ready(Some(chunk))
+        Poll::Ready(Some(event))
     }
 
     /// Returns how much output was dropped because the run was stopped while the reader lagged
@@ -174,7 +211,7 @@ impl Drop for PipeReader {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_closed = true;
-        state.chunks.clear();
+        state.events.clear();
         state.queued = 0;
         drop(state);
         self.0.room.notify_all();
@@ -187,10 +224,25 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::data::value::{Value, marshal};
     use crate::support::block_on::block_on;
 
-    fn next(reader: &mut PipeReader) -> Option<OutputChunk> {
+    fn next_event(reader: &mut PipeReader) -> Option<RunEvent> {
         block_on(std::future::poll_fn(|context| reader.poll_next(context)))
+    }
+
+    fn next(reader: &mut PipeReader) -> Option<OutputChunk> {
+        next_event(reader).map(|event| match event {
+            RunEvent::Output(chunk) => chunk,
+            RunEvent::Display(display) => panic!("a display of {} bytes", display.size()),
+        })
+    }
+
+    fn display(size: usize) -> Display {
+        let formats = Value::dict([("text/plain", "x".repeat(size - "text/plain".len()))]);
+        let mut bytes = Vec::new();
+        marshal::encode(&Value::List(vec![false.into(), formats]), &mut bytes);
+        Display::decode(&bytes, u64::MAX, 0, 0).unwrap()
     }
 
     /// Makes a pipe and fills it completely.
@@ -281,6 +333,34 @@ mod tests {
         let written = write_later(&writer, vec![b'y'; 1 << 20]);
         writer.end();
         written.recv().unwrap();
+    }
+
+    #[test]
+    fn displays_come_in_their_place_and_a_large_one_when_all_before_was_read() {
+        let (writer, mut reader) = pipe();
+        writer.write(Stream::Stdout, b"before");
+        writer.write_display(display(20));
+        writer.write(Stream::Stdout, b"after");
+        let size = Limits::QUEUED_OUTPUT_BYTES + 1;
+        assert!(writer.must_wait(size));
+        let rest = thread::spawn(move || writer.write_display(display(size)));
+        let sizes: Vec<usize> = std::iter::from_fn(|| next_event(&mut reader))
+            .map(|event| match event {
+                RunEvent::Output(chunk) => chunk.bytes.len(),
+                RunEvent::Display(display) => display.size(),
+            })
+            .collect();
+        rest.join().unwrap();
+        assert_eq!(sizes, [6, 20, 5, size]);
+        assert_eq!(reader.dropped(), Truncation::default());
+    }
+
+    #[test]
+    fn a_display_that_finds_no_room_when_the_run_is_stopped_is_counted() {
+        let (writer, reader) = full();
+        writer.release();
+        writer.write_display(display(20));
+        assert_eq!(reader.dropped().displays, 1);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 20] = python![
+pub(crate) const PYTHON: [(&str, &str); 25] = python![
     "errnos",
     "values",
     "errors",
@@ -47,9 +47,14 @@ pub(crate) const PYTHON: [(&str, &str); 20] = python![
     "threads",
     "variables",
     "completion",
+    "displays",
+    "charts",
+    "figures",
+    "ipython",
     "exchange",
     "framing",
     "sockets",
+    "imports",
     "clients",
     "packages",
     "files",

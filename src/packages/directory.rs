@@ -10,6 +10,7 @@ use pep440_rs::Version;
 use super::error::PackageError;
 use super::files;
 use super::metadata::Metadata;
+use super::requirement::{Dependency, Requirement};
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
 
@@ -45,6 +46,34 @@ impl Candidate {
             depends: BTreeSet::new(),
             rank,
         }
+    }
+
+    /// Returns what the wheel needs with these extras.
+    ///
+    /// # Errors
+    ///
+    /// Fails if its metadata cannot be read.
+    pub(crate) fn needs_with(
+        &self,
+        extras: &BTreeSet<String>,
+    ) -> Result<Vec<Requirement>, PackageError> {
+        let mut needs = Vec::new();
+        let about = |e: PackageError| PackageError::wheel(&self.file_name, e.to_string());
+        for text in &self.metadata.requires {
+            let dependency: Dependency = text.parse().map_err(about)?;
+            if dependency.applies(extras).map_err(about)? {
+                needs.push(dependency.requirement);
+            }
+        }
+        for name in &self.depends {
+            needs.push(name.parse()?);
+        }
+        Ok(needs)
+    }
+
+    /// Returns what the wheel needs without extras, as far as its metadata can be read.
+    pub(crate) fn needs(&self) -> Vec<Requirement> {
+        self.needs_with(&BTreeSet::new()).unwrap_or_default()
     }
 
     /// Reads the wheel's bytes.

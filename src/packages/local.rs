@@ -7,7 +7,7 @@ use pep440_rs::{Version, VersionSpecifier, VersionSpecifiers};
 
 use super::directory::Candidate;
 use super::error::PackageError;
-use super::requirement::{Dependency, Requirement};
+use super::requirement::Requirement;
 
 /// How many wrong choices are allowed before giving up.
 const MAX_RESTARTS: usize = 100;
@@ -100,7 +100,7 @@ impl Attempt<'_> {
                     None => return Ok(Step::Missing(wanted, by)),
                 },
             };
-            for needed in needs(&candidate, &extras)? {
+            for needed in candidate.needs_with(&extras)? {
                 open.push((needed, Some(candidate.name.clone())));
             }
             self.chosen.insert(candidate.name.clone(), (candidate, extras));
@@ -130,22 +130,4 @@ impl Attempt<'_> {
         }
         self.source.best(name, &fits)
     }
-}
-
-fn needs(
-    candidate: &Candidate,
-    extras: &BTreeSet<String>,
-) -> Result<Vec<Requirement>, PackageError> {
-    let mut needs = Vec::new();
-    let about = |e: PackageError| PackageError::wheel(&candidate.file_name, e.to_string());
-    for text in &candidate.metadata.requires {
-        let dependency: Dependency = text.parse().map_err(about)?;
-        if dependency.applies(extras).map_err(about)? {
-            needs.push(dependency.requirement);
-        }
-    }
-    for name in &candidate.depends {
-        needs.push(name.parse()?);
-    }
-    Ok(needs)
 }

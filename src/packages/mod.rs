@@ -10,6 +10,7 @@ mod cache;
 mod directory;
 mod error;
 mod files;
+mod imports;
 mod inflated;
 mod interpreter;
 mod lazy_store;

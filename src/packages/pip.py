@@ -12,5 +12,14 @@ environment = json.loads(sys.argv.pop(1))
 markers.default_environment = lambda: dict(environment)
 
 from pip._internal.cli.main import main
+from pip._internal.cli.req_command import RequirementCommand
+
+# Before 24.1, `pip install --dry-run` compares `Requires-Python` with the Python that runs pip, and
+# then refuses packages or falls back to old versions of them.
+make_resolver = RequirementCommand.make_resolver.__func__
+version = tuple(map(int, environment["python_full_version"].split(".")))
+RequirementCommand.make_resolver = classmethod(
+    lambda cls, *args, **named: make_resolver(cls, *args, **{**named, "py_version_info": version})
+)
 
 sys.exit(main())

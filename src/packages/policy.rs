@@ -9,6 +9,8 @@ use crate::data::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PackagePolicy {
     pub(crate) allowed: Vec<Requirement>,
+    /// Modules to preload, whose packages are found when they are resolved.
+    pub(crate) modules: Vec<String>,
     pub(crate) wheels: Vec<PathBuf>,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) offline: bool,
@@ -22,5 +24,18 @@ impl PackagePolicy {
         };
         self.allowed.push(requirement.parse().map_err(refused)?);
         Ok(())
+    }
+
+    /// Adds a package to preload, or a module of one by its dotted name.
+    pub(crate) fn preload(&mut self, text: &str) -> Result<(), Error> {
+        let is_identifier = |part: &str| {
+            part.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+                && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+        };
+        if text.contains('.') && text.split('.').all(is_identifier) {
+            self.modules.push(text.to_owned());
+            return Ok(());
+        }
+        self.allow(text)
     }
 }

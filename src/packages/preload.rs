@@ -16,14 +16,27 @@ pub(crate) struct Preload {
 }
 
 impl Preload {
-    /// Resolves these requirements. Blocks, for minutes if they were never resolved before.
+    /// Resolves these requirements, and the packages of these modules. Blocks, for minutes if they
+    /// were never resolved before.
     pub(crate) fn resolve(
         store: &PackageStore,
         requirements: &[Requirement],
+        modules: &[String],
     ) -> Result<Self, PackageError> {
         let mut preload = Self::default();
+        let mut requirements = requirements.to_vec();
+        let mut own_modules = Vec::new();
+        for module in modules {
+            match store.package_of(module, &requirements) {
+                Some(package) => {
+                    own_modules.push(module.clone());
+                    requirements.push(package);
+                }
+                None => requirements.push(module.parse()?),
+            }
+        }
         let is_wanted = |name: &str| requirements.iter().any(|wanted| wanted.name() == name);
-        for wheel in store.resolve(requirements)?.wheels() {
+        for wheel in store.resolve(&requirements)?.wheels() {
             preload.tree.add(wheel)?;
             let (name, version) = (wheel.name(), wheel.version());
             preload.pinned.push(format!("{name}=={version}").parse()?);
@@ -32,6 +45,7 @@ impl Preload {
                 preload.modules.extend(wheel.imports().iter().cloned());
             }
         }
+        preload.modules.extend(own_modules);
         preload.key.push_str(&preload.modules.join(" "));
         Ok(preload)
     }

@@ -15,7 +15,7 @@ use super::error::PackageError;
 use super::interpreter::{ABI, PLATFORM, PYTHON};
 use super::lock::Lock;
 use super::pip::Pip;
-use super::requirement::{Requirement, is_name, normalised};
+use super::requirement::Requirement;
 use super::wheel::Wheel;
 use crate::support::lock::lock;
 
@@ -44,7 +44,7 @@ pub(crate) struct StoreOptions {
 
 /// Resolves requirements to verified wheels. Clones share all state.
 #[derive(Clone)]
-pub(crate) struct PackageStore(Arc<Inner>);
+pub(crate) struct PackageStore(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) cache: Cache,
@@ -54,7 +54,7 @@ pub(super) struct Inner {
     pub(super) pip: Pip,
     directories: OnceLock<Vec<Arc<Candidate>>>,
     /// For each module, the distributions known to contain it. `None` until the cache is read.
-    imports: Mutex<Option<BTreeMap<String, BTreeSet<String>>>>,
+    pub(super) imports: Mutex<Option<BTreeMap<String, BTreeSet<String>>>>,
     open: Mutex<HashMap<Digest, Weak<Wheel>>>,
 }
 
@@ -110,42 +110,6 @@ impl PackageStore {
         self.0.cache.put_record(key, &wheels)?;
         self.0.learn(&wheels);
         Ok(Resolution { wheels })
-    }
-
-    /// Returns the normalised names of the distributions that may contain a module: the known ones,
-    /// and the one of the same name. Does not use the network.
-    pub(crate) fn names_for_import(&self, module: &str) -> Vec<String> {
-        let top = module.split('.').next().unwrap_or_default();
-        let mut names = BTreeSet::new();
-        for (name, package) in self.0.lock.iter() {
-            if package.imports.iter().any(|import| import.split('.').next() == Some(top)) {
-                names.insert(name.to_owned());
-            }
-        }
-        // `resolve` reports a directory that cannot be read.
-        for candidate in self.0.directories().unwrap_or_default() {
-            if candidate.imports.contains(top) {
-                names.insert(candidate.name.clone());
-            }
-        }
-        let mut imports = lock(&self.0.imports);
-        let imports = imports.get_or_insert_with(|| self.0.cache.imports());
-        names.extend(imports.get(top).into_iter().flatten().cloned());
-        if is_name(top) {
-            names.insert(normalised(top));
-        }
-        names.into_iter().collect()
-    }
-
-    /// Returns the first allowed requirement that may contain a module. Does not use the network:
-    /// imports of any other module end here.
-    pub(crate) fn allowed_for_import(
-        &self,
-        module: &str,
-        allowed: &[Requirement],
-    ) -> Option<Requirement> {
-        let names = self.names_for_import(module);
-        allowed.iter().find(|requirement| names.iter().any(|n| n == requirement.name())).cloned()
     }
 }
 
@@ -220,7 +184,10 @@ impl Inner {
     }
 
     /// Returns the key of a resolution. It covers everything that could change the result.
-    fn key<'a>(&self, texts: impl Iterator<Item = &'a String>) -> Result<Digest, PackageError> {
+    pub(super) fn key<'a>(
+        &self,
+        texts: impl Iterator<Item = &'a String>,
+    ) -> Result<Digest, PackageError> {
         let mut text = format!("{FORM} {PYTHON} {ABI} {PLATFORM} {}\n", self.lock_digest);
         for requirement in texts {
             text.extend(["requirement ", requirement, "\n"]);
@@ -233,7 +200,7 @@ impl Inner {
 
     /// Opens the wheels of a stored resolution. Returns `None` if it is not stored or one of its
     /// wheels is missing.
-    fn recorded(&self, key: Digest) -> Result<Option<Vec<Arc<Wheel>>>, PackageError> {
+    pub(super) fn recorded(&self, key: Digest) -> Result<Option<Vec<Arc<Wheel>>>, PackageError> {
         let Some(record) = self.cache.record(key) else {
             return Ok(None);
         };

@@ -279,6 +279,8 @@ pub(crate) enum HostRequest<'a> {
         #[serde(with = "serde_bytes")]
         fields: &'a [u8],
     },
+    /// Takes an object that the guest displays: its formats, in the value format.
+    Display(#[serde(with = "serde_bytes")] &'a [u8]),
     // Variants that serde skips come last, because serde numbers the variants after them
     // differently when writing and reading.
     /// Takes output. A worker sends it as a separate kind of frame.
@@ -315,6 +317,7 @@ impl HostRequest<'_> {
     pub(crate) fn is_one_way(&self) -> bool {
         match self {
             Self::Write(..)
+            | Self::Display(_)
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }

@@ -25,6 +25,7 @@ fn a_completed_run_has_all_fields() {
     assert_eq!(
         names,
         [
+            "displays",
             "duration_ms",
             "exception",
             "exit_code",
@@ -127,7 +128,7 @@ fn values_are_written_as_json_can() {
         ("2 ** 63 - 1", json!(i64::MAX)),
         ("float('nan')", json!(null)),
         ("{1: 'a', None: 'b', True: 'c'}", json!({"1": "c", "null": "b"})),
-        ("b'ab'", json!([97, 98])),
+        ("b'ab'", json!({"$bytes": "YWI="})),
     ];
     for (code, value) in cases {
         assert_eq!(report(code).0["value"], value, "{code}");

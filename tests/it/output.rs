@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream, Termination};
 
-use crate::util::{eval, exec, run, sandbox, session};
+use crate::util::{self, eval, exec, run, sandbox, session};
 
 #[tokio::test]
 async fn stdout_and_stderr_are_kept_apart() {
@@ -90,7 +90,7 @@ async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
     };
     assert!(execution.session_alive());
     let mut read = 0;
-    while let Some(chunk) = output.next().await {
+    while let Some(chunk) = output.next().await.map(util::output) {
         read += chunk.bytes.len() as u64;
     }
     assert!(read <= Limits::QUEUED_OUTPUT_BYTES as u64, "{read}");
@@ -150,11 +150,11 @@ async fn output_is_seen_before_the_run_has_ended() {
     let mut run = session.run_streaming(cell);
     let mut seen = Vec::new();
     while seen != b"name?" {
-        seen.extend(run.next().await.unwrap().bytes);
+        seen.extend(util::output(run.next().await.unwrap()).bytes);
     }
     // The guest can continue only from here on.
     writer.write_all(b"Ada\n").unwrap();
-    while let Some(chunk) = run.next().await {
+    while let Some(chunk) = run.next().await.map(util::output) {
         seen.extend(chunk.bytes);
     }
     assert_eq!(run.finish().await.unwrap().stdout(), "name?hello Ada\n");
@@ -219,7 +219,7 @@ async fn warnings_and_logs_go_to_stderr() {
 async fn collect(session: &mut Session, code: &str) -> (Vec<(Stream, Vec<u8>)>, isolet::Execution) {
     let mut run = session.run_streaming(code);
     let mut chunks = Vec::new();
-    while let Some(chunk) = run.next().await {
+    while let Some(chunk) = run.next().await.map(util::output) {
         chunks.push((chunk.stream, chunk.bytes));
     }
     (chunks, run.finish().await.unwrap())

@@ -208,7 +208,7 @@ fn callers_without_async_get_the_same() {
     session.run("x = 1").unwrap();
     let mut seen = Vec::new();
     let mut run = session.run_streaming("print('a', x)\nx");
-    run.by_ref().for_each(|chunk| seen.extend(chunk.bytes));
+    run.by_ref().for_each(|event| seen.extend(crate::util::output(event).bytes));
     let execution = run.finish().unwrap();
     assert_eq!(execution.value(), Some(&Value::Int(1)));
     assert_eq!(seen, b"a 1\n");

@@ -12,7 +12,7 @@ use isolet::{
 };
 use tokio::sync::mpsc;
 
-use crate::util::{builder, eval, exec, raised};
+use crate::util::{self, builder, eval, exec, raised};
 
 /// More time than the busiest machine needs.
 const LONG: Duration = Duration::from_mins(2);
@@ -88,7 +88,7 @@ async fn beside<F: Future<Output = ()>>(
     let cell = Cell::new(format!("import asyncio\n{code}")).stdin(Stdin::from_reader(stdin));
     let mut run = session.run_streaming(cell);
     let guest = async {
-        while let Some(chunk) = run.next().await {
+        while let Some(chunk) = run.next().await.map(util::output) {
             let _ = sender.send(chunk.bytes);
         }
         run.finish().await.unwrap()

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isolet::{
     Cell, Engine, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Outcome,
-    PyException, Sandbox, Session, Value,
+    OutputChunk, PyException, RunEvent, Sandbox, Session, Value,
 };
 
 /// The time limit for events that a test waits for.
@@ -105,6 +105,14 @@ pub(crate) async fn raised(session: &mut Session, cell: impl Into<Cell>) -> PyEx
     match execution.exception() {
         Some(exception) => exception.clone(),
         None => panic!("nothing was raised: {execution:?}"),
+    }
+}
+
+/// Returns the output of an event, which must be output.
+pub(crate) fn output(event: RunEvent) -> OutputChunk {
+    match event {
+        RunEvent::Output(chunk) => chunk,
+        other => panic!("this is no output: {other:?}"),
     }
 }
 

@@ -12,13 +12,14 @@ type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 8] = [
+    let steps: [(&str, Step); 9] = [
         ("fmt", fmt),
         ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
         ("lint", lint::run),
         ("deny", deny::run),
         ("clippy", clippy),
         ("test", || test::run(&[])),
+        ("science", || test::science(&[])),
         ("fuzz", || fuzz::run(&[])),
         ("doc", doc),
     ];

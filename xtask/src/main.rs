@@ -34,6 +34,8 @@ Usage: cargo xtask COMMAND
   run -- ARGS...        setup, then `isolet ARGS...`
   test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
                         --release ARGS...`; without ARGS the examples too
+  test --science [ARGS...]
+                        the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
   fuzz [--seconds N] [TARGET...]
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   bench [--rounds N] [--only NAME...] [--markdown FILE]
@@ -77,6 +79,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["setup"] => setup::with_commit().map(|()| ExitCode::SUCCESS),
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
+        ["test", "--science", ..] => test::science(&args[2..]),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", ..] => bench::run(&args[1..]),

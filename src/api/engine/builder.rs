@@ -65,7 +65,8 @@ impl EngineBuilder {
     }
 
     /// Imports this package in every session before it starts: `NAME`, or with a version as in
-    /// `NAME>=2,<3`. Call it once for each package.
+    /// `NAME>=2,<3`. Or a module of a package, by its dotted name as in `sklearn.linear_model`, for
+    /// packages that import little of themselves. Call it once for each.
     ///
     /// [`build`](Self::build) resolves and fetches the packages with all that they require, as
     /// [`Session::load_packages`](crate::Session::load_packages) does. It boots an interpreter that
@@ -82,15 +83,15 @@ impl EngineBuilder {
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) if this is no requirement of a package by
     /// its name.
     pub fn preload(mut self, requirement: &str) -> Result<Self, Error> {
-        self.packages.allow(requirement)?;
+        self.packages.preload(requirement)?;
         Ok(self)
     }
 
     /// Takes packages from the sources of these permissions: directories of wheels, the cache,
     /// Pyodide's own packages, offline or not. The packages that they allow do not matter.
     pub fn packages_from(self, permissions: &Permissions) -> Self {
-        let allowed = self.packages.allowed.clone();
-        self.packages(PackagePolicy { allowed, ..permissions.packages.clone() })
+        let PackagePolicy { allowed, modules, .. } = self.packages.clone();
+        self.packages(PackagePolicy { allowed, modules, ..permissions.packages.clone() })
     }
 
     /// Sets the packages to preload, and their sources.
@@ -163,9 +164,9 @@ impl EngineBuilder {
 
 /// Resolves the packages to preload.
 pub(super) fn resolve(packages: &PackagePolicy, lock_json: &Arc<[u8]>) -> Result<Preload, Error> {
-    if packages.allowed.is_empty() {
+    if packages.allowed.is_empty() && packages.modules.is_empty() {
         return Ok(Preload::default());
     }
     let store = LazyStore::new(packages.clone(), Arc::clone(lock_json));
-    Ok(Preload::resolve(store.store()?, store.allowed())?)
+    Ok(Preload::resolve(store.store()?, store.allowed(), &packages.modules)?)
 }

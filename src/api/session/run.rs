@@ -81,6 +81,8 @@ impl Shared {
             is_json: !report.flag,
             stdout: run.stdout,
             stderr: run.stderr,
+            displays: run.displays,
+            dropped_displays: run.dropped_displays,
             locals: report.locals,
             usage,
             session_alive: self.state() == SessionState::Ready,

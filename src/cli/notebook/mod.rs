@@ -10,10 +10,11 @@ use isolet::blocking::Session;
 use isolet::{Cell, Execution, Outcome};
 
 use super::interrupts::Interrupts;
+use super::output::{self, Shown};
 use super::program::Neighbours;
 use super::run::show_outcome;
 use super::terminal::{self, Printer};
-use super::{exit, json as lines, output, report};
+use super::{exit, json as lines, report};
 pub(super) use file::is_notebook;
 use file::{NotebookCell, cells};
 
@@ -30,9 +31,7 @@ pub(super) struct Runner<'a> {
     pub(super) interrupts: &'a Interrupts,
     /// Set to print a report at the end instead of output.
     pub(super) json: bool,
-    pub(super) raw: bool,
-    /// For each cell.
-    pub(super) max_output: Option<u64>,
+    pub(super) shown: &'a Shown,
 }
 
 /// The result of a notebook.
@@ -88,11 +87,11 @@ impl Notebook {
 impl Runner<'_> {
     fn run(&mut self, cell: Cell, played: &mut Played) -> Result<Execution> {
         if self.json {
-            return Ok(self.interrupts.during(|| self.session.run(cell))?);
+            let execution = self.interrupts.during(|| self.session.run(cell))?;
+            self.shown.viewer.write(execution.displays())?;
+            return Ok(execution);
         }
-        let printer = Printer::new(self.raw);
-        let streamed =
-            output::stream(self.session, cell, printer, self.max_output, self.interrupts)?;
+        let streamed = output::stream(self.session, cell, self.shown, self.interrupts)?;
         streamed.show_missing()?;
         played.is_cut |= !streamed.missing().is_empty();
         played.is_reader_gone |= streamed.is_reader_gone;
@@ -103,7 +102,7 @@ impl Runner<'_> {
     fn show(&self, execution: &Execution) -> io::Result<()> {
         match execution.repr() {
             Some(repr) if repr != "None" && !self.json => {
-                let shown = Printer::new(self.raw).for_stdout(repr).into_owned();
+                let shown = Printer::new(self.shown.raw).for_stdout(repr).into_owned();
                 writeln!(io::stdout(), "{shown}")
             }
             _ => Ok(()),

@@ -7,7 +7,7 @@ mod prompt;
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -19,14 +19,19 @@ use isolet::{Cell, Execution, Outcome, Sandbox, SessionState, Stdin, Termination
 use self::input::Lines;
 use self::prompt::Prompt;
 use super::interrupts::Interrupts;
+use super::output::{self, Shown};
 use super::terminal::{self, Printer};
-use super::{PolicyArgs, exit, output, progress, run};
+use super::viewer::Viewer;
+use super::{PolicyArgs, exit, progress, run};
 
 #[derive(clap::Args)]
 pub(super) struct ReplArgs {
     /// Pass output to a terminal unfiltered, escape sequences included
     #[arg(long)]
     raw: bool,
+    /// Write what is displayed to files in this directory: pictures, tables, charts
+    #[arg(long, value_name = "DIR")]
+    show_dir: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -53,6 +58,8 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
     let session = Rc::new(RefCell::new(session));
     let lines = Lines::default();
+    let viewer = Viewer::new(args.show_dir.as_deref(), true)?;
+    let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
     let mut prompt = Prompt::new(&session, lines.clone())?;
     let status = loop {
         let Some(code) = prompt.read_cell(&session)? else {
@@ -61,9 +68,8 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         let mut session = session.borrow_mut();
         let (input, stop) = lines.for_run().context("cannot read standard input")?;
         let cell = Cell::new(code).name("<stdin>").interactive().stdin(Stdin::from_reader(input));
-        let (printer, max_bytes) = (Printer::new(args.raw), args.policy.max_output);
         let interrupts = Interrupts::default();
-        let streamed = output::stream(&mut session, cell, printer, max_bytes, &interrupts)?;
+        let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
         drop(stop);
         if streamed.is_reader_gone {
             break streamed.status();

@@ -46,7 +46,7 @@ impl Gate {
             return None;
         }
         let passes = match request {
-            HostRequest::Write(..) => passage == Passage::Output as u8,
+            HostRequest::Write(..) | HostRequest::Display(_) => passage == Passage::Output as u8,
             HostRequest::CancelCall(_) | HostRequest::NetClose(_) => {
                 passage != Passage::Closed as u8
             }

@@ -1,4 +1,4 @@
-//! Ops for the three standard streams.
+//! Ops for the three standard streams, and for displays.
 
 use deno_core::{OpState, op2};
 
@@ -11,6 +11,12 @@ use crate::protocol::{HostReply, HostRequest};
 pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] bytes: &[u8]) {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     state.borrow::<State>().host.call(HostRequest::Write(stream, bytes));
+}
+
+/// Displays an object: its formats, in the value format.
+#[op2(fast)]
+pub(crate) fn op_isolet_display(state: &OpState, #[buffer] formats: &[u8]) {
+    state.borrow::<State>().host.call(HostRequest::Display(formats));
 }
 
 /// Writes a line of `console` output.

@@ -127,7 +127,13 @@ impl RemoteHost {
 /// Returns `true` if this request cannot change a file, and its answer cannot tell the guest that a
 /// file has changed.
 fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
-    matches!(request, HostRequest::Now | HostRequest::WallClock | HostRequest::Write(..))
+    matches!(
+        request,
+        HostRequest::Now
+            | HostRequest::WallClock
+            | HostRequest::Write(..)
+            | HostRequest::Display(_)
+    )
 }
 
 impl Host for RemoteHost {

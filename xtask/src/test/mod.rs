@@ -1,5 +1,6 @@
 //! `cargo xtask test`: runs every test, and the examples.
 
+mod science;
 mod watch;
 
 use std::ffi::OsString;
@@ -9,6 +10,24 @@ use std::process::{Command, ExitCode, ExitStatus};
 use anyhow::{Context, Result};
 
 use crate::{process, python, setup};
+
+/// Runs the tests with numpy, pandas and others, in both isolations.
+pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
+    python::ensure()?;
+    setup::run()?;
+    science::wheels()?;
+    for isolation in ["thread", "process"] {
+        eprintln!("science, isolation {isolation}");
+        let mut cargo = process::cargo();
+        cargo.args(["test", "--release", "--package", "isolet", "--test", "it", "science::"]);
+        cargo.args(["--", "--ignored"]).args(args).env("ISOLET_ISOLATION", isolation);
+        let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
+        if !status.success() {
+            return Ok(process::exit_code(status));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Runs cargo's tests with `args`. Without `args`, also runs each example.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {

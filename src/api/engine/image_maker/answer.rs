@@ -47,13 +47,14 @@ fn read_and_make() -> Result<(), Error> {
     }
     let mut packages = PackagePolicy {
         allowed: Vec::new(),
+        modules: Vec::new(),
         wheels: request.wheels,
         cache: request.cache,
         offline: request.offline,
         pyodide_packages: request.pyodide_packages,
     };
     for requirement in &request.preload {
-        packages.allow(requirement)?;
+        packages.preload(requirement)?;
     }
     let mut builder = Engine::builder().assets(request.assets);
     if request.replaces_damaged {

@@ -22,13 +22,14 @@ impl Kind {
 
 impl ImageRequest {
     pub(crate) fn new(assets: &Path, packages: &PackagePolicy, replaces_damaged: bool) -> Self {
-        let PackagePolicy { allowed, wheels, cache, offline, pyodide_packages } = packages.clone();
+        let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
+            packages.clone();
         // The program may run in another directory.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             assets: absolute(assets),
-            preload: allowed.iter().map(ToString::to_string).collect(),
+            preload: allowed.iter().map(ToString::to_string).chain(modules).collect(),
             wheels: wheels.iter().map(|dir| absolute(dir)).collect(),
             cache: cache.as_deref().map(absolute),
             offline,

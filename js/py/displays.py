@@ -1,0 +1,181 @@
+"""Objects as people look at them: MIME bundles, for `display()` and for the last expression."""
+
+import base64
+import binascii
+import json
+import sys
+import traceback
+from marshal import dumps  # the guest may put others in their places
+
+from _isolet_values import capped_repr, encodable
+
+MARSHAL_VERSION = 2
+BYTES_HEADER = bytes.__basicsize__ - 1
+MAX_PLAIN = 65_536  # characters
+PLAIN = "text/plain"
+
+# The formats that objects offer by methods, as IPython knows them.
+METHODS = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "application/pdf": "_repr_pdf_",
+    "text/latex": "_repr_latex_",
+    "application/json": "_repr_json_",
+    "application/javascript": "_repr_javascript_",
+}
+# What is shown as its repr and has no other form; most results of cells are of these types.
+SIMPLE = {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
+
+bridge = None
+# By the name of a module: what makes formats of values when it is loaded, if they are of its types.
+SPECIAL = {}
+# Called when a cell has ended, by the name of the module that makes it necessary.
+AT_END = {}
+
+
+def attach(host_bridge):
+    """Connects a restored interpreter to its host."""
+    global bridge
+    bridge = host_bridge
+
+
+def display(*objects, raw=False, include=None, exclude=None, **options):
+    """Display objects: pictures, tables, pages, formulas.
+
+    An object is displayed in the formats that it has methods for, as `_repr_html_`, `_repr_png_` or
+    `_repr_mimebundle_`, and as its repr. With `raw=True` each object is a dict of formats:
+    `{"text/html": "<b>hello</b>"}`. `include` and `exclude` are names of formats.
+    """
+    for value in objects:
+        if raw:
+            formats = {str(name): data for name, data in value.items()}
+        else:
+            if shows_itself(value):
+                continue
+            formats = formats_of(value, include, exclude)
+            formats[PLAIN] = plain_text(value, formats)
+        send(formats, include, exclude)
+
+
+def result(value):
+    """Displays the last expression's value, if there is more to see than its repr."""
+    if type(value) in SIMPLE:
+        return
+    if shows_itself(value):
+        return
+    formats = formats_of(value)
+    if formats:
+        formats[PLAIN] = plain_text(value, formats)
+        send(formats, is_result=True)
+
+
+def end_of_cell():
+    """Displays what a cell has left to be shown."""
+    for module, end in AT_END.items():
+        if module in sys.modules:
+            end()
+
+
+def shows_itself(value):
+    """Has an object display itself, if it knows how to."""
+    if any(name in sys.modules and special(value) for name, special in SPECIAL.items()):
+        return False
+    method = method_of(value, "_ipython_display_")
+    if method is None:
+        return False
+    try:
+        method(value)
+    except NotImplementedError:
+        return False
+    return True
+
+
+def method_of(value, name):
+    """A method of the object's class. An object may answer to any name, a class does not."""
+    if isinstance(value, type):
+        return None
+    method = getattr(type(value), name, None)
+    return method if callable(method) else None
+
+
+def formats_of(value, include=None, exclude=None):
+    """What an object looks like, without its repr."""
+    for name, special in SPECIAL.items():
+        if name in sys.modules:
+            found = special(value)
+            if found:
+                return found()
+    formats = {}
+    bundle = method_of(value, "_repr_mimebundle_")
+    if bundle is not None:
+        found = attempt(bundle, value, include=include, exclude=exclude)
+        found = found[0] if isinstance(found, tuple) else found
+        formats.update(found or {})
+    for name, method in METHODS.items():
+        method = method_of(value, method)
+        if method is None or name in formats or name == "image/jpeg" and "image/png" in formats:
+            continue
+        data = attempt(method, value)
+        data = data[0] if isinstance(data, tuple) and data else data
+        if data is not None:
+            formats[name] = data
+    return formats
+
+
+def attempt(method, *arguments, **named):
+    """What a method of the object returns. If it fails, the format is missing, and the program's
+    standard error says why.
+    """
+    try:
+        return method(*arguments, **named)
+    except NotImplementedError:
+        return None
+    except Exception:
+        traceback.print_exc()
+        return None
+
+
+def plain_text(value, formats):
+    text = formats.get(PLAIN)
+    return text if isinstance(text, str) else capped_repr(value, MAX_PLAIN)
+
+
+def send(formats, include=None, exclude=None, is_result=False):
+    crossing = {}
+    for name, data in formats.items():
+        wanted = (include is None or name in include) and (exclude is None or name not in exclude)
+        data = crossing_data(name, data) if wanted else None
+        if data is not None:
+            crossing[encodable(name)] = data
+    if crossing:
+        data = dumps([is_result, crossing], MARSHAL_VERSION)
+        bridge.display(id(data) + BYTES_HEADER, len(data))
+
+
+def crossing_data(name, data):
+    """The data of one format as a str or bytes; None if they are neither."""
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        data = bytes(data)
+        if is_binary(name):
+            return data
+        return data.decode("utf-8", "replace")
+    if isinstance(data, str):
+        if not is_binary(name):
+            return encodable(str(data))
+        try:
+            return base64.b64decode(data, validate=False)
+        except (ValueError, binascii.Error):
+            return None
+    if isinstance(data, (dict, list, tuple, int, float)):
+        return encodable(json.dumps(data, default=str))
+    return None
+
+
+def is_binary(name):
+    """Whether a format is of bytes, which objects may give in base64."""
+    if name.endswith(("+xml", "+json")):
+        return False
+    return name.startswith(("image/", "audio/", "video/")) or name == "application/pdf"

@@ -1,0 +1,170 @@
+//! Real work with numpy, pandas and the packages around them, by `cargo xtask test --science`,
+//! which gets Pyodide's builds of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use isolet::{Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
+
+use crate::util::{Ran, Scratch, command, engine_builder, eval};
+
+const SALES: &str = "\
+day,city,sold,price
+2026-01-05,Oslo,12,3.50
+2026-01-05,Rome,n/a,4.00
+2026-01-06,Oslo,7,3.50
+2026-01-06,Rome,20,4.10
+2026-01-07,Oslo,,3.60
+2026-01-07,Rome,9,4.10
+";
+
+/// A program as a model writes it.
+const REPORT: &str = include_str!("../science/report.py");
+
+/// A directory below `target/science`, where `cargo xtask test --science` puts what it gets.
+fn directory(name: &str) -> PathBuf {
+    let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    target.join("science").join(name)
+}
+
+/// Returns permissions for packages, from the wheels and from the package index.
+fn permissions(packages: &[&str]) -> Permissions {
+    let wheels = directory("wheels");
+    assert!(wheels.exists(), "run `cargo xtask test --science`, which gets the wheels");
+    let sources = Permissions::none().wheels(wheels).package_cache(directory("cache"));
+    packages.iter().fold(sources, |sources, package| sources.allow_package(package).unwrap())
+}
+
+async fn session(engine: &Engine, packages: &[&str]) -> Session {
+    let limits = Limits::default().max_run_time(Duration::from_mins(4));
+    let sandbox = Sandbox::builder(engine).permissions(permissions(packages)).limits(limits);
+    sandbox.build().unwrap().session().await.unwrap()
+}
+
+async fn works(code: &str, packages: &[&str], expected: impl Into<Value>) {
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, packages).await;
+    assert_eq!(eval(&mut session, code).await, expected.into());
+}
+
+macro_rules! work {
+    ($($name:ident: $packages:expr => $expected:expr;)*) => {
+        $(
+            #[tokio::test]
+            #[ignore = "needs the wheels of `cargo xtask test --science`"]
+            async fn $name() {
+                let code = include_str!(concat!("../science/", stringify!($name), ".py"));
+                works(code, &$packages, $expected).await;
+            }
+        )*
+    };
+}
+
+work! {
+    numpy: ["numpy"] => vec![
+        Value::from("2"), 1.0.into(), vec![Value::from(0), 1.into(), 2.into()].into(),
+    ];
+    pandas: ["pandas", "openpyxl", "tzdata"] => vec![
+        Value::from("Oslo"), "Oslo".into(), "Rome".into(), "Rome".into(),
+    ];
+    matplotlib: ["matplotlib"] => "drawn";
+    scipy: ["scipy"] => "solved";
+    sklearn: ["scikit-learn"] => "fitted";
+    pillow: ["pillow"] => vec![Value::from(255), 215.into(), 0.into()];
+    documents: ["lxml", "beautifulsoup4", "python-docx", "python-pptx", "openpyxl", "xlsxwriter"]
+        => "written";
+    words: ["regex", "sympy", "networkx", "scipy"] => "x*cos(x) + sin(x)";
+    seaborn: ["seaborn"] => "plotted";
+}
+
+/// Returns the first bytes of a display's data.
+fn begin(data: Option<&MimeData>) -> Vec<u8> {
+    data.map(|data| data.as_bytes().iter().copied().take(4).collect()).unwrap_or_default()
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn a_report_gives_a_picture_a_table_and_a_file() {
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, &["pandas", "matplotlib", "openpyxl"]).await;
+    session.files().put("/data/sales.csv", SALES).await.unwrap();
+    let execution = session.run(REPORT).await.unwrap();
+    let [picture, table] = execution.displays() else { panic!("{execution:?}") };
+    assert_eq!(begin(picture.get("image/png")), b"\x89PNG");
+    let chart = picture.get("application/vnd.isolet.chart.v1+json").unwrap().as_str().unwrap();
+    let chart: serde_json::Value = serde_json::from_str(chart).unwrap();
+    assert_eq!((&chart["type"], &chart["title"]), (&"bar".into(), &"Revenue".into()));
+    assert_eq!(chart["elements"][0]["label"], "Oslo");
+    assert_eq!(chart["elements"][1]["value"], 118.9);
+    assert!(
+        table.is_result() && table.get("text/html").unwrap().as_str().unwrap().contains("Rome")
+    );
+    assert_eq!(picture.stdout_bytes_before(), "cleaned 2 rows\n".len() as u64);
+    let book = session.files().get("/home/user/report.xlsx").await.unwrap().unwrap();
+    assert_eq!(book.get(..2), Some(&b"PK"[..]));
+}
+
+#[test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+fn the_command_gives_the_same() {
+    let scratch = Scratch::new("science-report");
+    let [data, out] = ["data", "out"].map(|name| scratch.path().join(name));
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("sales.csv"), SALES).unwrap();
+    std::fs::create_dir(&out).unwrap();
+    let shown = scratch.path().join("shown");
+    let code = REPORT.replace("'report.xlsx'", "'/out/report.xlsx'");
+    assert_ne!(code, REPORT);
+    let script = scratch.file("report.py", code);
+    let run = |more: &[&str]| {
+        let mut run = command(["run", "--with", "pandas,matplotlib,openpyxl", "--timeout", "4m"]);
+        run.arg("--wheels").arg(directory("wheels")).env("XDG_CACHE_HOME", directory("home"));
+        run.arg("--mount").arg(format!("{}:/data", data.display()));
+        run.arg("--mount").arg(format!("{}:/out:rw", out.display()));
+        Ran::from(run.args(more).arg(&script).output().unwrap())
+    };
+    let ran = run(&["--show-dir", shown.to_str().unwrap()]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("cleaned 2 rows\n", Some(0)), "{}", ran.stderr);
+    let read = |name: &str| std::fs::read(shown.join(name)).unwrap();
+    assert_eq!(read("001.png").get(..4), Some(&b"\x89PNG"[..]));
+    assert!(String::from_utf8(read("002.html")).unwrap().contains("Rome"));
+    assert!(out.join("report.xlsx").exists());
+    let ran = run(&["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(report["displays"][0]["image/png"].as_str().unwrap().starts_with("iVBORw0KGgo"));
+    assert_eq!(report["displays"][0]["application/vnd.isolet.chart.v1+json"]["type"], "bar");
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn preloaded_they_are_there_at_once_with_random_numbers_of_their_own() {
+    let sources = permissions(&[]);
+    let assets = Scratch::new("science-preload");
+    for file in isolet_pyodide_assets::lock().unwrap().files() {
+        let from = crate::util::assets_dir().join(file.name());
+        std::fs::copy(from, assets.path().join(file.name())).unwrap();
+    }
+    let builder = engine_builder().assets(assets.path()).packages_from(&sources);
+    let packages = ["numpy", "pandas", "matplotlib"];
+    let builder = packages.iter().fold(builder, |builder, one| builder.preload(one).unwrap());
+    let engine = builder.build().unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let sandbox = Sandbox::builder(&engine).build().unwrap();
+        let mut session = sandbox.session().await.unwrap();
+        let code = "
+import ctypes, sys
+loaded = [name in sys.modules for name in ('numpy', 'pandas', 'matplotlib.pyplot')]
+import numpy as np, pandas as pd, matplotlib.pyplot as plt
+plt.plot(np.linalg.inv([[2.0, 0], [0, 4]]))
+assert ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 7)() == 7
+assert pd.DataFrame({'a': [1, 2]}).a.sum() == 3
+[loaded, np.random.random()]";
+        let execution = session.run(code).await.unwrap();
+        assert_eq!(execution.displays().len(), 1, "{execution:?}");
+        let Some(Value::List(found)) = execution.value().cloned() else { panic!("{execution:?}") };
+        assert_eq!(found[0], Value::List(vec![true.into(); 3]));
+        assert!(!seen.contains(&found[1]), "{found:?}");
+        seen.push(found[1].clone());
+    }
+}
