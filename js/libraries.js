@@ -248,7 +248,9 @@ export class Libraries {
     for (let i = 0; i < loads.length; i++) {
       const [name, global, nodelete, group, handle] = loads[i];
       const scope = global ? null : (scopes[group] ??= {});
-      load(name, { global, nodelete, loadAsync: false }, scope, handle ?? undefined);
+      // All addresses are known; Emscripten would look through them for each library.
+      const flags = { global, nodelete, loadAsync: false, allowUndefined: true };
+      load(name, flags, scope, handle ?? undefined);
     }
     this.isRestoring = this.#linking.isHeld = false;
     this.#growTo(end, "what follows the libraries");

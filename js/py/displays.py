@@ -62,8 +62,11 @@ def display(*objects, raw=False, include=None, exclude=None, **options):
 
 def result(value):
     """Displays the last expression's value, if there is more to see than its repr."""
-    if type(value) in SIMPLE:
-        return
+    if type(value) not in SIMPLE:
+        attempt(display_result, value)
+
+
+def display_result(value):
     if shows_itself(value):
         return
     formats = formats_of(value)
@@ -76,7 +79,7 @@ def end_of_cell():
     """Displays what a cell has left to be shown."""
     for module, end in AT_END.items():
         if module in sys.modules:
-            end()
+            attempt(end)
 
 
 def shows_itself(value):
@@ -95,9 +98,10 @@ def shows_itself(value):
 
 def method_of(value, name):
     """A method of the object's class. An object may answer to any name, a class does not."""
-    if isinstance(value, type):
+    kind = type(value)
+    if issubclass(kind, type):
         return None
-    method = getattr(type(value), name, None)
+    method = getattr(kind, name, None)
     return method if callable(method) else None
 
 

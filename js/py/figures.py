@@ -83,7 +83,7 @@ def show_figure(figure):
 
 def figure_formats(value):
     kind = sys.modules["matplotlib.figure"].Figure
-    return (lambda: formats_of_figure(value)) if isinstance(value, kind) else None
+    return (lambda: formats_of_figure(value)) if issubclass(type(value), kind) else None
 
 
 def formats_of_figure(figure):
@@ -113,7 +113,7 @@ def patch_plotly(module):
 
 def plotly_formats(value):
     kind = sys.modules["plotly.basedatatypes"].BaseFigure
-    return (lambda: formats_of_plotly(value)) if isinstance(value, kind) else None
+    return (lambda: formats_of_plotly(value)) if issubclass(type(value), kind) else None
 
 
 def formats_of_plotly(figure):

@@ -63,10 +63,7 @@ fn prepare(dir: &Path) -> Result<(), Error> {
 
 /// Opens an engine from the assets. If a file is missing in isolet's own directory of assets,
 /// fetches the assets and tries once more. A directory that the user named is never changed.
-pub(super) fn open_engine(
-    named: Option<&Path>,
-    open: impl Fn(&Path) -> Result<Engine>,
-) -> Result<Engine> {
+pub(super) fn open_engine<T>(named: Option<&Path>, open: impl Fn(&Path) -> Result<T>) -> Result<T> {
     let dir = find_assets(named)?;
     match open(&dir) {
         Err(error) if !is_named(named) && is_for_a_missing_file(&error, &dir) => {

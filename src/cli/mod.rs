@@ -109,13 +109,18 @@ struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// Makes the sandbox of a run. `keeps_output` is set if the output is kept, not only passed on.
-    fn sandbox(&self, assets: Option<&std::path::Path>, keeps_output: bool) -> Result<Sandbox> {
+    /// Makes the sandbox of a run. Returns the packages that cannot be preloaded and are to be
+    /// loaded. `keeps_output` is set if the output is kept, not only passed on.
+    fn sandbox(
+        &self,
+        assets: Option<&std::path::Path>,
+        keeps_output: bool,
+    ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
-        let engine = assets::open_engine(assets, |assets| {
+        let (engine, packages) = assets::open_engine(assets, |assets| {
             let builder = self.isolation.confine(Engine::builder().assets(assets));
-            progress.during("making the memory image, once", || self.permissions.preload(builder))
+            progress.during("making the memory image, once", || self.permissions.engine(builder))
         })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
@@ -128,7 +133,7 @@ impl PolicyArgs {
             builder = builder.terminal(terminal);
         }
         let variables = terminal.map(terminal::variables).unwrap_or_default();
-        Ok(self.permissions.grant(builder, variables)?.build()?)
+        Ok((self.permissions.grant(builder, variables)?.build()?, packages))
     }
 
     fn progress(&self, is_json: bool) -> Progress {

@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
-use isolet::{Cell, Engine, EngineBuilder, Mount, Permissions, SandboxBuilder};
+use isolet::{Cell, Engine, EngineBuilder, ErrorKind, Mount, Permissions, SandboxBuilder};
 
 use super::host_files::HostFiles;
-use super::{audit, exit, json, units};
+use super::{audit, exit, json, terminal, units};
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
@@ -132,15 +132,39 @@ impl PermissionArgs {
         nearest.map(|(_, path)| path)
     }
 
-    /// Makes an engine that has the packages of `--preload`.
-    pub(super) fn preload(&self, mut builder: EngineBuilder) -> Result<Engine> {
-        if !self.preload.is_empty() {
-            builder = builder.packages_from(&self.permissions()?);
+    /// Makes an engine that has the packages of `--preload`. Returns those that no image can hold,
+    /// which are to be loaded instead.
+    pub(super) fn engine(&self, builder: EngineBuilder) -> Result<(Engine, Vec<String>)> {
+        let named: Vec<String> = self.preload.iter().flatten().cloned().collect();
+        if named.is_empty() {
+            return Ok((builder.build()?, Vec::new()));
         }
-        for package in self.preload.iter().flatten() {
+        match self.preloaded(builder.clone(), &named) {
+            Err(error) if error.kind() == ErrorKind::Start => {
+                let packages = named.join(", ");
+                let reason = terminal::for_stderr(&error.to_string()).into_owned();
+                writeln!(
+                    std::io::stderr(),
+                    "warning: {packages} cannot be preloaded and is loaded instead: {reason}"
+                )?;
+                // A dotted name is that of a module, which the program imports itself.
+                let packages = named.into_iter().filter(|name| !name.contains('.'));
+                Ok((builder.build()?, packages.collect()))
+            }
+            made => Ok((made?, Vec::new())),
+        }
+    }
+
+    fn preloaded(
+        &self,
+        builder: EngineBuilder,
+        packages: &[String],
+    ) -> Result<Engine, isolet::Error> {
+        let mut builder = builder.packages_from(&self.sources());
+        for package in packages {
             builder = builder.preload(package)?;
         }
-        Ok(builder.build()?)
+        builder.build()
     }
 
     /// Applies these permissions to a sandbox.
@@ -227,7 +251,7 @@ impl PermissionArgs {
     }
 
     fn permissions(&self) -> Result<Permissions> {
-        let mut permissions = Permissions::none();
+        let mut permissions = self.sources();
         if let Some(directory) = self.here() {
             permissions = permissions.mount(HERE, Mount::overlay(directory)?)?;
         }
@@ -264,6 +288,12 @@ impl PermissionArgs {
         for package in self.packages.iter().chain(&self.allow_package).flatten() {
             permissions = permissions.allow_package(package)?;
         }
+        Ok(permissions)
+    }
+
+    /// Returns permissions of nothing, with the sources of packages.
+    fn sources(&self) -> Permissions {
+        let mut permissions = Permissions::none();
         for directory in &self.wheels {
             permissions = permissions.wheels(directory);
         }
@@ -273,7 +303,7 @@ impl PermissionArgs {
         if self.offline {
             permissions = permissions.offline_packages();
         }
-        Ok(permissions)
+        permissions
     }
 }
 

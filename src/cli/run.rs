@@ -55,8 +55,9 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let mut program = Program::read(wanted, &mut args.policy.permissions)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
-    let packages = permissions.packages(&program.source)?;
-    let sandbox = args.policy.sandbox(assets, args.json)?;
+    let mut packages = permissions.packages(&program.source)?;
+    let (sandbox, not_preloaded) = args.policy.sandbox(assets, args.json)?;
+    packages.extend(not_preloaded);
     let mut session = sandbox.blocking().session()?;
     let interrupts = Interrupts::of(&session)?;
     let viewer = Viewer::new(args.show_dir.as_deref(), notebook.is_some())?;

@@ -34,6 +34,9 @@ enum Attempt {
     #[default]
     None,
     UnderWay,
+    /// It was made for a module that might have belonged to a package, and failed. Another one may
+    /// be made for a module that does.
+    Guessed,
     /// The attempt ended; holds the reason if it failed.
     Ended(Option<String>),
 }
@@ -78,16 +81,24 @@ impl SessionPackages {
     /// Loads the allowed packages on a separate thread, if one of them has this module and they are
     /// not loaded yet. The answer to the call says whether anything was loaded.
     pub(super) fn import(&self, call: u32, module: &str) {
-        if let Some(answer) = self.answer_at_once(module) {
-            return send(&self.0.answers, call, answer);
-        }
+        let is_named = match self.answer_at_once(module) {
+            Ok(is_named) => is_named,
+            Err(answer) => return send(&self.0.answers, call, answer),
+        };
         let packages = self.clone();
         let load = move || {
             // Resolved together they are compatible; one by one they might not be.
             let loaded = packages.load(packages.0.store.allowed()).map_err(|e| e.to_string());
-            *lock(&packages.0.attempt) = Attempt::Ended(loaded.as_ref().err().cloned());
-            let answer = loaded.map(|loaded| Value::Bool(!loaded.is_empty()));
-            send(&packages.0.answers, call, answer.map_err(import_error));
+            // Whether a package needs the module was a guess. The error is that of the package.
+            let is_guess = !is_named && loaded.is_err();
+            let ended = Attempt::Ended(loaded.as_ref().err().cloned());
+            *lock(&packages.0.attempt) = if is_guess { Attempt::Guessed } else { ended };
+            let answer = match loaded {
+                Ok(loaded) => Ok(Value::Bool(!loaded.is_empty())),
+                Err(_) if is_guess => Ok(Value::Bool(false)),
+                Err(reason) => Err(import_error(reason)),
+            };
+            send(&packages.0.answers, call, answer);
         };
         let started = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(load);
         if let Err(error) = started {
@@ -97,40 +108,48 @@ impl SessionPackages {
         }
     }
 
-    /// Returns the answer to an import for which nothing needs loading. `None` begins the attempt.
-    fn answer_at_once(&self, module: &str) -> Option<Result<Value, ToolError>> {
+    /// Begins an attempt to load the packages. Returns `true` if one of them is known to have the
+    /// module, or the answer to an import for which nothing needs loading.
+    fn answer_at_once(&self, module: &str) -> Result<bool, Result<Value, ToolError>> {
         let inner = &self.0;
         let name = module.split('.').next().unwrap_or_default();
         if name.len() > MODULE_NAME_BYTES {
-            return Some(Ok(Value::Bool(false)));
+            return Err(Ok(Value::Bool(false)));
         }
-        let store = match inner.store.store() {
-            Ok(store) => store,
-            Err(error) => return Some(Err(import_error(error.to_string()))),
-        };
+        let store = inner.store.store().map_err(|error| Err(import_error(error.to_string())))?;
         let allowed = inner.store.allowed();
-        let is_allowed = store.allowed_for_import(name, allowed).is_some()
+        let is_named = store.allowed_for_import(name, allowed).is_some();
+        let is_allowed = is_named
             // A program may import what a package needs before the package itself.
-            || (matches!(*lock(&inner.attempt), Attempt::None)
-                && !allowed.is_empty()
-                && store.is_needed_by(name, allowed));
+            || (self.is_any_unloaded() && store.is_needed_by(name, allowed));
         if !is_allowed {
             let reason = "no allowed package has this module".to_owned();
             inner.audit.tell(false, reason, || Access::Package { name: name.to_owned() });
-            return Some(Ok(Value::Bool(false)));
+            return Err(Ok(Value::Bool(false)));
         }
         let mut attempt = lock(&inner.attempt);
         match &*attempt {
-            Attempt::None => {
+            Attempt::None | Attempt::Guessed => {
                 *attempt = Attempt::UnderWay;
-                None
+                Ok(is_named)
             }
             Attempt::UnderWay => {
-                Some(Err(import_error("the packages are being loaded already".to_owned())))
+                Err(Err(import_error("the packages are being loaded already".to_owned())))
             }
-            Attempt::Ended(None) => Some(Ok(Value::Bool(false))),
-            Attempt::Ended(Some(reason)) => Some(Err(import_error(reason.clone()))),
+            Attempt::Ended(None) => Err(Ok(Value::Bool(false))),
+            Attempt::Ended(Some(reason)) => Err(Err(import_error(reason.clone()))),
         }
+    }
+
+    /// Returns `true` if an allowed package was neither loaded nor tried.
+    fn is_any_unloaded(&self) -> bool {
+        // Whoever tries holds the other lock meanwhile.
+        if !matches!(*lock(&self.0.attempt), Attempt::None) {
+            return false;
+        }
+        let wanted = lock(&self.0.wanted);
+        let is_wanted = |name: &str| wanted.iter().any(|one| one.name() == name);
+        self.0.store.allowed().iter().any(|one| !is_wanted(one.name()))
     }
 
     /// Accepts only the WebAssembly of loaded packages.

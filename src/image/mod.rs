@@ -23,6 +23,7 @@ use isolet_pyodide_assets::Digest;
 pub(crate) use self::place::Place;
 #[cfg(feature = "engine")]
 pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP};
+pub(crate) use self::store::PRELOADED_BYTES;
 #[cfg(feature = "engine")]
 pub(crate) use self::v8_flags::V8_FLAGS;
 use crate::data::error::{Error, ErrorKind};
@@ -48,6 +49,7 @@ impl ImageFile {
     pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
         let path = place.path();
         let opened = place::open_own(path).and_then(|file| {
+            place.note_use(&file);
             let shared = SharedFile::of_file(&file)?;
             Ok((shared.map()?, shared))
         });

@@ -17,28 +17,46 @@ pub(super) const PREFIX: &str = "image-";
 pub(super) const PRELOADED: &str = "preloaded-";
 
 /// The place of an image, whether it exists or not.
+#[derive(Clone)]
 pub(crate) struct Place {
     pub(super) dir: PathBuf,
     path: PathBuf,
     key: Digest,
+    /// The directory of the assets, which has the image without packages.
+    assets: PathBuf,
+    /// The key of that image.
+    base: Digest,
     /// The prefixes of the names of images that are made from the same inputs.
     pub(super) current: [String; 2],
 }
 
 impl Place {
-    /// Returns the place in `dir` of the image of these assets with these packages.
-    pub(crate) fn new(dir: &Path, lock: &Lock, preload: &Preload) -> Self {
+    /// Returns the place of the image of these assets with these packages: in `images`, or without
+    /// packages in the directory of the assets.
+    pub(crate) fn new(assets: &Path, images: &Path, lock: &Lock, preload: &Preload) -> Self {
         let base = key(lock);
         let short = |digest: Digest| digest.to_string()[..16].to_owned();
         let (plain, preloaded) =
             (format!("{PREFIX}{}", short(base)), format!("{PRELOADED}{}", short(base)));
-        let (name, key) = if preload.is_empty() {
-            (format!("{plain}.bin"), base)
+        let (dir, name, key) = if preload.is_empty() {
+            (assets, format!("{plain}.bin"), base)
         } else {
             let key = Digest::of(format!("{base} {}", preload.key()).as_bytes());
-            (format!("{preloaded}-{}.bin", short(key)), key)
+            (images, format!("{preloaded}-{}.bin", short(key)), key)
         };
-        Self { dir: dir.to_owned(), path: dir.join(name), key, current: [plain, preloaded] }
+        let (dir, path) = (dir.to_owned(), dir.join(name));
+        Self { dir, path, key, assets: assets.to_owned(), base, current: [plain, preloaded] }
+    }
+
+    /// Returns the place of the image without packages.
+    pub(crate) fn without_packages(&self) -> Self {
+        let name = format!("{}.bin", self.current[0]);
+        Self {
+            dir: self.assets.clone(),
+            path: self.assets.join(name),
+            key: self.base,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -6,7 +6,7 @@ use super::Files;
 use super::control::IsolateControl;
 use super::image::{Compiled, Image, SavedMemory};
 use super::inbox;
-use super::native_code::SharedModules;
+use super::native_code::{Modules, SharedModules};
 use super::runtime::{Isolate, Parts};
 use super::thread::{block_on, on_isolate_thread};
 use crate::data::cell::{Program, Role};
@@ -82,9 +82,22 @@ fn parts(files: Files, modules: SharedModules) -> Parts {
     }
 }
 
+/// Makes CPython's module from the native code of an image, for another image to be made.
+pub(crate) fn modules_of(image: &Image) -> Result<SharedModules, Error> {
+    let image = image.clone();
+    capture(async move || {
+        let code = image.native_code().unwrap_or_default();
+        Ok(Modules::with_code(&image.files().asm_wasm, code))
+    })
+}
+
 /// Boots an interpreter without an image, imports the preloaded packages, and returns its memory.
-pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Error> {
-    let mut parts = parts(files, SharedModules::default());
+pub(crate) fn memory(
+    files: Files,
+    preload: &Preload,
+    modules: &SharedModules,
+) -> Result<SavedMemory, Error> {
+    let mut parts = parts(files, Arc::clone(modules));
     if !preload.is_empty() {
         parts.host = Arc::new(PackageHost::new(preload));
         parts.preload = preload.modules().to_vec();
@@ -96,8 +109,13 @@ pub(crate) fn memory(files: Files, preload: &Preload) -> Result<SavedMemory, Err
 }
 
 /// Boots an interpreter from an image, runs it for a while, and returns the code that V8 has
-/// compiled.
-pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled, Error> {
+/// compiled. CPython's native code is that of `base`, if there is such an image.
+pub(crate) fn compiled(
+    image: Image,
+    modules: &SharedModules,
+    base: Option<&Image>,
+) -> Result<Compiled, Error> {
+    let base = base.map(|base| base.native_code().unwrap_or_default().to_vec());
     let modules = Arc::clone(modules);
     capture(async move || {
         let files = image.files();
@@ -111,13 +129,16 @@ pub(crate) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
             carry_out(&mut isolate, command).await?;
         }
         let compiled = modules.cpython().ok_or("there is no module")?;
-        modules.optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
-        carry_out(&mut isolate, run(WARM_UP)).await?;
+        if base.is_none() {
+            modules.optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
+            carry_out(&mut isolate, run(WARM_UP)).await?;
+        }
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
         let libraries = image.libraries();
         let libraries = libraries.iter().map(|library| modules.library_code(library));
         let libraries = libraries.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        Ok(Compiled { native_code: modules.serialize(compiled), script_cache, libraries })
+        let native_code = base.unwrap_or_else(|| modules.serialize(compiled));
+        Ok(Compiled { native_code, script_cache, libraries })
     })
 }
 
@@ -169,14 +190,13 @@ mod tests {
     use crate::image::Place;
     use crate::isolate::assets_dir;
     use crate::isolate::image::build;
-    use crate::isolate::native_code::Modules;
 
     #[test]
     fn without_v8s_internals_an_image_is_made_and_an_interpreter_runs_of_it() {
         let files = Files::new(&Assets::open(&assets_dir()).unwrap()).unwrap();
         let (dir, preload) = (tempfile::tempdir().unwrap(), Preload::default());
-        let place = Place::new(dir.path(), lock().unwrap(), &preload);
-        let file = build(&place, &files, &Modules::without_internals(), &preload).unwrap();
+        let place = Place::new(dir.path(), dir.path(), lock().unwrap(), &preload);
+        let file = build(&place, &files, &Modules::without_internals(), &preload, None).unwrap();
         assert!(file.path().is_some());
         let image = Image::new(file.into()).unwrap();
         assert_eq!(image.native_code(), None);

@@ -50,6 +50,16 @@ impl Default for Modules {
 }
 
 impl Modules {
+    /// Those of a process that has CPython's native code of an image.
+    pub(crate) fn with_code(wasm: &[u8], code: Bytes) -> SharedModules {
+        let modules = Self::default();
+        if let Some(cpython) = elsewhere(wasm, code) {
+            // Nobody else has these modules yet.
+            let _ = modules.cpython.set(cpython);
+        }
+        Arc::new(modules)
+    }
+
     /// Those of a process whose V8 is not the one that was checked.
     #[cfg(test)]
     pub(crate) fn without_internals() -> SharedModules {
@@ -181,6 +191,14 @@ thread_local! {
     /// Code passed to V8's deserialisation callback. A thread-local, because the callback takes no
     /// user data.
     static OFFERED: Cell<Option<Bytes>> = const { Cell::new(None) };
+    /// Set while this thread deserialises, which V8 takes for compiling.
+    static IS_DESERIALIZING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns `true` if V8 asks for permission to compile because this thread deserialises code of the
+/// image. No guest code runs meanwhile.
+pub(crate) fn is_deserializing() -> bool {
+    IS_DESERIALIZING.get()
 }
 
 fn deserialize<'s>(
@@ -201,11 +219,13 @@ fn deserialize<'s>(
     // with the result of compiling.
     let result = Rc::new(RefCell::new(None));
     let receiver = Rc::clone(&result);
+    IS_DESERIALIZING.set(true);
     compilation.finish(scope, Some(offer.map_fn_to()), move |isolate, module| {
         if let Ok(module) = module {
             *receiver.borrow_mut() = Some(v8::Global::new(isolate, module));
         }
     });
+    IS_DESERIALIZING.set(false);
     let module = result.borrow_mut().take()?;
     Some(v8::Local::new(scope, module))
 }
@@ -231,6 +251,7 @@ fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError>
         fn has_code_with_tier(module: *const c_void, function: u32, tier: i8) -> bool;
     }
     let functions = declared_functions(wasm)?;
+    let has_functions = !functions.is_empty();
     // SAFETY: `object` explains why the pointer may be read, and that the module lives as long as
     // `module`. The function indices are those that `wasm` declares, from which the module was
     // compiled. Any thread may call these functions once V8 has been initialised, which it was,
@@ -238,8 +259,13 @@ fn optimize(module: &CompiledWasm, wasm: &[u8]) -> Result<(), BinaryReaderError>
     #[expect(unsafe_code, reason = "the functions are V8's")]
     unsafe {
         let native = object(module).cast::<*mut c_void>().read();
-        for function in functions {
-            if has_code(native, function) && !has_code_with_tier(native, function, OPTIMIZED) {
+        let first = functions.start;
+        let called = functions.filter(|function| has_code(native, *function));
+        // V8 stores no module without optimized code, and then validates it at every start.
+        let called: Vec<u32> = called.collect();
+        let called = if called.is_empty() && has_functions { vec![first] } else { called };
+        for function in called {
+            if !has_code_with_tier(native, function, OPTIMIZED) {
                 compile(engine(), native, function, OPTIMIZED);
             }
         }

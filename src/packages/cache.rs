@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use isolet_pyodide_assets::Digest;
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,62 @@ use super::files::{self, WorkDirectory};
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 use super::wheel_name::WheelName;
 
+/// The file with the wheels of the owner's directories.
+const LISTED: &str = "directories.json";
 /// The version of the record format, which is part of the records' keys.
 pub(crate) const FORM: u32 = 1;
 /// The maximum size of a record, in bytes, and the maximum number of records that are read for
 /// their imports.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 const MAX_RECORDS: usize = 1000;
+
+/// The maximum size of the list of known files, in bytes.
+const MAX_LIST_BYTES: u64 = 4 << 20;
+
+/// How old a file must be for its time to tell whether it has changed: a file system may give two
+/// writes the same time.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// A wheel in one of the owner's directories, and what its file was like when it was read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ListedWheel {
+    pub(crate) stamp: Stamp,
+    pub(crate) sha256: String,
+}
+
+/// What changes when a file is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    bytes: u64,
+    modified_ns: u128,
+    #[cfg(unix)]
+    inode: u64,
+    #[cfg(unix)]
+    changed_ns: i128,
+}
+
+impl Stamp {
+    /// Returns the stamp of a file, unless it was written just now.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+
+        let metadata = std::fs::metadata(path).ok()?;
+        let modified = metadata.modified().ok()?;
+        if modified.elapsed().is_ok_and(|age| age < SETTLED) {
+            return None;
+        }
+        Some(Self {
+            bytes: metadata.len(),
+            modified_ns: modified.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos(),
+            #[cfg(unix)]
+            inode: metadata.ino(),
+            #[cfg(unix)]
+            changed_ns: i128::from(metadata.ctime()) * 1_000_000_000
+                + i128::from(metadata.ctime_nsec()),
+        })
+    }
+}
 
 /// A directory with wheels and resolutions.
 #[derive(Debug)]
@@ -167,6 +218,19 @@ impl Cache {
             }
         }
         imports
+    }
+
+    /// Returns the wheels of the owner's directories that were read before, by path.
+    pub(crate) fn listed(&self) -> BTreeMap<String, ListedWheel> {
+        let bytes = files::read(&self.root.join(LISTED), MAX_LIST_BYTES);
+        bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Stores that list. Without it, the wheels are read again.
+    pub(crate) fn put_listed(&self, listed: &BTreeMap<String, ListedWheel>) {
+        if let Ok(bytes) = serde_json::to_vec(listed) {
+            let _ = self.put(&self.root.join(LISTED), &bytes);
+        }
     }
 
     /// Returns the path of a wheel, whether it exists or not.

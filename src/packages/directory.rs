@@ -7,6 +7,7 @@ use std::sync::Arc;
 use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 
+use super::cache::{Cache, ListedWheel, Stamp};
 use super::error::PackageError;
 use super::files;
 use super::metadata::Metadata;
@@ -118,6 +119,50 @@ pub(crate) fn scan(directories: &[PathBuf]) -> Result<Vec<Candidate>, PackageErr
     // The sort is stable: wheels of an earlier directory stay before those of a later one.
     candidates.sort_by(|a, b| (&b.version, b.rank).cmp(&(&a.version, a.rank)));
     Ok(candidates)
+}
+
+/// Returns the names and digests of the wheels in the directories that the guest's interpreter can
+/// load, in the order of the directories. A file that was listed before, and has not changed since,
+/// is not read again.
+///
+/// # Errors
+///
+/// Fails if a directory or a wheel cannot be read.
+pub(crate) fn list(
+    directories: &[PathBuf],
+    cache: &Cache,
+) -> Result<Vec<(String, Digest)>, PackageError> {
+    if directories.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut known = cache.listed();
+    let mut has_changed = false;
+    let mut listed = Vec::new();
+    for directory in directories {
+        for path in wheel_paths(directory)? {
+            let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if file_name.parse::<WheelName>()?.rank.is_none() {
+                continue;
+            }
+            let stamp = Stamp::of(&path);
+            let key = path.to_string_lossy().into_owned();
+            let digest = known.get(&key).filter(|one| stamp.as_ref() == Some(&one.stamp));
+            if let Some(digest) = digest.and_then(|one| one.sha256.parse().ok()) {
+                listed.push((file_name, digest));
+                continue;
+            }
+            let digest = Digest::of(&read(&path)?);
+            if let Some(stamp) = stamp {
+                has_changed = true;
+                known.insert(key, ListedWheel { stamp, sha256: digest.to_string() });
+            }
+            listed.push((file_name, digest));
+        }
+    }
+    if has_changed {
+        cache.put_listed(&known);
+    }
+    Ok(listed)
 }
 
 /// Returns the paths of the wheels, absolute and sorted by name.

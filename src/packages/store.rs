@@ -130,7 +130,7 @@ impl Inner {
         Ok(self.directories.get_or_init(|| candidates))
     }
 
-    /// Opens a wheel, or returns it if it is already open.
+    /// Opens a wheel, or returns it if it is already open. The bytes must have this digest.
     pub(super) fn open(
         &self,
         file_name: &str,
@@ -140,7 +140,7 @@ impl Inner {
         if let Some(wheel) = self.opened(digest) {
             return Ok(wheel);
         }
-        let wheel = Arc::new(Wheel::open(file_name, Arc::clone(bytes))?);
+        let wheel = Arc::new(Wheel::of_digest(file_name, Arc::clone(bytes), digest)?);
         let mut open = lock(&self.open);
         open.retain(|_, wheel| wheel.strong_count() > 0);
         open.insert(wheel.digest(), Arc::downgrade(&wheel));
@@ -192,8 +192,8 @@ impl Inner {
         for requirement in texts {
             text.extend(["requirement ", requirement, "\n"]);
         }
-        for candidate in self.directories()? {
-            text.extend(["wheel ", &candidate.file_name, " ", &candidate.digest.to_string(), "\n"]);
+        for (file_name, digest) in directory::list(&self.options.wheels, &self.cache)? {
+            text.extend(["wheel ", &file_name, " ", &digest.to_string(), "\n"]);
         }
         Ok(Digest::of(text.as_bytes()))
     }

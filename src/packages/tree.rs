@@ -1,7 +1,7 @@
 //! The guest's `site-packages`: the union of the loaded wheels.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -27,7 +27,6 @@ struct State {
     /// The names in each directory, except the root, whose names are in `top`.
     directories: HashMap<String, BTreeSet<String>>,
     top: BTreeSet<String>,
-    modules: HashSet<[u8; 32]>,
 }
 
 impl PackageTree {
@@ -40,12 +39,9 @@ impl PackageTree {
     ///
     /// # Errors
     ///
-    /// Fails if another version or file of the distribution is loaded, a file exists with different
-    /// bytes, or the bytes of one are damaged.
+    /// Fails if another version or file of the distribution is loaded, or a file exists with
+    /// different bytes.
     pub(crate) fn add(&self, wheel: &Arc<Wheel>) -> Result<(), PackageError> {
-        let broken = |error: io::Error| PackageError::wheel(wheel.file_name(), error.to_string());
-        // Computed without holding the lock, because it takes time.
-        let modules = wheel.modules().map_err(broken)?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = state.loaded.get(wheel.name()) {
             return already_loaded(loaded, wheel);
@@ -57,14 +53,21 @@ impl PackageTree {
                 state.add_names(&file.path);
             }
         }
-        state.modules.extend(modules.iter().map(|digest| *digest.as_bytes()));
         state.loaded.insert(wheel.name().to_owned(), Arc::clone(wheel));
         Ok(())
     }
 
-    /// Returns `true` if this is the sha256 of a native module of a loaded wheel.
+    /// Returns `true` if this is the sha256 of a native module of a loaded wheel. The first call
+    /// takes time: until then nobody has inflated the modules.
     pub(crate) fn contains_module(&self, sha256: &[u8; 32]) -> bool {
-        self.state().modules.contains(sha256)
+        // Computed without holding the lock.
+        let wheels: Vec<Arc<Wheel>> = self.state().loaded.values().cloned().collect();
+        let is_in = |wheel: &Arc<Wheel>| {
+            // A wheel whose modules are damaged has none.
+            let modules = wheel.modules().unwrap_or_default();
+            modules.iter().any(|digest| digest.as_bytes() == sha256)
+        };
+        wheels.iter().any(is_in)
     }
 
     /// Returns the loaded packages, sorted by name.

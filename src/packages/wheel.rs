@@ -57,12 +57,25 @@ impl Wheel {
     /// Fails if the wheel is for another interpreter, its archive is invalid, or its contents do
     /// not match its name.
     pub(crate) fn open(file_name: &str, bytes: Arc<[u8]>) -> Result<Self, PackageError> {
+        let digest = Digest::of(&bytes);
+        Self::of_digest(file_name, bytes, digest)
+    }
+
+    /// Opens a wheel with this file name, whose bytes were found to have this digest.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn of_digest(
+        file_name: &str,
+        bytes: Arc<[u8]>,
+        digest: Digest,
+    ) -> Result<Self, PackageError> {
         let refused = |reason: String| PackageError::wheel(file_name, reason);
         let WheelName { name, version, rank } = file_name.parse()?;
         if rank.is_none() {
             return Err(refused("it is for another interpreter or platform".to_owned()));
         }
-        let digest = Digest::of(&bytes);
         let archive = Archive::open(bytes).map_err(refused)?;
         let metadata = metadata(&archive, &name).map_err(refused)?;
         let is_same = Version::from_str(&metadata.version).is_ok_and(|said| said == version);

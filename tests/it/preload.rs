@@ -2,45 +2,36 @@
 //! as if imported there.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
-use isolet_pyodide_assets::lock;
 
 use crate::garbage::cycles_do_not_pile_up;
-use crate::util::{Ran, Scratch, assets_dir, command, eval, wheel};
+use crate::util::{Ran, Scratch, command, eval, wheel};
 
 /// Two packages with native modules. One of them depends on two others.
 const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
 
 struct Preloaded {
     engine: Engine,
-    assets: Scratch,
+    images: Scratch,
 }
 
 static PRELOADED: LazyLock<Preloaded> = LazyLock::new(|| {
-    let assets = assets("preload");
-    let engine = engine(assets.path());
-    Preloaded { engine, assets }
+    let images = Scratch::new("preload");
+    let engine = engine(images.path());
+    Preloaded { engine, images }
 });
 
-/// Makes a directory with the assets, but without an image.
-fn assets(test: &str) -> Scratch {
-    let scratch = Scratch::new(test);
-    for file in lock().unwrap().files() {
-        fs::copy(assets_dir().join(file.name()), scratch.path().join(file.name())).unwrap();
-    }
-    scratch
-}
-
-fn builder(assets: &Path) -> EngineBuilder {
-    let builder = crate::util::engine_builder().assets(assets);
+fn builder(images: &Path) -> EngineBuilder {
+    let builder = crate::util::engine_builder().images(images);
     PACKAGES.into_iter().fold(builder, |builder, package| builder.preload(package).unwrap())
 }
 
-fn engine(assets: &Path) -> Engine {
-    builder(assets).build().unwrap()
+fn engine(images: &Path) -> Engine {
+    builder(images).build().unwrap()
 }
 
 async fn session() -> Session {
@@ -146,16 +137,16 @@ msgspec.mark = True
 }
 
 #[tokio::test]
-async fn the_image_is_kept_beside_the_assets_and_used_again() {
+async fn the_image_is_kept_and_used_again() {
     let path = PRELOADED.engine.image_path().unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("preloaded-"), "{name}");
-    let made = fs::metadata(path).unwrap().modified().unwrap();
-    let again = engine(PRELOADED.assets.path());
+    let made = fs::metadata(path).unwrap().ino();
+    let again = engine(PRELOADED.images.path());
     assert_eq!(again.image_path().unwrap(), path);
-    assert_eq!(fs::metadata(path).unwrap().modified().unwrap(), made);
+    assert_eq!(fs::metadata(path).unwrap().ino(), made);
     // A damaged image is refused, and made again once it is removed.
-    let copy = assets("preload-damaged");
+    let copy = Scratch::new("preload-damaged");
     let damaged = copy.path().join(name);
     let mut bytes = fs::read(path).unwrap();
     let middle = bytes.len() / 2;
@@ -165,7 +156,7 @@ async fn the_image_is_kept_beside_the_assets_and_used_again() {
     assert_eq!(error.kind(), ErrorKind::Assets, "{error}");
     assert!(error.to_string().contains("once it is removed"), "{error}");
     // One without packages has an image of its own.
-    let plain = Engine::builder().assets(PRELOADED.assets.path()).build().unwrap();
+    let plain = crate::util::engine_builder().images(PRELOADED.images.path()).build().unwrap();
     assert_ne!(plain.image_path().unwrap(), path);
     assert!(path.exists());
 }
@@ -173,9 +164,9 @@ async fn the_image_is_kept_beside_the_assets_and_used_again() {
 #[test]
 fn what_is_no_package_or_cannot_be_imported_is_an_error() {
     assert_eq!(Engine::builder().preload("../x").unwrap_err().kind(), ErrorKind::Config);
-    let assets = assets("preload-wrong");
+    let images = Scratch::new("preload-wrong");
     let build = |package: &str| {
-        let builder = Engine::builder().assets(assets.path()).preload(package).unwrap();
+        let builder = crate::util::engine_builder().images(images.path()).preload(package).unwrap();
         builder.packages_from(&Permissions::none().offline_packages()).build().unwrap_err()
     };
     let error = build("no-such-package-as-this");
@@ -184,15 +175,16 @@ fn what_is_no_package_or_cannot_be_imported_is_an_error() {
 
 /// Makes an engine with a package of one module, whose source is `module`.
 fn engine_with(test: &str, module: &str) -> (Scratch, Result<Engine, isolet::Error>) {
-    let assets = assets(test);
-    wheel(assets.path(), "greeting", "1.5", module);
+    let work = Scratch::new(test);
+    wheel(work.path(), "greeting", "1.5", module);
     let permissions = Permissions::none()
-        .wheels(assets.path())
-        .package_cache(assets.path().join("cache"))
+        .wheels(work.path())
+        .package_cache(work.path().join("cache"))
         .offline_packages();
-    let builder = crate::util::engine_builder().assets(assets.path()).packages_from(&permissions);
+    let images = work.path().join("images");
+    let builder = crate::util::engine_builder().images(images).packages_from(&permissions);
     let engine = builder.preload("greeting").unwrap().build();
-    (assets, engine)
+    (work, engine)
 }
 
 #[test]
@@ -228,10 +220,10 @@ del dropped
 import jiter, pydantic
 compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda a, b: 0)
 ";
-    let assets = assets("preload-ctypes");
-    wheel(assets.path(), "a_first", "1", module);
-    let sources = Permissions::none().wheels(assets.path());
-    let builder = crate::util::engine_builder().assets(assets.path()).packages_from(&sources);
+    let work = Scratch::new("preload-ctypes");
+    wheel(work.path(), "a_first", "1", module);
+    let sources = Permissions::none().wheels(work.path());
+    let builder = crate::util::engine_builder().images(work.path()).packages_from(&sources);
     let packages = ["a_first", "msgspec", "jiter", "pydantic"];
     let builder = packages.iter().fold(builder, |builder, one| builder.preload(one).unwrap());
     let sandbox = Sandbox::builder(&builder.build().unwrap()).build().unwrap();
@@ -253,8 +245,8 @@ results";
 
 #[tokio::test]
 async fn a_module_of_a_package_is_preloaded_by_its_dotted_name() {
-    let assets = assets("preload-module");
-    let builder = crate::util::engine_builder().assets(assets.path());
+    let images = Scratch::new("preload-module");
+    let builder = crate::util::engine_builder().images(images.path());
     let builder = builder.preload("pydantic").unwrap().preload("pydantic.color").unwrap();
     let sandbox = Sandbox::builder(&builder.build().unwrap()).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
@@ -286,12 +278,69 @@ fn the_command_starts_with_a_package() {
     // No package is allowed to be loaded on import.
     let code = "import sys; print('msgspec' in sys.modules)";
     let args = ["run", "--preload", "pydantic", "--preload", "msgspec", "-c", code];
-    let assets = PRELOADED.assets.path();
-    let ran: Ran = command(args).env(isolet::ASSETS_VARIABLE, assets).output().unwrap().into();
+    let cache = Scratch::new("preload-command");
+    let ran: Ran = command(args).env("XDG_CACHE_HOME", cache.path()).output().unwrap().into();
     assert_eq!((ran.stdout.as_str(), ran.code), ("True\n", Some(0)), "{ran:?}");
 }
 
 #[tokio::test]
 async fn what_they_made_does_not_keep_garbage_from_being_collected() {
     cycles_do_not_pile_up(session().await).await;
+}
+
+/// Runs the command with a cache of its own.
+fn cached(cache: &Scratch, args: &[&str]) -> Ran {
+    command(args).env("XDG_CACHE_HOME", cache.path()).output().unwrap().into()
+}
+
+fn images(cache: &Scratch) -> Vec<String> {
+    let entries = fs::read_dir(cache.path().join("isolet/images")).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !name.starts_with('.')).collect()
+}
+
+/// Makes a wheel of a module that says when it is imported, unless an image is made.
+fn telling(work: &Scratch, module: &str) -> Vec<String> {
+    wheel(work.path(), "telling", "1", module);
+    let wheels = work.path().to_str().unwrap();
+    ["run", "--offline", "--wheels", wheels].map(str::to_owned).into()
+}
+
+#[test]
+fn images_are_in_the_users_cache_listed_and_removed_there() {
+    let work = Scratch::new("preload-cache");
+    let run = telling(&work, "SAW = 1\n");
+    let code = "import sys; print('telling' in sys.modules)";
+    let run: Vec<&str> = run.iter().map(String::as_str).collect();
+    let ran = cached(&work, &[&run[..], &["--preload", "telling", "-c", code]].concat());
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("True\n", ""), "{ran:?}");
+    let [image] = &images(&work)[..] else { panic!("{:?}", images(&work)) };
+    let list = cached(&work, &["cache", "list"]);
+    assert!(list.stdout.contains(image), "{list:?}");
+    cached(&work, &["cache", "clean", "images"]);
+    assert_eq!(images(&work), Vec::<String>::new());
+}
+
+#[test]
+fn a_package_that_no_image_can_hold_is_loaded_and_that_is_remembered() {
+    let work = Scratch::new("preload-refused");
+    let run = telling(&work, "import js\nkept = js.Object.new()\n");
+    let ran = |option: &str| {
+        let run: Vec<&str> = run.iter().map(String::as_str).collect();
+        let more = [option, "telling", "-c", "import telling; print(telling.kept.typeof)"];
+        let ran = cached(&work, &[&run[..], &more].concat());
+        assert_eq!((ran.stdout.as_str(), ran.code), ("object\n", Some(0)), "{ran:?}");
+        ran.stderr
+    };
+    assert_eq!(ran("--with"), "");
+    assert_eq!(images(&work), Vec::<String>::new());
+    let warning = ran("--preload");
+    let [refusal] = &images(&work)[..] else { panic!("{:?}", images(&work)) };
+    assert!(refusal.ends_with(".refused"), "{refusal}");
+    let path = work.path().join("isolet/images").join(refusal);
+    let made = fs::metadata(&path).unwrap().modified().unwrap();
+    assert_eq!(ran("--preload"), warning);
+    assert!(warning.starts_with("warning: telling cannot be preloaded and is loaded instead: "));
+    assert_eq!(warning.lines().count(), 1, "{warning}");
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
 }

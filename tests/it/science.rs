@@ -139,12 +139,8 @@ fn the_command_gives_the_same() {
 #[ignore = "needs the wheels of `cargo xtask test --science`"]
 async fn preloaded_they_are_there_at_once_with_random_numbers_of_their_own() {
     let sources = permissions(&[]);
-    let assets = Scratch::new("science-preload");
-    for file in isolet_pyodide_assets::lock().unwrap().files() {
-        let from = crate::util::assets_dir().join(file.name());
-        std::fs::copy(from, assets.path().join(file.name())).unwrap();
-    }
-    let builder = engine_builder().assets(assets.path()).packages_from(&sources);
+    let images = Scratch::new("science-preload");
+    let builder = engine_builder().images(images.path()).packages_from(&sources);
     let packages = ["numpy", "pandas", "matplotlib"];
     let builder = packages.iter().fold(builder, |builder, one| builder.preload(one).unwrap());
     let engine = builder.build().unwrap();

@@ -8,6 +8,7 @@ use super::image::DamagedImage;
 use crate::api::permissions::Permissions;
 use crate::data::error::Error;
 use crate::data::isolation::{Confinement, Isolation, Layer, WorkerStart};
+use crate::image::PRELOADED_BYTES;
 use crate::packages::{LazyStore, PackagePolicy, Preload};
 
 /// Builds an [`Engine`].
@@ -30,6 +31,7 @@ use crate::packages::{LazyStore, PackagePolicy, Preload};
 #[must_use]
 pub struct EngineBuilder {
     pub(super) assets: Option<PathBuf>,
+    pub(super) images: Option<PathBuf>,
     pub(super) damaged_image: DamagedImage,
     pub(super) packages: PackagePolicy,
     pub(super) confinement: Confinement,
@@ -40,6 +42,7 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
             assets: None,
+            images: None,
             damaged_image: DamagedImage::default(),
             packages: PackagePolicy::default(),
             confinement: Confinement::default(),
@@ -49,11 +52,25 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
+    /// The maximum size of the images with packages in [their directory](Self::images) together,
+    /// in bytes: 2 GiB.
+    pub const IMAGES_BYTES: u64 = PRELOADED_BYTES;
+
     /// Sets the directory of the assets.
     ///
     /// Default: the directory that [`find_assets`](crate::find_assets) finds.
     pub fn assets(mut self, dir: impl Into<PathBuf>) -> Self {
         self.assets = Some(dir.into());
+        self
+    }
+
+    /// Sets the directory of images with [preloaded](Self::preload) packages. Default: `images` in
+    /// the user's cache directory for isolet, such as `~/.cache/isolet/images`.
+    ///
+    /// The images in it have together at most [`IMAGES_BYTES`](Self::IMAGES_BYTES). Beyond that,
+    /// those that were not used for the longest time are removed.
+    pub fn images(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.images = Some(dir.into());
         self
     }
 
@@ -70,9 +87,10 @@ impl EngineBuilder {
     ///
     /// [`build`](Self::build) resolves and fetches the packages with all that they require, as
     /// [`Session::load_packages`](crate::Session::load_packages) does. It boots an interpreter that
-    /// imports them and stores its memory as an image beside the assets. This takes some seconds
-    /// and happens once: later engines read the image, and the wheels from the package cache. An
-    /// `import` in a session finds the package, whatever the session's [`Permissions`] say.
+    /// imports them and stores its memory as an image in the directory of [`images`](Self::images).
+    /// This takes some seconds and happens once: later engines read the image, and the wheels from
+    /// the package cache. An `import` in a session finds the package, whatever the session's
+    /// [`Permissions`] say. If the packages cannot be kept in an image, that is remembered there.
     ///
     /// The code that a package runs when it is imported runs once, without network, files or
     /// environment. State that it draws from entropy then is the same in all sessions; `random` and

@@ -19,6 +19,8 @@ pub(super) enum DamagedImage {
 /// What an image is made of, and where its place is.
 pub(super) struct Wanted<'a> {
     pub(super) assets: &'a Path,
+    /// The directory of images with packages.
+    pub(super) images: &'a Path,
     /// The packages in it, resolved, and what they were resolved from.
     pub(super) preload: &'a Preload,
     #[cfg_attr(feature = "engine", expect(dead_code, reason = "another program resolves anew"))]
@@ -32,7 +34,7 @@ pub(super) struct Wanted<'a> {
 /// Finds the image, or has it made.
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
     let lock = lock().map_err(Error::of_assets)?;
-    let place = Place::new(wanted.assets, lock, wanted.preload);
+    let place = Place::new(wanted.assets, wanted.images, lock, wanted.preload);
     match ImageFile::find(&place) {
         Ok(Some(image)) => Ok(image),
         Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
@@ -52,7 +54,7 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
 
     let program = crate::worker::find_worker(wanted.worker)?;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    ask(&program, &ImageRequest::new(wanted.assets, wanted.packages, replaces))?;
+    ask(&program, &ImageRequest::new(wanted.assets, wanted.images, wanted.packages, replaces))?;
     ImageFile::find(place)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",

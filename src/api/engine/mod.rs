@@ -25,6 +25,7 @@ use crate::data::limits::Limits;
 use crate::isolate::lost_threads;
 use crate::packages::Preload;
 use crate::protocol::codec;
+use crate::support::cache_dir::cache_dir;
 pub use builder::EngineBuilder;
 
 /// V8 and a verified Pyodide, shared by all sessions of the process.
@@ -82,8 +83,14 @@ impl Engine {
         };
         let lock_json = Assets::open_lock_json(&assets_dir).map_err(Error::of_assets)?;
         let preload = builder::resolve(&told.packages, &lock_json)?;
+        let images = match told.images {
+            Some(dir) => dir,
+            None if preload.is_empty() => assets_dir.clone(),
+            None => cache_dir("images")?,
+        };
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
+            images: &images,
             preload: &preload,
             packages: &told.packages,
             worker: told.confinement.worker.as_deref(),

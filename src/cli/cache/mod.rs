@@ -11,21 +11,18 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
+use isolet::EngineBuilder;
 use serde_json::json;
 
 use super::{json as lines, units};
 use scan::{Entry, Kind};
 
-/// The maximum number of images with preloaded packages that are kept next to the assets of one
-/// version.
-const MOST_PRELOADED: usize = 8;
-
 #[derive(clap::Subcommand)]
 pub(super) enum CacheCommand {
     /// List the cached files, with their sizes and ages
     ///
-    /// The cache has, for each version of isolet, the assets, one memory image and up to 8 images
-    /// with preloaded packages. It also has the wheel of every package that was ever loaded,
+    /// The cache has, for each version of isolet, the assets and one memory image. It has images
+    /// with packages, at most 2 GiB of them, and the wheel of every package that was ever loaded,
     /// without a limit.
     List {
         /// Print one JSON object
@@ -147,7 +144,7 @@ fn object(root: &Path, entries: &[Entry]) -> serde_json::Value {
     json!({
         "directory": root.to_string_lossy(),
         "bytes": entries.iter().map(|entry| entry.bytes).sum::<u64>(),
-        "max_preloaded_images": MOST_PRELOADED,
+        "max_images_bytes": EngineBuilder::IMAGES_BYTES,
         "entries": shown.collect::<Vec<_>>(),
     })
 }

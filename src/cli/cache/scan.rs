@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime};
 /// The prefix of a directory of assets. The rest is a version of isolet.
 const ASSETS: &str = "assets-";
 const PACKAGES: &str = "packages";
+/// The directory of images with packages.
+const PRELOADED: &str = "images";
 /// The prefixes of the names of images: without packages, and with some.
 const IMAGES: [&str; 2] = ["image-", "preloaded-"];
 /// Lock files stay, because a waiting process has them open.
@@ -89,6 +91,13 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
             && metadata.is_dir()
         {
             entries.extend(assets(version, &path)?);
+        }
+    }
+    for (name, path, metadata) in children(&root.join(PRELOADED))? {
+        if name.trim_start_matches('.').starts_with(IMAGES[1]) && !metadata.is_dir() {
+            let mut image = Entry::new(Kind::Image, &name, &path);
+            image.add(path, &metadata);
+            entries.push(image);
         }
     }
     let packages = root.join(PACKAGES);

@@ -37,10 +37,11 @@ pub(super) struct ReplArgs {
 }
 
 pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    let sandbox = args.policy.sandbox(assets, false)?;
     let permissions = &args.policy.permissions;
+    let mut packages = permissions.packages("")?;
+    let (sandbox, not_preloaded) = args.policy.sandbox(assets, false)?;
+    packages.extend(not_preloaded);
     let mut session = sandbox.blocking().session()?;
-    let packages = permissions.packages("")?;
     let progress = args.policy.progress(false);
     let mut files = progress.during(&progress::of_packages(&packages), || {
         permissions.prepare(&mut session, &packages)

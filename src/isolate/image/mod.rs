@@ -20,6 +20,9 @@ use crate::data::error::{Error, ErrorKind};
 use crate::image::{self, HEADER, ImageFile, Place};
 use crate::packages::Preload;
 
+/// What helps when an image was refused for a reason that is gone.
+const TRY_AGAIN: &str = "`isolet cache clean images` makes isolet try again";
+
 /// The memory that an image-making isolate produced.
 pub(crate) struct SavedMemory {
     bytes: usize,
@@ -58,6 +61,8 @@ pub(crate) struct Image(Arc<Contents>);
 struct Contents {
     file: Arc<ImageFile>,
     layout: Layout,
+    /// The dynamic libraries, in the order in which they were loaded, each with its native code.
+    libraries: Vec<(Library, Bytes)>,
 }
 
 impl SavedMemory {
@@ -110,6 +115,17 @@ pub(crate) fn make(
     preload: &Preload,
     replace_damaged: bool,
 ) -> Result<ImageFile, Error> {
+    // An image with packages has everything of the one without.
+    let base = if preload.is_empty() {
+        None
+    } else {
+        let (place, none) = (place.without_packages(), Preload::default());
+        let base = match ImageFile::find(&place)? {
+            Some(base) => base,
+            None => make(dir, &place, &none, replace_damaged)?,
+        };
+        Some(Image::new(base.into())?)
+    };
     // Of several that start at once, one makes the image and the others find it.
     let _turn = place.turn();
     match ImageFile::find(place) {
@@ -117,24 +133,49 @@ pub(crate) fn make(
         Err(error) if !replace_damaged => return Err(error),
         Ok(None) | Err(_) => {}
     }
+    if let Some(base) = base {
+        if let Some(reason) = place.refusal() {
+            return Err(Error::new(ErrorKind::Start, reason).with_hint(TRY_AGAIN));
+        }
+        let modules = capture::modules_of(&base)?;
+        let built = build(place, &base.files(), &modules, preload, Some(&base));
+        if let Err(error) = &built {
+            place.refuse(&error.to_string());
+        }
+        return built;
+    }
     let assets = Assets::open(dir).map_err(Error::of_assets)?;
-    build(place, &Files::new(&assets)?, &SharedModules::default(), preload)
+    build(place, &Files::new(&assets)?, &SharedModules::default(), preload, None)
 }
 
-/// Makes the image of these files, and stores it if it can.
+/// Makes the image of these files, and stores it if it can. An image with packages takes CPython's
+/// native code from `base`, the one without.
 pub(super) fn build(
     place: &Place,
     files: &Files,
     modules: &SharedModules,
     preload: &Preload,
+    base: Option<&Image>,
 ) -> Result<ImageFile, Error> {
     let key = place.key();
-    let saved = capture::memory(files.clone(), preload)?;
+    let saved = capture::memory(files.clone(), preload, modules)?;
     let draft = saved.file(key, files, &Compiled::default());
-    let compiled = capture::compiled(Image::new(ImageFile::in_memory(draft).into())?, modules)?;
+    let draft = Image::new(ImageFile::in_memory(draft).into())?;
+    let compiled = capture::compiled(draft, modules, base)?;
     let file = saved.file(key, files, &compiled);
     let stored = place.store(&file).ok().and_then(|()| ImageFile::find(place).ok()?);
     Ok(stored.unwrap_or_else(|| ImageFile::in_memory(file)))
+}
+
+/// Reads the list of libraries, with the contents that follow one another.
+fn libraries(list: &[u8], mut contents: Bytes) -> Vec<(Library, Bytes)> {
+    let entries: Vec<LibraryEntry> = serde_json::from_slice(list).unwrap_or_default();
+    let mut take = |length: usize| contents.split_to(length.min(contents.len()));
+    let read = entries.into_iter().map(|(name, wasm, code)| {
+        let wasm = take(wasm);
+        (Library { name, wasm }, take(code))
+    });
+    read.collect()
 }
 
 impl Image {
@@ -143,7 +184,11 @@ impl Image {
         let layout = layout::layout(HEADER, file.bytes()).ok_or_else(|| {
             Error::new(ErrorKind::Assets, "the image is not laid out as an image is")
         })?;
-        Ok(Self(Arc::new(Contents { file, layout })))
+        let libraries = libraries(
+            &file.bytes().slice(layout.part(Part::Libraries)),
+            file.bytes().slice(layout.part(Part::LibraryContents)),
+        );
+        Ok(Self(Arc::new(Contents { file, layout, libraries })))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -186,23 +231,14 @@ impl Image {
 
     /// Returns the dynamic libraries, in the order in which they were loaded.
     pub(crate) fn libraries(&self) -> Vec<Library> {
-        self.entries().map(|(name, wasm, _)| Library { name, wasm }).collect()
+        self.0.libraries.iter().map(|(library, _)| library.clone()).collect()
     }
 
     /// Returns the library of this name, and its native code if there is any.
     pub(crate) fn library(&self, wanted: &str) -> Option<(Library, Option<Bytes>)> {
-        let (name, wasm, code) = self.entries().find(|(name, _, _)| name == wanted)?;
-        Some((Library { name, wasm }, Some(code).filter(|code| !code.is_empty())))
-    }
-
-    fn entries(&self) -> impl Iterator<Item = (String, Bytes, Bytes)> {
-        let entries: Vec<LibraryEntry> =
-            serde_json::from_slice(&self.part(Part::Libraries)).unwrap_or_default();
-        let mut rest = self.part(Part::LibraryContents);
-        entries.into_iter().map(move |(name, wasm, code)| {
-            let mut take = |length: usize| rest.split_to(length.min(rest.len()));
-            (name, take(wasm), take(code))
-        })
+        let (library, code) =
+            self.0.libraries.iter().find(|(library, _)| library.name == wanted)?;
+        Some((library.clone(), Some(code.clone()).filter(|code| !code.is_empty())))
     }
 
     fn part(&self, part: Part) -> Bytes {

@@ -3,6 +3,7 @@
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
+use crate::isolate::native_code::is_deserializing;
 use crate::isolate::state::State;
 use crate::isolate::trampoline::is_trampoline;
 use crate::protocol::{HostReply, HostRequest};
@@ -13,10 +14,10 @@ const MAX_MODULE_BYTES: usize = 128 << 20;
 /// Makes every other way of compiling WebAssembly from JavaScript throw, even before there is a
 /// guest.
 pub(crate) fn refuse_compilation(isolate: &mut v8::Isolate) {
-    extern "C" fn refuse(_context: v8::Local<v8::Context>, _source: v8::Local<v8::String>) -> bool {
-        false
+    extern "C" fn decide(_context: v8::Local<v8::Context>, _source: v8::Local<v8::String>) -> bool {
+        is_deserializing()
     }
-    isolate.set_allow_wasm_code_generation_callback(refuse);
+    isolate.set_allow_wasm_code_generation_callback(decide);
 }
 
 /// Compiles a module: Pyodide's own during the boot, later trampolines and modules that the host

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use isolet_pyodide_assets::Digest;
 
 use super::super::PackageError;
+use super::super::cache::Cache;
+use super::super::directory::list;
 use super::super::store::{PackageStore, StoreOptions};
 use super::{directory, lock, names, put_wheel, requirements, store_without_pip, wheel_bytes};
 use crate::data::error::{Error, ErrorKind};
@@ -187,4 +189,29 @@ fn an_import_is_matched_with_the_names_that_may_have_it() {
     store.resolve(&requirements(&["python-slugify"])).unwrap();
     let other = PackageStore::new(cache, &json, StoreOptions::default()).unwrap();
     assert_eq!(other.names_for_import("slugify"), ["python-slugify", "slugify"]);
+}
+
+#[test]
+fn a_wheel_that_has_changed_since_it_was_listed_is_read_again() {
+    let (work, wheels) = (directory(), directory());
+    let path = wheels.path().join("one-1-py3-none-any.whl");
+    let cache = Cache::new(work.path().join("cache"));
+    let listed = || list(&[wheels.path().into()], &cache).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    let write = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    };
+    write(b"first");
+    let first = [("one-1-py3-none-any.whl".to_owned(), Digest::of(b"first"))];
+    assert_eq!(listed(), first);
+    assert_eq!(cache.listed().len(), 1);
+    assert_eq!(listed(), first);
+    // The same length and time.
+    write(b"other");
+    assert_eq!(listed()[0].1, Digest::of(b"other"));
+    // One that was written just now may be written again without a difference in its time.
+    fs::write(wheels.path().join("two-1-py3-none-any.whl"), b"two").unwrap();
+    assert_eq!(listed().len(), 2);
+    assert_eq!(cache.listed().len(), 1);
 }

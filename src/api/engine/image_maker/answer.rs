@@ -56,7 +56,7 @@ fn read_and_make() -> Result<(), Error> {
     for requirement in &request.preload {
         packages.preload(requirement)?;
     }
-    let mut builder = Engine::builder().assets(request.assets);
+    let mut builder = Engine::builder().assets(request.assets).images(request.images);
     if request.replaces_damaged {
         builder = builder.replace_damaged_image();
     }

@@ -21,7 +21,12 @@ impl Kind {
 }
 
 impl ImageRequest {
-    pub(crate) fn new(assets: &Path, packages: &PackagePolicy, replaces_damaged: bool) -> Self {
+    pub(crate) fn new(
+        assets: &Path,
+        images: &Path,
+        packages: &PackagePolicy,
+        replaces_damaged: bool,
+    ) -> Self {
         let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
             packages.clone();
         // The program may run in another directory.
@@ -29,6 +34,7 @@ impl ImageRequest {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             assets: absolute(assets),
+            images: absolute(images),
             preload: allowed.iter().map(ToString::to_string).chain(modules).collect(),
             wheels: wheels.iter().map(|dir| absolute(dir)).collect(),
             cache: cache.as_deref().map(absolute),

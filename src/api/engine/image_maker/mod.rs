@@ -24,6 +24,7 @@ pub(crate) struct ImageRequest {
     /// The version that asks.
     version: String,
     assets: PathBuf,
+    images: PathBuf,
     /// Requirements of the packages that are imported in it.
     preload: Vec<String>,
     wheels: Vec<PathBuf>,
