@@ -9,6 +9,8 @@ import pathlib
 import reprlib
 import uuid
 
+import _isolet_arrays as arrays
+
 JSON = (int, float, str, dict, list, tuple)  # and what is made of them
 SCALARS = (type(None), bool, int, float, str, bytes)
 CONTAINERS = (list, tuple, set, frozenset, dict)
@@ -97,6 +99,10 @@ def simpler(value, kind):
         return {name: getattr(value, name) for name in kind.__dataclass_fields__}
     if hasattr(kind, "__pydantic_fields__"):
         return value.model_dump()
+    if arrays.is_known(kind):
+        simple = arrays.simpler(value, kind)
+        if simple is not arrays.UNKNOWN:
+            return simple
     if isinstance(value, ISO):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):

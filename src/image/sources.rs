@@ -34,8 +34,9 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 25] = python![
+pub(crate) const PYTHON: [(&str, &str); 26] = python![
     "errnos",
+    "arrays",
     "values",
     "errors",
     "waits",

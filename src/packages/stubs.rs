@@ -21,6 +21,10 @@ use super::lock::{Lock, LockedPackage};
 /// wheel of the same version.
 const TAG: &str = "py30-none-any";
 
+/// What packages need according to their own metadata, and not according to the lock: Pyodide takes
+/// the time zones of its page.
+const ALSO_NEEDED: [(&str, &str); 1] = [("pandas", "tzdata")];
+
 /// A directory of stubs.
 #[derive(Debug)]
 pub(crate) struct Stubs {
@@ -72,7 +76,8 @@ fn stub(name: &str, stem: &str, package: &LockedPackage) -> ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     zip.start_file(format!("{stem}.dist-info/METADATA"), options)?;
     writeln!(zip, "Metadata-Version: 2.1\nName: {name}\nVersion: {}", package.file.version)?;
-    for needed in &package.depends {
+    let more = ALSO_NEEDED.iter().filter(|(of, _)| *of == name).map(|(_, needed)| *needed);
+    for needed in package.depends.iter().map(String::as_str).chain(more) {
         writeln!(zip, "Requires-Dist: {needed}")?;
     }
     zip.start_file(format!("{stem}.dist-info/WHEEL"), options)?;

@@ -77,6 +77,33 @@ work! {
     seaborn: ["seaborn"] => "plotted";
 }
 
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn tables_and_arrays_cross_as_plain_data() {
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, &["pandas", "tzdata"]).await;
+    let found = eval(&mut session, include_str!("../science/values.py")).await;
+    let expected = [
+        "{'index': ['a', 'b'], 'n': [1, 2], 'x': [0.5, nan], 'when': ['2026-11-22T10:00:00', None]}",
+        "{'n': [1, None]}",
+        "{'n': [1], 'n.2': [2]}",
+        "['x', None]",
+        "[[1, 2], [3, 4]]",
+        "['2026-11-22T00:00:00.000000000', None]",
+        "1.5",
+        "120.0",
+        "'2026-11-22T00:00:00+01:00'",
+        "[{'a': 0.5}]",
+        "[1, 2]",
+        "'text'",
+        "'2026-11'",
+        "True",
+    ];
+    let Value::List(found) = found else { panic!("{found}") };
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, expected);
+}
+
 /// Returns the first bytes of a display's data.
 fn begin(data: Option<&MimeData>) -> Vec<u8> {
     data.map(|data| data.as_bytes().iter().copied().take(4).collect()).unwrap_or_default()

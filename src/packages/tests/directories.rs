@@ -215,3 +215,30 @@ fn a_wheel_that_has_changed_since_it_was_listed_is_read_again() {
     assert_eq!(listed().len(), 2);
     assert_eq!(cache.listed().len(), 1);
 }
+
+#[test]
+fn a_module_of_what_an_allowed_package_needs_may_be_imported_first() {
+    let (work, wheels) = (directory(), directory());
+    let write = |name: &str, metadata: &str, module: &str| {
+        let bytes = wheel_bytes(name, "1", metadata, &[(module, b"")]);
+        let file = format!("{}-1-py3-none-any.whl", name.replace('-', "_"));
+        fs::write(wheels.path().join(file), bytes).unwrap();
+    };
+    write("app", "Requires-Dist: python-lib\n", "app.py");
+    write("python-lib", "Requires-Dist: base\n", "lib/__init__.py");
+    write("base", "", "foundation.py");
+    write("other", "", "other.py");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let store = store_without_pip(work.path(), options);
+    let allowed = requirements(&["app"]);
+    let needed = |module| store.is_needed_by(module, &allowed);
+    // From the metadata of the wheels, and then from the recorded resolution.
+    for _ in 0..2 {
+        assert!(needed("lib") && needed("lib.part") && needed("foundation"));
+        assert!(!needed("other") && !needed("nowhere") && !needed(""));
+        store.resolve(&allowed).unwrap();
+    }
+    // A package of another name than its module.
+    let allowed = requirements(&["python-lib", "app"]);
+    assert_eq!(store.allowed_for_import("lib", &allowed).unwrap().name(), "python-lib");
+}

@@ -122,3 +122,29 @@ fn a_wheel_of_the_index_stands_before_pyodides_of_the_same_version() {
     let resolved = store.resolve(&requirements(&["jiter==0.19.0"])).unwrap();
     assert_ne!(resolved.wheels()[0].digest(), Digest::of(&pyodides));
 }
+
+#[test]
+fn a_package_for_the_guests_python_is_resolved_whatever_python_runs_pip() {
+    let (work, wheels) = (directory(), directory());
+    let metadata = "Requires-Python: ==3.14.*\nRequires-Dist: idna\n";
+    put_wheel(wheels.path(), "newer-app", "2", metadata);
+    put_wheel(wheels.path(), "newer-app", "1", "Requires-Python: <3.14\nRequires-Dist: idna\n");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let resolved = store(work.path(), options).resolve(&requirements(&["newer-app"])).unwrap();
+    assert_eq!(names(&resolved).last().unwrap(), "newer-app 2");
+}
+
+#[test]
+fn pandas_comes_with_time_zones() {
+    let work = directory();
+    let file = "pandas-3.0.2-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+    let bytes = wheel_bytes("pandas", "3.0.2", "", &[("pandas/core.so", b"\0asm")]);
+    let json = lock(&[("pandas", "pandas", file, Digest::of(&bytes), &[])]);
+    std::fs::write(work.path().join(file), bytes).unwrap();
+    let pyodide_packages = Some(work.path().into());
+    let options = StoreOptions { pyodide_packages, ..StoreOptions::default() };
+    let store = PackageStore::new(work.path().join("cache"), &json, options).unwrap();
+    let resolved = store.resolve(&requirements(&["pandas==3.0.2"])).unwrap();
+    let found: Vec<&str> = resolved.wheels().iter().map(|wheel| wheel.name()).collect();
+    assert_eq!(found, ["pandas", "tzdata"]);
+}
