@@ -32,8 +32,6 @@ SIMPLE = {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, 
 bridge = None
 # By the name of a module: what makes formats of values when it is loaded, if they are of its types.
 SPECIAL = {}
-# Called when a cell has ended, by the name of the module that makes it necessary.
-AT_END = {}
 
 
 def attach(host_bridge):
@@ -62,8 +60,7 @@ def display(*objects, raw=False, include=None, exclude=None, **options):
 
 def result(value):
     """Displays the last expression's value, if there is more to see than its repr."""
-    if type(value) not in SIMPLE:
-        attempt(display_result, value)
+    attempt(display_result, value)
 
 
 def display_result(value):
@@ -73,13 +70,6 @@ def display_result(value):
     if formats:
         formats[PLAIN] = plain_text(value, formats)
         send(formats, is_result=True)
-
-
-def end_of_cell():
-    """Displays what a cell has left to be shown."""
-    for module, end in AT_END.items():
-        if module in sys.modules:
-            attempt(end)
 
 
 def shows_itself(value):

@@ -20,7 +20,6 @@ def install(patches, modules):
     modules[BACKEND] = make_backend
     displays.SPECIAL["matplotlib.figure"] = figure_formats
     displays.SPECIAL["plotly.basedatatypes"] = plotly_formats
-    displays.AT_END["matplotlib.pyplot"] = show_open_figures
 
 
 def patch_matplotlib(module):
@@ -59,6 +58,11 @@ def make_backend():
         kind.__module__ = BACKEND
         setattr(module, kind.__name__, kind)
     return module
+
+
+def end_of_cell():
+    """Displays the figures that a cell has left open."""
+    displays.attempt(show_open_figures)
 
 
 def show_open_figures():

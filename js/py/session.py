@@ -63,6 +63,8 @@ BRIDGE = (
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 
+SIMPLE = displays.SIMPLE
+PLOTS = "matplotlib.pyplot"
 PRISTINE = {}  # the attributes of a stream that nobody has changed
 OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
 
@@ -328,10 +330,10 @@ def run(command):
                 has_value, value = start_program(command["program"], source, namespace)
             else:
                 has_value, value = execute(source, name, namespace, command["role"])
-                if has_value:
+                if has_value and type(value) not in SIMPLE:
                     displays.result(value)
-                if command["role"] == "cell":
-                    displays.end_of_cell()
+                if PLOTS in sys.modules and command["role"] == "cell":
+                    figures.end_of_cell()
         finally:
             flush()
         reply["status"] = "completed"
