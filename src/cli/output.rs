@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use isolet::blocking::{RunOutput, Session};
 use isolet::{Cell, Execution, InterruptHandle, Limits, Outcome, OutputChunk, RunEvent, Stream};
 
-use super::exit;
 use super::interrupts::Interrupts;
 use super::terminal::Printer;
 use super::viewer::Viewer;
+use super::{exit, units};
 
 /// How long to wait for a reader that takes nothing after the run was ended, and for a guest that
 /// continues without a reader.
@@ -231,10 +231,9 @@ impl Streamed {
         let mut lines = Vec::new();
         if let displays @ 1.. = self.execution.truncated().displays {
             lines.push(format!(
-                "{displays} of what was displayed is left out: a run displays at most {} objects \
-                 of together {} bytes",
+                "displays left out: {displays}; a run may have {} displays with together {}",
                 Limits::DEFAULT_DISPLAYS,
-                Limits::DEFAULT_DISPLAY_BYTES
+                units::shown_bytes(Limits::DEFAULT_DISPLAY_BYTES)
             ));
         }
         for (name, passed, bytes) in streams {
