@@ -15,6 +15,7 @@ import { Libraries } from "ext:isolet/libraries.js";
 import { Suspensions } from "ext:isolet/suspension.js";
 import { checkFrames, hookFrames } from "ext:isolet/frames.js";
 import {
+  op_isolet_confine,
   op_isolet_died,
   op_isolet_exited,
   op_isolet_image_config,
@@ -175,6 +176,7 @@ function preload(Module, glue) {
   Module.libraries.begin();
   const modules = op_isolet_preloaded();
   if (modules.length === 0) return;
+  op_isolet_confine();
   mountAll(Module);
   const names = Module.API.public_api.toPy(modules);
   const { preload } = glue;
@@ -257,6 +259,7 @@ export async function boot(createModule, makeImage) {
     suspensions.hold(0, false);
     return ReflectApply(promisingApply, Module, args);
   };
+  op_isolet_confine();
   libraries.restore();
   op_isolet_image_restore(booted.memory);
   libraries.restoreCallbacks();

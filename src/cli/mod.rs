@@ -109,18 +109,21 @@ struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// Makes the sandbox of a run. Returns the packages that cannot be preloaded and are to be
-    /// loaded. `keeps_output` is set if the output is kept, not only passed on.
+    /// Makes the sandbox of a run with these `packages`. Returns those that are to be loaded.
+    /// `keeps_output` is set if the output is kept, not only passed on.
     fn sandbox(
         &self,
         assets: Option<&std::path::Path>,
         keeps_output: bool,
+        packages: &[String],
     ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
         let (engine, packages) = assets::open_engine(assets, |assets| {
             let builder = self.isolation.confine(Engine::builder().assets(assets));
-            progress.during("making the memory image, once", || self.permissions.engine(builder))
+            progress.during(&progress::of_engine(packages), || {
+                self.permissions.engine(builder, self.memory, packages.to_vec())
+            })
         })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)

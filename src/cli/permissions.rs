@@ -66,6 +66,10 @@ pub(super) struct PermissionArgs {
     /// `sklearn.linear_model`. The first start makes the image, which takes some seconds
     #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
     preload: Vec<units::Packages>,
+    /// Load the packages of `--with` anew. Otherwise the first start with them makes an image that
+    /// has already imported them, and later ones start from it
+    #[arg(long)]
+    no_image: bool,
     /// Load packages when they are imported
     #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
     allow_package: Vec<units::Packages>,
@@ -85,6 +89,9 @@ pub(super) struct PermissionArgs {
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
 }
+
+/// The memory of a session, in bytes, from which on its packages may come with an image.
+const IMAGE_MEMORY_BYTES: u64 = 512 << 20;
 
 /// The guest path at which `--here` mounts a directory.
 const HERE: &str = "/here";
@@ -132,12 +139,24 @@ impl PermissionArgs {
         nearest.map(|(_, path)| path)
     }
 
-    /// Makes an engine that has the packages of `--preload`. Returns those that no image can hold,
-    /// which are to be loaded instead.
-    pub(super) fn engine(&self, builder: EngineBuilder) -> Result<(Engine, Vec<String>)> {
+    /// Makes an engine that has the packages of `--preload`, or without that these of `--with`, if
+    /// an image can hold them. Returns the packages that are to be loaded.
+    pub(super) fn engine(
+        &self,
+        builder: EngineBuilder,
+        memory_bytes: u64,
+        mut with: Vec<String>,
+    ) -> Result<(Engine, Vec<String>)> {
         let named: Vec<String> = self.preload.iter().flatten().cloned().collect();
         if named.is_empty() {
-            return Ok((builder.build()?, Vec::new()));
+            if self.may_start_imported(memory_bytes, &with) {
+                match self.preloaded(builder.clone().confine_preloaded(), &with) {
+                    // They are loaded, which says what is wrong if something is.
+                    Err(_) => {}
+                    Ok(engine) => return Ok((engine, Vec::new())),
+                }
+            }
+            return Ok((builder.build()?, with));
         }
         match self.preloaded(builder.clone(), &named) {
             Err(error) if error.kind() == ErrorKind::Start => {
@@ -148,11 +167,23 @@ impl PermissionArgs {
                     "warning: {packages} cannot be preloaded and is loaded instead: {reason}"
                 )?;
                 // A dotted name is that of a module, which the program imports itself.
-                let packages = named.into_iter().filter(|name| !name.contains('.'));
-                Ok((builder.build()?, packages.collect()))
+                with.extend(named.into_iter().filter(|name| !name.contains('.')));
+                Ok((builder.build()?, with))
             }
-            made => Ok((made?, Vec::new())),
+            made => Ok((made?, with)),
         }
+    }
+
+    /// Returns `true` if it makes no difference for these packages whether an image has imported
+    /// them: nothing that they could read then is set, the log of accesses does not miss them, and
+    /// there is room for all that they import.
+    fn may_start_imported(&self, memory_bytes: u64, packages: &[String]) -> bool {
+        !packages.is_empty()
+            && !self.no_image
+            && self.env.is_empty()
+            && self.allow_env.is_empty()
+            && self.audit.is_none()
+            && memory_bytes >= IMAGE_MEMORY_BYTES
     }
 
     fn preloaded(

@@ -41,6 +41,14 @@ impl Progress {
     }
 }
 
+/// Describes the work of making an engine for these packages.
+pub(super) fn of_engine(packages: &[String]) -> String {
+    match packages {
+        [] => "making the memory image, once".to_owned(),
+        packages => format!("fetching and importing {}, once", packages.join(", ")),
+    }
+}
+
 /// Describes the work of loading these packages.
 pub(super) fn of_packages(packages: &[String]) -> String {
     match packages {

@@ -55,9 +55,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let mut program = Program::read(wanted, &mut args.policy.permissions)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
-    let mut packages = permissions.packages(&program.source)?;
-    let (sandbox, not_preloaded) = args.policy.sandbox(assets, args.json)?;
-    packages.extend(not_preloaded);
+    let packages = permissions.packages(&program.source)?;
+    let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
     let mut session = sandbox.blocking().session()?;
     let interrupts = Interrupts::of(&session)?;
     let viewer = Viewer::new(args.show_dir.as_deref(), notebook.is_some())?;

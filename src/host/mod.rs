@@ -248,6 +248,7 @@ impl Host for SessionHost {
                 }
                 HostReply::Done
             }
+            HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
             HostRequest::ReadStdin(max) => {
                 let input = Arc::clone(&lock(&self.input));
                 match input.read(usize::try_from(max).unwrap_or(usize::MAX)) {

@@ -33,7 +33,16 @@ pub(crate) struct Place {
 impl Place {
     /// Returns the place of the image of these assets with these packages: in `images`, or without
     /// packages in the directory of the assets.
-    pub(crate) fn new(assets: &Path, images: &Path, lock: &Lock, preload: &Preload) -> Self {
+    ///
+    /// An image that workers have made, and that is used in workers only, `is_confined`: it has a
+    /// place of its own.
+    pub(crate) fn new(
+        assets: &Path,
+        images: &Path,
+        lock: &Lock,
+        preload: &Preload,
+        is_confined: bool,
+    ) -> Self {
         let base = key(lock);
         let short = |digest: Digest| digest.to_string()[..16].to_owned();
         let (plain, preloaded) =
@@ -41,7 +50,8 @@ impl Place {
         let (dir, name, key) = if preload.is_empty() {
             (assets, format!("{plain}.bin"), base)
         } else {
-            let key = Digest::of(format!("{base} {}", preload.key()).as_bytes());
+            let made_in = if is_confined { "workers" } else { "threads" };
+            let key = Digest::of(format!("{base} {made_in} {}", preload.key()).as_bytes());
             (images, format!("{preloaded}-{}.bin", short(key)), key)
         };
         let (dir, path) = (dir.to_owned(), dir.join(name));

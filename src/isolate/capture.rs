@@ -1,14 +1,15 @@
-//! Builds an image: boots interpreters and captures their memory and compiled code.
+//! Boots the interpreters that an image is made of: captures their memory and compiled code.
 
-use std::sync::{Arc, mpsc};
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use super::Files;
 use super::control::IsolateControl;
-use super::image::{Compiled, Image, SavedMemory};
+use super::image::{Compiled, Image, Maker, SavedMemory, Unmade};
 use super::inbox;
 use super::native_code::{Modules, SharedModules};
 use super::runtime::{Isolate, Parts};
-use super::thread::{block_on, on_isolate_thread};
+use super::thread::{block_on, full_event_loop, on_isolate_thread};
 use crate::data::cell::{Program, Role};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::limits::Limits;
@@ -17,60 +18,139 @@ use crate::image::WARM_UP;
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
+use crate::support::lock::lock;
 
 /// Typical first code of programs.
 const FIRST: &str = "print(40 + 2)\n40 + 2";
 
 /// The memory of an interpreter that is booted to make the image, in bytes: several times what it
 /// uses.
-const MEMORY_BYTES: u64 = 1 << 30;
+pub(crate) const MEMORY_BYTES: u64 = 1 << 30;
 
-/// The host of an interpreter that is booted for its image: it refuses everything.
-struct NoHost;
+/// The maximum size of what such an interpreter sends to another process, in bytes: its memory, and
+/// as much for its libraries.
+const MAX_SENT_BYTES: usize = 2 << 30;
 
-impl Host for NoHost {
+/// The size of a piece of it, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The host of an interpreter that is booted for its image: it has the files of packages, takes
+/// what the interpreter makes, and refuses everything else.
+pub(crate) struct ImageHost {
+    packages: Option<FileSystem>,
+    /// What came so far; `None` if it was too much.
+    made: Mutex<Option<Vec<u8>>>,
+}
+
+impl ImageHost {
+    /// The host of an interpreter that imports nothing.
+    pub(crate) fn without_packages() -> Self {
+        Self { packages: None, made: Mutex::new(Some(Vec::new())) }
+    }
+
+    pub(crate) fn new(preload: &Preload) -> Self {
+        let mut mounts = MountTable::default();
+        mounts.add_tree(SITE_PACKAGES, Arc::new(preload.tree()));
+        // The packages are the owner's, and no session is involved, so no events are reported.
+        let packages = FileSystem::new(&mounts, FileLimits::default(), Arc::new(drop));
+        Self { packages: Some(packages), ..Self::without_packages() }
+    }
+
+    /// Returns what the interpreter has made.
+    pub(crate) fn take(&self) -> Result<Vec<u8>, String> {
+        let too_much = || format!("it is too large: limit {MAX_SENT_BYTES} bytes, needed more");
+        lock(&self.made).take().ok_or_else(too_much)
+    }
+}
+
+impl Host for ImageHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
-        match request {
-            HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
-            HostRequest::MountPoints => HostReply::MountPoints(Vec::new()),
+        match (request, &self.packages) {
+            // An image has the same time, wherever and whenever it is made.
+            (HostRequest::Now | HostRequest::WallClock, _) => HostReply::Time(0.0),
+            (HostRequest::MountPoints, packages) => {
+                let all = packages.iter().map(|_| SITE_PACKAGES.to_owned());
+                HostReply::MountPoints(all.collect())
+            }
+            (HostRequest::File(request), Some(files)) => HostReply::File(files.call(request)),
+            (HostRequest::Image(piece), _) => {
+                let mut made = lock(&self.made);
+                *made = made.take().filter(|made| made.len() + piece.len() <= MAX_SENT_BYTES);
+                if let Some(made) = &mut *made {
+                    made.extend_from_slice(piece);
+                }
+                HostReply::Done
+            }
             _ => HostReply::Done,
         }
     }
 
-    fn read_file(&self, _: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
-        Err(FileError::BadHandle)
+    fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
+        self.packages.as_ref().ok_or(FileError::BadHandle)?.read(file, offset, into)
     }
 }
 
-/// The host of an interpreter that imports packages: it has their files.
-struct PackageHost(FileSystem);
+/// The host in another process, as an interpreter sees it that is booted for an image.
+struct Timeless(Arc<dyn Host>);
 
-impl PackageHost {
-    fn new(preload: &Preload) -> Self {
-        let mut mounts = MountTable::default();
-        mounts.add_tree(SITE_PACKAGES, Arc::new(preload.tree()));
-        // The packages are the owner's, and no session is involved, so no events are reported.
-        Self(FileSystem::new(&mounts, FileLimits::default(), Arc::new(drop)))
-    }
-}
-
-impl Host for PackageHost {
+impl Host for Timeless {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match request {
-            HostRequest::MountPoints => HostReply::MountPoints(vec![SITE_PACKAGES.to_owned()]),
-            HostRequest::File(request) => HostReply::File(self.0.call(request)),
-            request => NoHost.call(request),
+            HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
+            request => self.0.call(request),
         }
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
-        self.0.read(file, offset, into)
+        self.0.read_file(file, offset, into)
     }
 }
 
-fn parts(files: Files, modules: SharedModules) -> Parts {
+/// Makes images with packages on threads of this process.
+pub(crate) struct OnThreads<'a> {
+    preload: &'a Preload,
+    modules: OnceLock<SharedModules>,
+}
+
+impl<'a> OnThreads<'a> {
+    pub(crate) fn new(preload: &'a Preload) -> Self {
+        Self { preload, modules: OnceLock::new() }
+    }
+
+    fn modules(&self, base: &Image) -> Result<SharedModules, Error> {
+        if let Some(modules) = self.modules.get() {
+            return Ok(Arc::clone(modules));
+        }
+        let base = base.clone();
+        let modules = capture(async move || Ok(code_of(&base)))?;
+        Ok(Arc::clone(self.modules.get_or_init(|| modules)))
+    }
+}
+
+impl Maker for OnThreads<'_> {
+    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
+        let host = Arc::new(ImageHost::new(self.preload));
+        let modules = self.modules(base).map_err(Unmade::Untried)?;
+        let mut parts = parts(base.files(), modules, host);
+        parts.preload = self.preload.modules().to_vec();
+        memory(parts).map_err(Unmade::Failed)
+    }
+
+    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
+        let modules = self.modules(&draft).map_err(Unmade::Untried)?;
+        let host = Arc::new(ImageHost::without_packages());
+        let parts = parts(draft.files(), Arc::clone(&modules), host);
+        let made = capture(async move || {
+            let mut isolate = boot(parts, Some(&draft)).await?;
+            run_first(&mut isolate).await?;
+            libraries(&draft, &modules)
+        });
+        made.map_err(Unmade::Failed)
+    }
+}
+
+fn parts(files: Files, modules: SharedModules, host: Arc<ImageHost>) -> Parts {
     let (_, inbox) = inbox::queue();
-    let (host, preload) = (Arc::new(NoHost), Vec::new());
     Parts {
         files,
         modules,
@@ -78,68 +158,105 @@ fn parts(files: Files, modules: SharedModules) -> Parts {
         inbox,
         max_memory_bytes: MEMORY_BYTES,
         max_report_bytes: u64::MAX,
-        preload,
+        preload: Vec::new(),
+        confine: None,
     }
 }
 
-/// Makes CPython's module from the native code of an image, for another image to be made.
-pub(crate) fn modules_of(image: &Image) -> Result<SharedModules, Error> {
-    let image = image.clone();
-    capture(async move || {
-        let code = image.native_code().unwrap_or_default();
-        Ok(Modules::with_code(&image.files().asm_wasm, code))
-    })
+/// Makes CPython's module from the native code of an image, on a thread that may have an isolate.
+pub(super) fn code_of(image: &Image) -> SharedModules {
+    Modules::with_code(&image.files().asm_wasm, image.native_code().unwrap_or_default())
 }
 
-/// Boots an interpreter without an image, imports the preloaded packages, and returns its memory.
-pub(crate) fn memory(
-    files: Files,
-    preload: &Preload,
-    modules: &SharedModules,
-) -> Result<SavedMemory, Error> {
-    let mut parts = parts(files, Arc::clone(modules));
-    if !preload.is_empty() {
-        parts.host = Arc::new(PackageHost::new(preload));
-        parts.preload = preload.modules().to_vec();
-    }
-    capture(async move || {
-        let isolate = Isolate::boot(parts, None, IsolateControl::new()).await?;
-        isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
-    })
+/// Returns the memory of an interpreter without packages.
+pub(super) fn memory_of(files: Files, modules: &SharedModules) -> Result<SavedMemory, Error> {
+    let host = Arc::new(ImageHost::without_packages());
+    memory(parts(files, Arc::clone(modules), host))
 }
 
-/// Boots an interpreter from an image, runs it for a while, and returns the code that V8 has
-/// compiled. CPython's native code is that of `base`, if there is such an image.
-pub(crate) fn compiled(
-    image: Image,
-    modules: &SharedModules,
-    base: Option<&Image>,
-) -> Result<Compiled, Error> {
-    let base = base.map(|base| base.native_code().unwrap_or_default().to_vec());
+/// Boots an interpreter without an image, and returns its memory.
+fn memory(parts: Parts) -> Result<SavedMemory, Error> {
+    capture(async move || saved(&boot(parts, None).await?))
+}
+
+async fn boot(parts: Parts, image: Option<&Image>) -> Result<Isolate, String> {
+    Isolate::boot(parts, image.cloned(), IsolateControl::new()).await
+}
+
+/// Takes the memory that an interpreter has saved, which was booted without an image.
+fn saved(isolate: &Isolate) -> Result<SavedMemory, String> {
+    isolate.state(|state| state.saved.take()).ok_or_else(|| "it left no memory".to_owned())
+}
+
+/// Boots an interpreter of the image without packages, and returns what V8 compiled of it.
+pub(super) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled, Error> {
     let modules = Arc::clone(modules);
+    let host = Arc::new(ImageHost::without_packages());
+    let parts = parts(image.files(), Arc::clone(&modules), host);
     capture(async move || {
-        let files = image.files();
-        let parts = parts(files.clone(), Arc::clone(&modules));
-        let control = IsolateControl::new();
-        let mut isolate = Isolate::boot(parts, Some(image.clone()), control).await?;
-        let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
-        // Everything that a session does before the guest's first cell is optimised, even if it
-        // happens rarely.
-        for command in [Command::Rehearse(1), start, run(FIRST)] {
-            carry_out(&mut isolate, command).await?;
-        }
+        let mut isolate = boot(parts, Some(&image)).await?;
+        run_first(&mut isolate).await?;
         let compiled = modules.cpython().ok_or("there is no module")?;
-        if base.is_none() {
-            modules.optimize(compiled, &files.asm_wasm).map_err(|error| error.to_string())?;
-            carry_out(&mut isolate, run(WARM_UP)).await?;
-        }
+        let optimized = modules.optimize(compiled, &image.files().asm_wasm);
+        optimized.map_err(|error| error.to_string())?;
+        carry_out(&mut isolate, run(WARM_UP)).await?;
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
-        let libraries = image.libraries();
-        let libraries = libraries.iter().map(|library| modules.library_code(library));
-        let libraries = libraries.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        let native_code = base.unwrap_or_else(|| modules.serialize(compiled));
-        Ok(Compiled { native_code, script_cache, libraries })
+        let native_code = modules.serialize(compiled);
+        Ok(Compiled { native_code, script_cache, libraries: Vec::new() })
     })
+}
+
+/// Runs a first cell in an interpreter of an image, as a session does.
+async fn run_first(isolate: &mut Isolate) -> Result<(), String> {
+    let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
+    // Everything that a session does before the guest's first cell is optimised, even if it happens
+    // rarely.
+    for command in [Command::Rehearse(1), start, run(FIRST)] {
+        carry_out(isolate, command).await?;
+    }
+    Ok(())
+}
+
+/// Returns the native code of an image's libraries, of which an isolate has run what it needs.
+fn libraries(image: &Image, modules: &Modules) -> Result<Vec<Vec<u8>>, String> {
+    let libraries = image.libraries();
+    let codes = libraries.iter().map(|library| modules.library_code(library));
+    codes.collect::<Result<_, _>>().map_err(|error| error.to_string())
+}
+
+/// Sends the memory of an interpreter that imports packages to its host in another process.
+pub(super) fn import_for_host(mut parts: Parts) -> Result<Reply, String> {
+    let host = Arc::clone(&parts.host);
+    parts.host = Arc::new(Timeless(parts.host));
+    let isolate = ManuallyDrop::new(in_full_loop(boot(parts, None))?);
+    send(&*host, &saved(&isolate)?.encoded())
+}
+
+/// Sends the native code of an image's libraries to the host in another process.
+pub(super) fn compile_for_host(mut parts: Parts, image: &Image) -> Result<Reply, String> {
+    let (host, modules) = (Arc::clone(&parts.host), Arc::clone(&parts.modules));
+    parts.host = Arc::new(Timeless(parts.host));
+    in_full_loop(async {
+        let mut isolate = ManuallyDrop::new(boot(parts, Some(image)).await?);
+        run_first(&mut isolate).await
+    })?;
+    send(&*host, &Compiled::encode_libraries(&libraries(image, &modules)?))
+}
+
+/// Drives a future in a worker, which is locked down meanwhile. From then on, to drop an event loop
+/// or an isolate would make system calls that kill it.
+fn in_full_loop<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let runtime = full_event_loop().map_err(|error| error.to_string())?;
+    ManuallyDrop::new(runtime).block_on(work)
+}
+
+fn send(host: &dyn Host, bytes: &[u8]) -> Result<Reply, String> {
+    for piece in bytes.chunks(PIECE_BYTES) {
+        if let HostReply::Failed(reason) = host.call(HostRequest::Image(piece)) {
+            return Err(reason);
+        }
+    }
+    Ok(Reply::Done { memory_bytes: 0, report: Vec::new() })
 }
 
 fn run(code: &str) -> Command {
@@ -195,14 +312,15 @@ mod tests {
     fn without_v8s_internals_an_image_is_made_and_an_interpreter_runs_of_it() {
         let files = Files::new(&Assets::open(&assets_dir()).unwrap()).unwrap();
         let (dir, preload) = (tempfile::tempdir().unwrap(), Preload::default());
-        let place = Place::new(dir.path(), dir.path(), lock().unwrap(), &preload);
-        let file = build(&place, &files, &Modules::without_internals(), &preload, None).unwrap();
+        let place = Place::new(dir.path(), dir.path(), lock().unwrap(), &preload, false);
+        let file = build(&place, &files, &Modules::without_internals()).unwrap();
         assert!(file.path().is_some());
         let image = Image::new(file.into()).unwrap();
         assert_eq!(image.native_code(), None);
         // As in another process, which finds the image and has no module.
         let report = capture(async move || {
-            let parts = parts(image.files(), Modules::without_internals());
+            let host = Arc::new(ImageHost::without_packages());
+            let parts = parts(image.files(), Modules::without_internals(), host);
             let mut isolate = Isolate::boot(parts, Some(image), IsolateControl::new()).await?;
             let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
             carry_out(&mut isolate, start).await?;

@@ -29,6 +29,7 @@ deno_core::extension!(
         ops::boot::op_isolet_wasm_module,
         ops::boot::op_isolet_exports,
         ops::boot::op_isolet_preloaded,
+        ops::boot::op_isolet_confine,
         ops::boot::op_isolet_library,
         ops::boot::op_isolet_library_keep,
         ops::boot::op_isolet_stdlib,

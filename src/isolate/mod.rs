@@ -30,6 +30,7 @@ mod thread;
 mod threads;
 mod trampoline;
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -37,12 +38,12 @@ use isolet_pyodide_assets::Assets;
 
 use crate::data::error::{Error, ErrorKind};
 use crate::image::{ImageFile, JAVASCRIPT};
-use crate::protocol::{Host, Inbox};
+use crate::protocol::{Control, Host, Inbox, Reply};
 use crate::support::shared_file::SharedFile;
 use control::IsolateControl;
 pub(crate) use control::lost_threads;
-use image::Image;
-pub(crate) use image::make as make_image;
+pub(crate) use capture::{ImageHost, MEMORY_BYTES as IMAGE_MEMORY_BYTES, OnThreads};
+pub(crate) use image::{Compiled, Image, Maker, SavedMemory, Unmade, make as make_image};
 use native_code::SharedModules;
 use runtime::Parts;
 pub(crate) use thread::{Booted, on_isolate_thread};
@@ -80,31 +81,64 @@ impl Files {
     }
 }
 
-/// Boots an interpreter from a file of [`Source::shared_file`] on this thread, in a process that
-/// has no engine.
-pub(crate) fn boot_of_image(
-    image: SharedFile,
-    host: Arc<dyn Host>,
-    inbox: Box<dyn Inbox>,
-    max_memory_bytes: u64,
-    max_report_bytes: u64,
-) -> Result<Booted, String> {
-    let unusable = |reason: &dyn std::fmt::Display| {
-        format!("the interpreter cannot be taken from its image: {reason}")
-    };
-    let image = ImageFile::received(image).map_err(|error| unusable(&error))?;
-    let image = Image::new(image.into()).map_err(|error| unusable(&error))?;
-    let (files, modules) = (image.files(), SharedModules::default());
-    let parts = Parts {
-        files,
-        modules,
-        host,
-        inbox,
-        max_memory_bytes,
-        max_report_bytes,
-        preload: Vec::new(),
-    };
-    Booted::boot(parts, image, IsolateControl::new())
+/// Confines the process of an isolate that boots: all that comes from packages is used afterwards.
+pub(crate) type Confine = Box<dyn FnOnce(Arc<dyn Control>) -> io::Result<()> + Send>;
+
+/// What an isolate in a process that has no engine is booted with, on the thread that calls.
+pub(crate) struct Boot {
+    pub(crate) image: SharedFile,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) inbox: Box<dyn Inbox>,
+    pub(crate) max_memory_bytes: u64,
+    pub(crate) max_report_bytes: u64,
+}
+
+impl Boot {
+    /// Boots an interpreter that starts from the image.
+    pub(crate) fn of_image(self, confine: Option<Confine>) -> Result<Booted, String> {
+        let modules = SharedModules::default();
+        let (image, mut parts) = self.parts(|_| modules)?;
+        parts.confine = confine;
+        Booted::boot(parts, image, IsolateControl::new())
+    }
+
+    /// Imports these modules in an interpreter that takes CPython's code from the image, and sends
+    /// its memory to the host.
+    pub(crate) fn import(self, modules: Vec<String>, confine: Confine) -> Result<Reply, String> {
+        let (_, mut parts) = self.parts(capture::code_of)?;
+        (parts.preload, parts.confine) = (modules, Some(confine));
+        capture::import_for_host(parts)
+    }
+
+    /// Compiles what a session of the image runs of its libraries, and sends it to the host.
+    pub(crate) fn compile(self, confine: Confine) -> Result<Reply, String> {
+        let (image, mut parts) = self.parts(capture::code_of)?;
+        parts.confine = Some(confine);
+        capture::compile_for_host(parts, &image)
+    }
+
+    fn parts(
+        self,
+        modules: impl FnOnce(&Image) -> SharedModules,
+    ) -> Result<(Image, Parts), String> {
+        let Self { image, host, inbox, max_memory_bytes, max_report_bytes } = self;
+        let unusable = |reason: &dyn std::fmt::Display| {
+            format!("the interpreter cannot be taken from its image: {reason}")
+        };
+        let image = ImageFile::received(image).map_err(|error| unusable(&error))?;
+        let image = Image::new(image.into()).map_err(|error| unusable(&error))?;
+        let parts = Parts {
+            files: image.files(),
+            modules: modules(&image),
+            host,
+            inbox,
+            max_memory_bytes,
+            max_report_bytes,
+            preload: Vec::new(),
+            confine: None,
+        };
+        Ok((image, parts))
+    }
 }
 
 /// The directory of the pinned release, for tests of what is made of it.

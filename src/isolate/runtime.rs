@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 
-use super::Files;
+use super::{Confine, Files};
 use super::budget::Exceeded;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     pub(crate) max_report_bytes: u64,
     /// The modules to import, if the isolate is booted for its image.
     pub(crate) preload: Vec<String>,
+    /// Confines the process on the way, if it is confined before the isolate has booted.
+    pub(crate) confine: Option<Confine>,
 }
 
 pub(super) struct Isolate {
@@ -78,6 +80,8 @@ impl Isolate {
             image: image.clone(),
             saved: None,
             preload: parts.preload,
+            confine: parts.confine,
+            is_confined: false,
             libraries: Vec::new(),
             modules: parts.modules,
             booted: false,
@@ -123,20 +127,25 @@ impl Isolate {
         let start = isolate.entry_points.start.clone();
         let nowhere: ReplySink = Box::new(|_| true);
         let arguments = [create_module, make_image];
-        match isolate.call(&start, &arguments, &nowhere).await {
+        let failure = match isolate.call(&start, &arguments, &nowhere).await {
             Called::Returned => {
                 isolate.state(|state| state.booted = true);
-                Ok(isolate)
+                return Ok(isolate);
             }
             Called::Stopped | Called::Ended => {
-                Err("the isolate was stopped while it started".to_owned())
+                "the isolate was stopped while it started".to_owned()
             }
             Called::Threw(error) => {
                 let refusal = isolate.state(|state| state.memory.last_refusal());
                 let refusal = refusal.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
-                Err(format!("the interpreter did not start: {}{refusal}", summary(&error)))
+                format!("the interpreter did not start: {}{refusal}", summary(&error))
             }
+        };
+        if isolate.state(|state| state.is_confined) {
+            // Cleaning up would make system calls that kill a worker.
+            std::mem::forget(isolate);
         }
+        Err(failure)
     }
 
     /// Prepares the inbox for the event loop of this thread.

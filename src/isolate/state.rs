@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use deno_core::v8;
 
-use super::Files;
+use super::{Confine, Files};
 use super::control::IsolateControl;
 use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
@@ -48,6 +48,10 @@ pub(crate) struct State {
     pub(crate) saved: Option<SavedMemory>,
     /// The modules that the interpreter imports before its image is taken.
     pub(crate) preload: Vec<String>,
+    /// Confines the process, before anything of a package is used.
+    pub(crate) confine: Option<Confine>,
+    /// Set if the process was confined while the isolate booted.
+    pub(crate) is_confined: bool,
     /// The dynamic libraries that it has loaded.
     pub(crate) libraries: Vec<Library>,
     /// The modules compiled in this process.

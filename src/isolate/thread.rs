@@ -82,6 +82,12 @@ pub(super) fn block_on<T>(future: impl Future<Output = Result<T, String>>) -> Re
     event_loop()?.block_on(future)
 }
 
+/// Makes an event loop for a process that is confined while the isolate boots: it can wait for
+/// descriptors.
+pub(super) fn full_event_loop() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
 /// Makes an event loop for this thread without descriptors. Only its clock or another thread wakes
 /// it.
 fn event_loop() -> Result<Runtime, String> {
@@ -96,7 +102,10 @@ impl Booted {
         image: Image,
         control: Arc<IsolateControl>,
     ) -> Result<Self, String> {
-        let runtime = event_loop()?;
+        let runtime = match parts.confine {
+            Some(_) => full_event_loop().map_err(|error| error.to_string())?,
+            None => event_loop()?,
+        };
         let isolate = runtime.block_on(Isolate::boot(parts, Some(image), Arc::clone(&control)))?;
         Ok(Self { isolate, control, runtime })
     }
@@ -124,7 +133,7 @@ impl Booted {
     /// Replaces the event loop by one that can wait for descriptors. V8's delayed tasks stay with
     /// the old one, which is dropped; they only try to reduce memory while idle.
     pub(crate) fn renew_event_loop(&mut self) -> io::Result<()> {
-        self.runtime = Builder::new_current_thread().enable_all().build()?;
+        self.runtime = full_event_loop()?;
         Ok(())
     }
 

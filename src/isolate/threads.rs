@@ -34,9 +34,16 @@ impl Threads {
     ) -> Result<Link, Error> {
         let (files, modules) = (self.image.files(), Arc::clone(&self.modules));
         let (messages, inbox) = queue();
-        let preload = Vec::new();
-        let parts =
-            Parts { files, modules, host, inbox, max_memory_bytes, max_report_bytes, preload };
+        let parts = Parts {
+            files,
+            modules,
+            host,
+            inbox,
+            max_memory_bytes,
+            max_report_bytes,
+            preload: Vec::new(),
+            confine: None,
+        };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());
         let control = thread::spawn(parts, self.image.clone(), sink)?;

@@ -281,6 +281,8 @@ pub(crate) enum HostRequest<'a> {
     },
     /// Takes an object that the guest displays: its formats, in the value format.
     Display(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Takes the next piece of what an isolate that is booted for an image makes of it.
+    Image(#[serde(with = "serde_bytes")] &'a [u8]),
     // Variants that serde skips come last, because serde numbers the variants after them
     // differently when writing and reading.
     /// Takes output. A worker sends it as a separate kind of frame.
@@ -318,6 +320,7 @@ impl HostRequest<'_> {
         match self {
             Self::Write(..)
             | Self::Display(_)
+            | Self::Image(_)
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }

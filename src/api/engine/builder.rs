@@ -34,6 +34,7 @@ pub struct EngineBuilder {
     pub(super) images: Option<PathBuf>,
     pub(super) damaged_image: DamagedImage,
     pub(super) packages: PackagePolicy,
+    pub(super) confines_preloaded: bool,
     pub(super) confinement: Confinement,
     pub(super) max_sessions: usize,
 }
@@ -45,6 +46,7 @@ impl Default for EngineBuilder {
             images: None,
             damaged_image: DamagedImage::default(),
             packages: PackagePolicy::default(),
+            confines_preloaded: false,
             confinement: Confinement::default(),
             max_sessions: Engine::DEFAULT_MAX_SESSIONS,
         }
@@ -103,6 +105,21 @@ impl EngineBuilder {
     pub fn preload(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.preload(requirement)?;
         Ok(self)
+    }
+
+    /// Trusts [preloaded](Self::preload) packages no further than guests. A worker, locked down like
+    /// that of a session, imports them for the image, and sessions of the image are locked down
+    /// before they use what it has of the packages. Default: the packages are imported on a thread
+    /// of this process, and workers are copied from a process that has booted with them.
+    ///
+    /// A further session then takes as long as the first one. With
+    /// [`Isolation::Thread`] this changes nothing, because guests run on threads of this process
+    /// too. A [sandbox](crate::SandboxBuilder::isolation) of such an engine cannot change to
+    /// [`Isolation::Thread`]: its sessions fail with
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config).
+    pub fn confine_preloaded(mut self) -> Self {
+        self.confines_preloaded = true;
+        self
     }
 
     /// Takes packages from the sources of these permissions: directories of wheels, the cache,

@@ -6,6 +6,7 @@ use isolet_pyodide_assets::lock;
 
 use crate::data::error::Error;
 use crate::image::{ImageFile, Place};
+use crate::data::isolation::Confinement;
 use crate::packages::{PackagePolicy, Preload};
 
 /// What to do about an image that is damaged, or that others may have written.
@@ -25,16 +26,18 @@ pub(super) struct Wanted<'a> {
     pub(super) preload: &'a Preload,
     #[cfg_attr(feature = "engine", expect(dead_code, reason = "another program resolves anew"))]
     pub(super) packages: &'a PackagePolicy,
-    /// The program that workers are made of, if it was named.
-    #[cfg_attr(feature = "engine", expect(dead_code, reason = "no other program is asked"))]
-    pub(super) worker: Option<&'a Path>,
+    /// How workers start, and the layers that must be in force in them.
+    pub(super) confinement: &'a Confinement,
+    /// Set if workers are to make the part with packages.
+    pub(super) is_confined: bool,
     pub(super) damaged: DamagedImage,
 }
 
 /// Finds the image, or has it made.
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
     let lock = lock().map_err(Error::of_assets)?;
-    let place = Place::new(wanted.assets, wanted.images, lock, wanted.preload);
+    let Wanted { assets, images, preload, is_confined, .. } = *wanted;
+    let place = Place::new(assets, images, lock, preload, is_confined);
     match ImageFile::find(&place) {
         Ok(Some(image)) => Ok(image),
         Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
@@ -44,17 +47,33 @@ pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
 
 #[cfg(feature = "engine")]
 fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
+    use super::image_worker::InWorkers;
+    use crate::isolate::{Maker, OnThreads};
+
+    let Wanted { preload, confinement, .. } = *wanted;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    crate::isolate::make_image(wanted.assets, place, wanted.preload, replaces)
+    let (in_workers, on_threads);
+    let maker: Option<&dyn Maker> = if preload.is_empty() {
+        None
+    } else if wanted.is_confined {
+        let program = crate::worker::find_worker(confinement.worker.as_deref())?;
+        in_workers = InWorkers { program, required: &confinement.required, preload };
+        Some(&in_workers)
+    } else {
+        on_threads = OnThreads::new(preload);
+        Some(&on_threads)
+    };
+    crate::isolate::make_image(wanted.assets, place, maker, replaces)
 }
 
 #[cfg(not(feature = "engine"))]
 fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
     use super::image_maker::{ImageRequest, ask};
 
-    let program = crate::worker::find_worker(wanted.worker)?;
+    let program = crate::worker::find_worker(wanted.confinement.worker.as_deref())?;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    ask(&program, &ImageRequest::new(wanted.assets, wanted.images, wanted.packages, replaces))?;
+    let Wanted { assets, images, packages, is_confined, .. } = *wanted;
+    ask(&program, &ImageRequest::new(assets, images, packages, is_confined, replaces))?;
     ImageFile::find(place)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",

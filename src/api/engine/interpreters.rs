@@ -12,11 +12,14 @@ use crate::data::isolation::{Isolation, IsolationReport, WorkerStart};
 use crate::image::ImageFile;
 use crate::isolate::Threads;
 use crate::protocol::Reply;
+use crate::worker::wire::Purpose;
 use crate::worker::{Launch, Templates, find_worker, launch};
 
 /// Everything that an engine boots interpreters from.
 pub(super) struct Interpreters {
     pub(super) image: Arc<ImageFile>,
+    /// Set if workers made the image, so that nothing of it is used outside of workers.
+    is_confined: bool,
     threads: Threads,
     /// Limits concurrent boots to the number of processors; more would only slow each other down.
     boots: Semaphore,
@@ -25,12 +28,12 @@ pub(super) struct Interpreters {
 }
 
 impl Interpreters {
-    pub(super) fn new(image: ImageFile) -> Result<Self, Error> {
+    pub(super) fn new(image: ImageFile, is_confined: bool) -> Result<Self, Error> {
         let image = Arc::new(image);
         let threads = Threads::new(Arc::clone(&image))?;
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let boots = Semaphore::new(processors);
-        Ok(Self { image, threads, boots, templates: Templates::default() })
+        Ok(Self { image, is_confined, threads, boots, templates: Templates::default() })
     }
 
     /// Boots an interpreter of this kind, once fewer boots than processors are under way.
@@ -43,6 +46,14 @@ impl Interpreters {
         let host = Arc::new(DeferredHost::default());
         let InterpreterKind { confinement, memory_bytes, max_report_bytes } = kind;
         match confinement.isolation {
+            Isolation::Thread if self.is_confined => {
+                let message = "the engine's packages are confined to workers, and the session is \
+                               to run on a thread";
+                Err(Error::new(ErrorKind::Config, message).with_hint(
+                    "set `EngineBuilder::isolation` to `Isolation::Thread`, or leave out \
+                     `EngineBuilder::confine_preloaded`",
+                ))
+            }
             Isolation::Thread => {
                 let mut link =
                     self.threads.spawn(Arc::clone(&host) as _, memory_bytes, max_report_bytes)?;
@@ -60,8 +71,14 @@ impl Interpreters {
                 let program = find_worker(confinement.worker.as_deref())?;
                 let unshared =
                     || Error::new(ErrorKind::Start, "this system cannot share the image");
-                let may_fork = confinement.worker_start == WorkerStart::Fork;
+                let may_fork =
+                    confinement.worker_start == WorkerStart::Fork && !self.is_confined;
+                let purpose = match self.is_confined {
+                    true => Purpose::ConfinedSession,
+                    false => Purpose::Session,
+                };
                 let launched = launch(Launch {
+                    purpose,
                     program: &program,
                     image: self.image.shared().ok_or_else(unshared)?,
                     host: Arc::clone(&host) as _,

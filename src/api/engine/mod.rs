@@ -3,6 +3,8 @@
 mod builder;
 mod image;
 pub(crate) mod image_maker;
+#[cfg(feature = "engine")]
+mod image_worker;
 mod interpreters;
 pub(crate) mod pool;
 pub(crate) mod ready;
@@ -20,7 +22,7 @@ use self::pool::Pool;
 use self::ready::InterpreterKind;
 use crate::api::blocking;
 use crate::data::error::{Error, ErrorKind};
-use crate::data::isolation::Confinement;
+use crate::data::isolation::{Confinement, Isolation};
 use crate::data::limits::Limits;
 use crate::isolate::lost_threads;
 use crate::packages::Preload;
@@ -88,15 +90,19 @@ impl Engine {
             None if preload.is_empty() => assets_dir.clone(),
             None => cache_dir("images")?,
         };
+        let is_confined = told.confines_preloaded
+            && told.confinement.isolation == Isolation::Process
+            && !preload.is_empty();
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
             images: &images,
             preload: &preload,
             packages: &told.packages,
-            worker: told.confinement.worker.as_deref(),
+            confinement: &told.confinement,
+            is_confined,
             damaged: told.damaged_image,
         })?;
-        let interpreters = Arc::new(Interpreters::new(image)?);
+        let interpreters = Arc::new(Interpreters::new(image, is_confined)?);
         let pool = Pool::new({
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())

@@ -38,9 +38,8 @@ pub(super) struct ReplArgs {
 
 pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let permissions = &args.policy.permissions;
-    let mut packages = permissions.packages("")?;
-    let (sandbox, not_preloaded) = args.policy.sandbox(assets, false)?;
-    packages.extend(not_preloaded);
+    let packages = permissions.packages("")?;
+    let (sandbox, packages) = args.policy.sandbox(assets, false, &packages)?;
     let mut session = sandbox.blocking().session()?;
     let progress = args.policy.progress(false);
     let mut files = progress.during(&progress::of_packages(&packages), || {

@@ -13,12 +13,12 @@ use isolet_pyodide_assets::{Assets, Digest};
 
 use self::layout::{Layout, PARTS, Part};
 use super::Files;
-use super::capture;
+use super::capture::{self, MEMORY_BYTES};
 use super::native_code::SharedModules;
 use super::restore::{copy_on_write, copy_over, map_over};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::{self, HEADER, ImageFile, Place};
-use crate::packages::Preload;
+use crate::support::shared_file::SharedFile;
 
 /// What helps when an image was refused for a reason that is gone.
 const TRY_AGAIN: &str = "`isolet cache clean images` makes isolet try again";
@@ -72,6 +72,41 @@ impl SavedMemory {
         Self { bytes, config, runs, libraries }
     }
 
+    /// Takes what another process has [encoded](Self::encoded). All of it is the packages' word but
+    /// the WebAssembly, which must be known.
+    pub(crate) fn received(
+        encoded: Vec<u8>,
+        is_known: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, String> {
+        let encoded = Bytes::from(encoded);
+        let layout = layout::layout(HEADER, &encoded).ok_or("it is not laid out as a memory is")?;
+        if layout.memory_bytes as u64 > MEMORY_BYTES {
+            let needed = layout.memory_bytes;
+            return Err(format!("its memory: limit {MEMORY_BYTES} bytes, needed {needed}"));
+        }
+        let part = |part| encoded.slice(layout.part(part));
+        let config = String::from_utf8(part(Part::Config).into());
+        let config = config.map_err(|error| format!("its configuration: {error}"))?;
+        let found = libraries(&part(Part::Libraries), part(Part::LibraryContents));
+        let libraries: Vec<Library> = found.into_iter().map(|(library, _)| library).collect();
+        if let Some(unknown) = libraries.iter().find(|library| !is_known(&library.wasm)) {
+            return Err(format!("no package has the library `{}`", unknown.name));
+        }
+        let run = |(at, run): &(usize, Range<usize>)| (*at, encoded[run.clone()].to_vec());
+        let runs = layout.runs.iter().map(run).collect();
+        Ok(Self { bytes: layout.memory_bytes, config, runs, libraries })
+    }
+
+    /// Encodes it for another process: as an image without the files of the assets.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let (libraries, contents) = self.libraries(&Compiled::default());
+        let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
+        parts[Part::Config as usize] = self.config.as_bytes();
+        parts[Part::Libraries as usize] = &libraries;
+        parts[Part::LibraryContents as usize] = &contents;
+        layout::assemble(HEADER, self.bytes, parts, &self.runs)
+    }
+
     fn file(&self, key: Digest, files: &Files, compiled: &Compiled) -> Vec<u8> {
         let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
         parts[Part::Config as usize] = self.config.as_bytes();
@@ -90,6 +125,12 @@ impl SavedMemory {
         file
     }
 
+    /// Returns the image without all of the compiled code.
+    fn draft(&self, place: &Place, files: &Files, compiled: &Compiled) -> Result<Image, Error> {
+        let draft = self.file(place.key(), files, compiled);
+        Image::new(ImageFile::in_memory(draft).into())
+    }
+
     /// Returns the parts about libraries.
     fn libraries(&self, compiled: &Compiled) -> (Vec<u8>, Vec<u8>) {
         let mut codes = compiled.libraries.iter();
@@ -104,27 +145,69 @@ impl SavedMemory {
     }
 }
 
-/// Makes the image of the assets in `dir` with these packages, and stores it at `place`. One that
-/// another process has made meanwhile is taken.
+impl Compiled {
+    /// Encodes the native code of libraries for another process.
+    pub(crate) fn encode_libraries(libraries: &[Vec<u8>]) -> Vec<u8> {
+        let entries: Vec<LibraryEntry> =
+            libraries.iter().map(|code| (String::new(), 0, code.len())).collect();
+        let (entries, contents) =
+            (serde_json::to_vec(&entries).unwrap_or_default(), libraries.concat());
+        let mut parts: [&[u8]; PARTS] = [&[]; PARTS];
+        parts[Part::Libraries as usize] = &entries;
+        parts[Part::LibraryContents as usize] = &contents;
+        layout::assemble(HEADER, 0, parts, &[])
+    }
+
+    /// Takes the native code of libraries that another process has encoded.
+    pub(crate) fn decode_libraries(encoded: Vec<u8>) -> Result<Vec<Vec<u8>>, String> {
+        let encoded = Bytes::from(encoded);
+        let layout = layout::layout(HEADER, &encoded).ok_or("it is not laid out as code is")?;
+        let part = |part| encoded.slice(layout.part(part));
+        let found = libraries(&part(Part::Libraries), part(Part::LibraryContents));
+        Ok(found.into_iter().map(|(_, code)| code.into()).collect())
+    }
+}
+
+/// Why the part of an image with packages was not made.
+pub(crate) enum Unmade {
+    /// It could not be tried.
+    Untried(Error),
+    /// It was tried, and would fail again.
+    Failed(Error),
+}
+
+/// Boots the interpreters that an image with packages is made of.
+pub(crate) trait Maker {
+    /// Imports the packages in an interpreter with CPython's code of `base`, the image without
+    /// packages. Returns its memory.
+    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade>;
+    /// Runs an interpreter of a draft of the image. Returns the native code of its libraries, in
+    /// their order.
+    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade>;
+}
+
+/// Makes the image of the assets in `dir`, with packages if there is a `maker` for it, and stores it
+/// at `place`. One that another process has made meanwhile is taken.
 ///
 /// An image that cannot be stored serves this process only. One that is there and cannot be used is
 /// an error unless `replace_damaged`.
 pub(crate) fn make(
     dir: &Path,
     place: &Place,
-    preload: &Preload,
+    maker: Option<&dyn Maker>,
     replace_damaged: bool,
 ) -> Result<ImageFile, Error> {
     // An image with packages has everything of the one without.
-    let base = if preload.is_empty() {
-        None
-    } else {
-        let (place, none) = (place.without_packages(), Preload::default());
-        let base = match ImageFile::find(&place)? {
-            Some(base) => base,
-            None => make(dir, &place, &none, replace_damaged)?,
-        };
-        Some(Image::new(base.into())?)
+    let with_packages = match maker {
+        Some(maker) => {
+            let place = place.without_packages();
+            let base = match ImageFile::find(&place)? {
+                Some(base) => base,
+                None => make(dir, &place, None, replace_damaged)?,
+            };
+            Some((maker, Image::new(base.into())?))
+        }
+        None => None,
     };
     // Of several that start at once, one makes the image and the others find it.
     let _turn = place.turn();
@@ -133,38 +216,56 @@ pub(crate) fn make(
         Err(error) if !replace_damaged => return Err(error),
         Ok(None) | Err(_) => {}
     }
-    if let Some(base) = base {
+    if let Some((maker, base)) = with_packages {
         if let Some(reason) = place.refusal() {
             return Err(Error::new(ErrorKind::Start, reason).with_hint(TRY_AGAIN));
         }
-        let modules = capture::modules_of(&base)?;
-        let built = build(place, &base.files(), &modules, preload, Some(&base));
-        if let Err(error) = &built {
-            place.refuse(&error.to_string());
-        }
-        return built;
+        return build_with_packages(place, &base, maker).map_err(|unmade| match unmade {
+            Unmade::Untried(error) => error,
+            Unmade::Failed(error) => {
+                place.refuse(&error.to_string());
+                error
+            }
+        });
     }
     let assets = Assets::open(dir).map_err(Error::of_assets)?;
-    build(place, &Files::new(&assets)?, &SharedModules::default(), preload, None)
+    build(place, &Files::new(&assets)?, &SharedModules::default())
 }
 
-/// Makes the image of these files, and stores it if it can. An image with packages takes CPython's
-/// native code from `base`, the one without.
+/// Makes the image of these files, and stores it if it can.
 pub(super) fn build(
     place: &Place,
     files: &Files,
     modules: &SharedModules,
-    preload: &Preload,
-    base: Option<&Image>,
 ) -> Result<ImageFile, Error> {
-    let key = place.key();
-    let saved = capture::memory(files.clone(), preload, modules)?;
-    let draft = saved.file(key, files, &Compiled::default());
-    let draft = Image::new(ImageFile::in_memory(draft).into())?;
-    let compiled = capture::compiled(draft, modules, base)?;
-    let file = saved.file(key, files, &compiled);
+    let saved = capture::memory_of(files.clone(), modules)?;
+    let draft = saved.draft(place, files, &Compiled::default())?;
+    let compiled = capture::compiled(draft, modules)?;
+    Ok(store(place, saved.file(place.key(), files, &compiled)))
+}
+
+/// Makes an image with packages, and stores it if it can. It takes CPython's native code from
+/// `base`, the one without.
+fn build_with_packages(
+    place: &Place,
+    base: &Image,
+    maker: &dyn Maker,
+) -> Result<ImageFile, Unmade> {
+    let files = base.files();
+    let saved = maker.memory(base)?;
+    let mut compiled = Compiled {
+        native_code: base.part(Part::NativeCode).into(),
+        script_cache: base.part(Part::ScriptCache).into(),
+        libraries: Vec::new(),
+    };
+    let draft = saved.draft(place, &files, &compiled).map_err(Unmade::Failed)?;
+    compiled.libraries = maker.libraries(draft)?;
+    Ok(store(place, saved.file(place.key(), &files, &compiled)))
+}
+
+fn store(place: &Place, file: Vec<u8>) -> ImageFile {
     let stored = place.store(&file).ok().and_then(|()| ImageFile::find(place).ok()?);
-    Ok(stored.unwrap_or_else(|| ImageFile::in_memory(file)))
+    stored.unwrap_or_else(|| ImageFile::in_memory(file))
 }
 
 /// Reads the list of libraries, with the contents that follow one another.
@@ -251,10 +352,23 @@ impl Image {
         self.put(memory, data.len(), &[(0, data)])
     }
 
-    /// Fills `memory` with the memory of the image.
-    pub(crate) fn restore(&self, memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+    /// Fills `memory` with the memory of the image. Copies it unless files `may_be_mapped`.
+    pub(crate) fn restore(
+        &self,
+        memory: v8::Local<'_, v8::WasmMemoryObject>,
+        may_be_mapped: bool,
+    ) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
-        self.put(memory, *memory_bytes, runs)
+        if may_be_mapped {
+            self.put(memory, *memory_bytes, runs)
+        } else {
+            copy_over(memory, *memory_bytes, self.0.file.bytes(), runs)
+        }
+    }
+
+    /// Returns the file for other processes to map, if the system can share it.
+    pub(crate) fn shared(&self) -> Option<&SharedFile> {
+        self.0.file.shared()
     }
 
     /// Replaces the first bytes of `memory`, as [`map_over`] does if possible.

@@ -1,5 +1,7 @@
 //! Ops that boot an interpreter. All but one work only during the boot and fail afterwards.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use deno_core::{OpState, op2, v8};
 
@@ -76,6 +78,18 @@ pub(crate) fn op_isolet_preloaded(state: &OpState) -> Vec<String> {
     state.borrow::<State>().preload.clone()
 }
 
+/// Confines the process, if it is told to. Called before anything of a package is used: its code,
+/// or what the image has of it.
+#[op2(fast)]
+pub(crate) fn op_isolet_confine(state: &mut OpState) -> Result<(), OpError> {
+    let state = booting(state)?;
+    let Some(confine) = state.confine.take() else { return Ok(()) };
+    let control = Arc::clone(&state.control);
+    let confined = state.inbox.attach().and_then(|()| confine(control));
+    state.is_confined = true;
+    confined.map_err(|error| OpError::Host(format!("the process cannot be confined: {error}")))
+}
+
 /// Stores a dynamic library for the image.
 #[op2(fast)]
 pub(crate) fn op_isolet_library_keep(
@@ -144,9 +158,10 @@ pub(crate) fn op_isolet_image_restore(
 ) -> Result<(), OpError> {
     let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
         .map_err(|_| OpError::Argument("a memory"))?;
-    let image = booting(state)?.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
+    let state = booting(state)?;
+    let image = state.image.as_ref().ok_or(OpError::Phase("the memory image"))?;
     let failed = |error| OpError::Host(format!("the memory image cannot be restored: {error}"));
-    image.restore(memory).map_err(failed)
+    image.restore(memory, !state.is_confined).map_err(failed)
 }
 
 /// Sets the address of the byte that makes CPython check for an interrupt.

@@ -253,6 +253,10 @@ impl Messages {
 
 impl Inbox for Messages {
     fn attach(&mut self) -> io::Result<()> {
+        // A worker that is locked down while it boots is attached by then.
+        if self.readiness.is_some() {
+            return Ok(());
+        }
         let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
         self.readiness = Some(tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?);
         Ok(())

@@ -1,11 +1,12 @@
 //! The worker's main function: receives the image, boots an interpreter, locks the process down,
-//! and only then reports that it is ready.
+//! and only then reports that it is ready. What comes from packages is not used before.
 
 use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
@@ -13,14 +14,14 @@ use super::fork_server;
 use super::lockdown::{self, Early, Settings};
 use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
-use crate::isolate;
-use crate::protocol::ReplySink;
+use crate::isolate::{self, Boot, Confine};
+use crate::protocol::{Reply, ReplySink};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog;
-use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Setup, ToWorker};
+use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, Setup, ToWorker};
 
 /// The maximum length of the setup frame, in bytes.
-const SETUP_BYTES: usize = 256;
+const SETUP_BYTES: usize = 32 << 10;
 
 /// Runs a worker, with standard input as the socket to its parent, whose process number is
 /// `parent`. Returns only if the worker cannot start; otherwise the parent ends the process.
@@ -76,22 +77,26 @@ struct Start {
 }
 
 impl Start {
+    fn live(self) -> io::Result<()> {
+        match self.setup.purpose {
+            Purpose::Session | Purpose::Template => self.boot_and_lock_down(),
+            Purpose::ConfinedSession | Purpose::Import(_) | Purpose::Compile => {
+                self.lock_down_and_boot()
+            }
+        }
+    }
+
     /// Boots, locks the process down and serves the session, on the isolate's thread. In a
     /// template, the part after the fork runs in each worker.
-    fn live(self) -> io::Result<()> {
-        let Self { mut socket, mut interrupts, setup, image, mut early, mut settings } = self;
+    fn boot_and_lock_down(self) -> io::Result<()> {
+        let Self { mut socket, mut interrupts, setup, image, mut early, settings } = self;
         let connection = Connection::default();
-        let Setup { memory_bytes, max_report_bytes, .. } = setup;
-        let max_frame_bytes = wire::max_frame_bytes(max_report_bytes);
-        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), max_frame_bytes));
-        let inbox = Box::new(Messages::new(Arc::clone(&connection)));
-        let shared = Arc::clone(&host) as _;
-        let booted = isolate::boot_of_image(image, shared, inbox, memory_bytes, max_report_bytes);
-        let mut booted = match booted {
+        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
+        let mut booted = match setup.boot(image, &host, &connection).of_image(None) {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
         };
-        if setup.is_template {
+        if setup.purpose == Purpose::Template {
             booted.rehearse().map_err(io::Error::other)?;
             let born = fork_server::serve(&socket)?;
             // The template's own descriptors are closed here, and their numbers may be reused.
@@ -105,32 +110,124 @@ impl Start {
         booted.renew_event_loop()?;
         let interrupted = Arc::new(Interrupts::default());
         interrupted.connect(booted.control());
-        let to_refuse = socket.try_clone()?;
-        let mailbox = Mailbox::new(socket, Arc::clone(&interrupted))?;
+        let lockdown = Lockdown {
+            early,
+            settings: setup.settings(settings),
+            interrupts,
+            interrupted,
+            to_refuse: socket.try_clone()?,
+            host: Arc::clone(&host),
+        };
+        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted))?;
         // The connection was not set before.
         let _ = connection.set(mailbox);
-        settings.data_bytes = wire::data_bytes(memory_bytes);
-        let teller = Arc::clone(&host);
-        let replies: ReplySink = Box::new(move |reply| host.reply(reply).is_ok());
-        let ready = move || {
-            // Started now, because no thread can be started later. The watchdog ends a guest whose
-            // heap is full.
-            watchdog::prepare()?;
-            std::thread::Builder::new().name("isolet-interrupts".to_owned()).spawn(move || {
-                let _end = Abort;
-                pass_on(interrupts, &interrupted)
-            })?;
-            let report = match lockdown::after_load(early, &settings) {
-                Ok(report) => report,
-                Err(error) => return refuse(&to_refuse, error.to_string()),
-            };
-            let version = wire::version();
-            teller.tell(&FromWorker::Ready { version: &version, report })
+        serve_session(booted, host, || lockdown.enter())
+    }
+
+    /// Locks the process down on the way, before anything of the image that packages have made is
+    /// used. Threads, the event loop and the rest of the image are there by then.
+    fn lock_down_and_boot(self) -> io::Result<()> {
+        let Self { socket, interrupts, mut setup, image, early, settings } = self;
+        let connection = Connection::default();
+        let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
+        let to_refuse = socket.try_clone()?;
+        let lockdown = Lockdown {
+            early,
+            settings: setup.settings(settings),
+            interrupts,
+            interrupted: Arc::new(Interrupts::default()),
+            to_refuse: socket.try_clone()?,
+            host: Arc::clone(&host),
         };
-        let served = booted.serve(&replies, ready);
-        // Cleaning up would make system calls that kill a worker.
-        std::mem::forget(booted);
-        served
+        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted))?;
+        // The connection was not set before.
+        let _ = connection.set(mailbox);
+        let is_ready = Arc::new(AtomicBool::new(false));
+        let confined = Arc::clone(&is_ready);
+        let confine: Confine = Box::new(move |control| {
+            lockdown.interrupted.connect(control);
+            lockdown.enter()?;
+            confined.store(true, Ordering::Relaxed);
+            Ok(())
+        });
+        let purpose = std::mem::replace(&mut setup.purpose, Purpose::Session);
+        let boot = setup.boot(image, &host, &connection);
+        let made = match purpose {
+            Purpose::Import(modules) => boot.import(modules, confine),
+            Purpose::Compile => boot.compile(confine),
+            _ => match boot.of_image(Some(confine)) {
+                Ok(booted) => return serve_session(booted, host, || Ok(())),
+                Err(reason) => Err(reason),
+            },
+        };
+        match made {
+            Ok(reply) => host.reply(reply),
+            Err(reason) if is_ready.load(Ordering::Relaxed) => host.reply(Reply::Failed(reason)),
+            Err(reason) => refuse(&to_refuse, reason),
+        }
+    }
+}
+
+/// Serves the session until its last reply. `ready` is called when the thread needs nothing more
+/// from the system.
+fn serve_session(
+    mut booted: isolate::Booted,
+    host: Arc<RemoteHost>,
+    ready: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let replies: ReplySink = Box::new(move |reply| host.reply(reply).is_ok());
+    let served = booted.serve(&replies, ready);
+    // Cleaning up would make system calls that kill a worker.
+    std::mem::forget(booted);
+    served
+}
+
+impl Setup {
+    fn max_frame_bytes(&self) -> u64 {
+        wire::max_frame_bytes(self.max_report_bytes)
+    }
+
+    fn settings(&self, settings: Settings) -> Settings {
+        Settings { data_bytes: wire::data_bytes(self.memory_bytes), ..settings }
+    }
+
+    fn boot(&self, image: SharedFile, host: &Arc<RemoteHost>, connection: &Connection) -> Boot {
+        Boot {
+            image,
+            host: Arc::clone(host) as _,
+            inbox: Box::new(Messages::new(Arc::clone(connection))),
+            max_memory_bytes: self.memory_bytes,
+            max_report_bytes: self.max_report_bytes,
+        }
+    }
+}
+
+/// The last step of a worker's start.
+struct Lockdown {
+    early: Early,
+    settings: Settings,
+    interrupts: UnixStream,
+    interrupted: Arc<Interrupts>,
+    to_refuse: UnixStream,
+    host: Arc<RemoteHost>,
+}
+
+impl Lockdown {
+    /// Starts the last threads, locks the process down and tells the parent that it is ready.
+    fn enter(self) -> io::Result<()> {
+        let Self { early, settings, interrupts, interrupted, to_refuse, host } = self;
+        // Started now, because no thread can be started later. The watchdog ends a guest whose heap
+        // is full.
+        watchdog::prepare()?;
+        std::thread::Builder::new().name("isolet-interrupts".to_owned()).spawn(move || {
+            let _end = Abort;
+            pass_on(interrupts, &interrupted)
+        })?;
+        let report = match lockdown::after_load(early, &settings) {
+            Ok(report) => report,
+            Err(error) => return refuse(&to_refuse, error.to_string()),
+        };
+        host.tell(&FromWorker::Ready { version: &wire::version(), report })
     }
 }
 

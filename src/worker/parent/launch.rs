@@ -20,13 +20,14 @@ use crate::data::isolation::{IsolationReport, Layer};
 use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
-use crate::worker::wire::{self, DESCRIPTORS, Setup, ToWorker, WORKER};
+use crate::worker::wire::{self, DESCRIPTORS, Purpose, Setup, ToWorker, WORKER};
 
 /// How long a worker may take to become ready. Many times what it takes on a busy machine.
 pub(crate) const START_TIME: Duration = Duration::from_mins(1);
 
 /// What a worker is started with.
 pub(crate) struct Launch<'a> {
+    pub(crate) purpose: Purpose,
     /// The program.
     pub(crate) program: &'a Path,
     /// The image that [`crate::isolate::boot_of_image`] boots.
@@ -79,10 +80,10 @@ impl Fresh<'_> {
         &self,
         socket: &UnixStream,
         interrupts: &UnixStream,
-        is_template: bool,
+        purpose: Purpose,
     ) -> io::Result<()> {
         let Self { image, max_report_bytes, memory_bytes } = *self;
-        let setup = Setup { max_report_bytes, memory_bytes, is_template };
+        let setup = Setup { max_report_bytes, memory_bytes, purpose };
         send_setup(socket, setup, image, interrupts)
     }
 }
@@ -91,7 +92,7 @@ impl Fresh<'_> {
 pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Starting> {
     let (socket, child) = Fresh::spawn(program)?;
     let (ours, theirs) = UnixStream::pair()?;
-    fresh.set_up(&socket, &theirs, true)?;
+    fresh.set_up(&socket, &theirs, Purpose::Template)?;
     Ok(Starting { socket, child, _interrupts: ours })
 }
 
@@ -128,7 +129,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
         let process = Process::Child(child);
         link::start(socket, interrupts, process, launch.host, bounds, |socket| {
-            fresh.set_up(socket, &their_interrupts, false)
+            fresh.set_up(socket, &their_interrupts, launch.purpose)
         })
     };
     let Started { link, ready } = started.map_err(failed)?;

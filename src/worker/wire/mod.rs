@@ -31,15 +31,30 @@ const OVERHEAD_BYTES: u64 = 160 << 20;
 /// The parent's first frame to a worker. It carries the descriptors of the image and of the socket
 /// for interrupts. An interrupt on that socket is the number of the run, in eight bytes,
 /// little-endian.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The maximum length of a guest's report that the session accepts, in bytes.
     pub(crate) max_report_bytes: u64,
     /// The session's memory limit, in bytes.
     pub(crate) memory_bytes: u64,
-    /// Set if the process is to be a template, and this socket is for its
-    /// [records](template_record).
-    pub(crate) is_template: bool,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a worker is started for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// A session.
+    Session,
+    /// A session of an image that was made by workers: it is locked down before it uses anything of
+    /// the image that came from them.
+    ConfinedSession,
+    /// Being copied. The socket is for the template's [records](template_record).
+    Template,
+    /// Making an image with these modules: it imports them in an interpreter that does not start
+    /// from the image, takes only CPython's code from it, and sends its memory.
+    Import(Vec<String>),
+    /// Making an image: it runs a session of the image and sends the native code of its libraries.
+    Compile,
 }
 
 /// A frame from the parent.

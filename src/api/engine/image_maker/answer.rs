@@ -57,6 +57,9 @@ fn read_and_make() -> Result<(), Error> {
         packages.preload(requirement)?;
     }
     let mut builder = Engine::builder().assets(request.assets).images(request.images);
+    if request.is_confined {
+        builder = builder.confine_preloaded();
+    }
     if request.replaces_damaged {
         builder = builder.replace_damaged_image();
     }

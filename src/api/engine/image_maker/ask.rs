@@ -25,6 +25,7 @@ impl ImageRequest {
         assets: &Path,
         images: &Path,
         packages: &PackagePolicy,
+        is_confined: bool,
         replaces_damaged: bool,
     ) -> Self {
         let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
@@ -40,6 +41,7 @@ impl ImageRequest {
             cache: cache.as_deref().map(absolute),
             offline,
             pyodide_packages,
+            is_confined,
             replaces_damaged,
         }
     }

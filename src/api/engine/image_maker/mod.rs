@@ -31,6 +31,8 @@ pub(crate) struct ImageRequest {
     cache: Option<PathBuf>,
     offline: bool,
     pyodide_packages: Option<String>,
+    /// Set if workers are to make the part with packages.
+    is_confined: bool,
     replaces_damaged: bool,
 }
 

@@ -1,0 +1,92 @@
+//! Makes images with packages in workers, which are locked down before they import anything: what
+//! the packages do reaches no further than what a guest does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use isolet_pyodide_assets::Digest;
+
+use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::Layer;
+use crate::isolate::{Compiled, IMAGE_MEMORY_BYTES, Image, ImageHost, Maker, SavedMemory, Unmade};
+use crate::packages::Preload;
+use crate::protocol::{Host, Reply};
+use crate::support::block_on::block_on;
+use crate::support::watchdog;
+use crate::worker::wire::Purpose;
+use crate::worker::{Launch, launch};
+
+/// How long a worker may take to import packages, or to compile what a session of them runs: many
+/// times what the largest sets take on a busy machine.
+const MAKING_TIME: Duration = Duration::from_mins(5);
+
+/// The maximum length of the report of a command that warms a worker up, in bytes.
+const MAX_REPORT_BYTES: u64 = 1 << 20;
+
+/// Makes images with packages in workers.
+pub(super) struct InWorkers<'a> {
+    /// The program that they are made of.
+    pub(super) program: PathBuf,
+    /// The layers that must be in force.
+    pub(super) required: &'a [Layer],
+    pub(super) preload: &'a Preload,
+}
+
+impl InWorkers<'_> {
+    /// Has a worker make something of an image.
+    fn make(&self, purpose: Purpose, image: &Image, host: ImageHost) -> Result<Vec<u8>, Unmade> {
+        let host = Arc::new(host);
+        let unshared = || Error::new(ErrorKind::Start, "this system cannot share the image");
+        let launched = launch(Launch {
+            purpose,
+            program: &self.program,
+            image: image.shared().ok_or_else(unshared).map_err(Unmade::Untried)?,
+            host: Arc::clone(&host) as Arc<dyn Host>,
+            max_report_bytes: MAX_REPORT_BYTES,
+            memory_bytes: IMAGE_MEMORY_BYTES,
+            required: self.required,
+            templates: None,
+        });
+        let failed = |reason: String| {
+            let message = format!("the memory image cannot be made: {reason}");
+            Unmade::Failed(Error::new(ErrorKind::Start, message))
+        };
+        let (mut link, _) = block_on(launched).map_err(Unmade::Untried)?;
+        let control = Arc::clone(&link.control);
+        let late = move || {
+            control.terminate();
+            None
+        };
+        let armed = watchdog::arm(Instant::now() + MAKING_TIME, Box::new(late));
+        let armed = armed.map_err(|error| failed(error.to_string()))?;
+        let reply = block_on(link.replies.recv());
+        drop(armed);
+        link.control.terminate();
+        match reply {
+            Some(Reply::Done { .. }) => host.take().map_err(failed),
+            Some(Reply::Failed(reason)) => Err(failed(reason)),
+            reply => Err(failed(format!("the worker ended with {reply:?}"))),
+        }
+    }
+}
+
+impl Maker for InWorkers<'_> {
+    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
+        let purpose = Purpose::Import(self.preload.modules().to_vec());
+        let made = self.make(purpose, base, ImageHost::new(self.preload))?;
+        let tree = self.preload.tree();
+        let is_known = |wasm: &[u8]| tree.contains_module(Digest::of(wasm).as_bytes());
+        SavedMemory::received(made, is_known).map_err(refused)
+    }
+
+    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
+        let made = self.make(Purpose::Compile, &draft, ImageHost::without_packages())?;
+        Compiled::decode_libraries(made).map_err(refused)
+    }
+}
+
+fn refused(reason: String) -> Unmade {
+    let message = format!("what a worker made for the memory image is refused: {reason}");
+    Unmade::Failed(Error::new(ErrorKind::Start, message))
+}
