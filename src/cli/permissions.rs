@@ -150,10 +150,17 @@ impl PermissionArgs {
         let named: Vec<String> = self.preload.iter().flatten().cloned().collect();
         if named.is_empty() {
             if self.may_start_imported(memory_bytes, &with) {
-                match self.preloaded(builder.clone().confine_preloaded(), &with) {
-                    // They are loaded, which says what is wrong if something is.
-                    Err(_) => {}
-                    Ok(engine) => return Ok((engine, Vec::new())),
+                let confined = builder.clone().confine_preloaded().replace_damaged_image();
+                match self.preloaded(confined, &with) {
+                    // No image can hold them: they are loaded, as they would be without images.
+                    Err(error) if error.kind() == ErrorKind::Start => {}
+                    made => {
+                        let engine = made?;
+                        if engine.image_path().is_none() {
+                            writeln!(std::io::stderr(), "{}", unstored(&with))?;
+                        }
+                        return Ok((engine, Vec::new()));
+                    }
                 }
             }
             return Ok((builder.build()?, with));
@@ -336,6 +343,15 @@ impl PermissionArgs {
         }
         permissions
     }
+}
+
+/// Returns the warning that the image of these packages is made at each start.
+fn unstored(packages: &[String]) -> String {
+    format!(
+        "warning: the image of {} cannot be stored in the user's cache directory, so that each \
+         start makes it anew; `--no-image` loads the packages instead",
+        packages.join(", ")
+    )
 }
 
 /// Returns the guest path of a host directory, from its name.

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use isolet_pyodide_assets::Digest;
 
-pub(crate) use self::place::Place;
+pub(crate) use self::place::{Importer, Place};
 #[cfg(feature = "engine")]
 pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP};
 pub(crate) use self::store::PRELOADED_BYTES;

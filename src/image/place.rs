@@ -16,6 +16,17 @@ pub(super) const PREFIX: &str = "image-";
 /// by the packages' own key.
 pub(super) const PRELOADED: &str = "preloaded-";
 
+/// How the packages of an image are imported, and so whom to trust with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Importer {
+    /// On a thread of the host, like code of its own.
+    Owner,
+    /// Like a guest's code, on a thread of the host.
+    GuestThread,
+    /// Like a guest's code, in a worker. The image is used in workers only.
+    GuestWorker,
+}
+
 /// The place of an image, whether it exists or not.
 #[derive(Clone)]
 pub(crate) struct Place {
@@ -33,15 +44,12 @@ pub(crate) struct Place {
 impl Place {
     /// Returns the place of the image of these assets with these packages: in `images`, or without
     /// packages in the directory of the assets.
-    ///
-    /// An image that workers have made, and that is used in workers only, `is_confined`: it has a
-    /// place of its own.
     pub(crate) fn new(
         assets: &Path,
         images: &Path,
         lock: &Lock,
         preload: &Preload,
-        is_confined: bool,
+        importer: Importer,
     ) -> Self {
         let base = key(lock);
         let short = |digest: Digest| digest.to_string()[..16].to_owned();
@@ -50,8 +58,7 @@ impl Place {
         let (dir, name, key) = if preload.is_empty() {
             (assets, format!("{plain}.bin"), base)
         } else {
-            let made_in = if is_confined { "workers" } else { "threads" };
-            let key = Digest::of(format!("{base} {made_in} {}", preload.key()).as_bytes());
+            let key = Digest::of(format!("{base} {importer:?} {}", preload.key()).as_bytes());
             (images, format!("{preloaded}-{}.bin", short(key)), key)
         };
         let (dir, path) = (dir.to_owned(), dir.join(name));

@@ -1,6 +1,7 @@
 //! Boots the interpreters that an image is made of: captures their memory and compiled code.
 
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use super::Files;
@@ -13,6 +14,7 @@ use super::thread::{block_on, full_event_loop, on_isolate_thread};
 use crate::data::cell::{Program, Role};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::limits::Limits;
+use crate::data::output::Stream;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
 use crate::image::WARM_UP;
 use crate::packages::{Preload, SITE_PACKAGES};
@@ -40,12 +42,15 @@ pub(crate) struct ImageHost {
     packages: Option<FileSystem>,
     /// What came so far; `None` if it was too much.
     made: Mutex<Option<Vec<u8>>>,
+    /// Set if a package printed something.
+    has_printed: AtomicBool,
 }
 
 impl ImageHost {
     /// The host of an interpreter that imports nothing.
     pub(crate) fn without_packages() -> Self {
-        Self { packages: None, made: Mutex::new(Some(Vec::new())) }
+        let made = Mutex::new(Some(Vec::new()));
+        Self { packages: None, made, has_printed: AtomicBool::new(false) }
     }
 
     pub(crate) fn new(preload: &Preload) -> Self {
@@ -54,6 +59,15 @@ impl ImageHost {
         // The packages are the owner's, and no session is involved, so no events are reported.
         let packages = FileSystem::new(&mounts, FileLimits::default(), Arc::new(drop));
         Self { packages: Some(packages), ..Self::without_packages() }
+    }
+
+    /// Fails if a package has printed something, which a session of the image would not see.
+    pub(crate) fn require_silence(&self) -> Result<(), Unmade> {
+        if !self.has_printed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let message = "the memory image cannot be made: a package prints when it is imported";
+        Err(Unmade::Failed(Error::new(ErrorKind::Start, message)))
     }
 
     /// Returns what the interpreter has made.
@@ -73,6 +87,10 @@ impl Host for ImageHost {
                 HostReply::MountPoints(all.collect())
             }
             (HostRequest::File(request), Some(files)) => HostReply::File(files.call(request)),
+            (HostRequest::Write(Stream::Stdout, bytes), _) => {
+                self.has_printed.fetch_or(!bytes.is_empty(), Ordering::Relaxed);
+                HostReply::Done
+            }
             (HostRequest::Image(piece), _) => {
                 let mut made = lock(&self.made);
                 *made = made.take().filter(|made| made.len() + piece.len() <= MAX_SENT_BYTES);
@@ -109,12 +127,14 @@ impl Host for Timeless {
 /// Makes images with packages on threads of this process.
 pub(crate) struct OnThreads<'a> {
     preload: &'a Preload,
+    /// Set if the packages are the guests'.
+    are_guests: bool,
     modules: OnceLock<SharedModules>,
 }
 
 impl<'a> OnThreads<'a> {
-    pub(crate) fn new(preload: &'a Preload) -> Self {
-        Self { preload, modules: OnceLock::new() }
+    pub(crate) fn new(preload: &'a Preload, are_guests: bool) -> Self {
+        Self { preload, are_guests, modules: OnceLock::new() }
     }
 
     fn modules(&self, base: &Image) -> Result<SharedModules, Error> {
@@ -131,9 +151,11 @@ impl Maker for OnThreads<'_> {
     fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
         let host = Arc::new(ImageHost::new(self.preload));
         let modules = self.modules(base).map_err(Unmade::Untried)?;
-        let mut parts = parts(base.files(), modules, host);
+        let mut parts = parts(base.files(), modules, Arc::clone(&host));
         parts.preload = self.preload.modules().to_vec();
-        memory(parts).map_err(Unmade::Failed)
+        let saved = memory(parts).map_err(Unmade::Failed)?;
+        if self.are_guests { host.require_silence()? }
+        Ok(saved)
     }
 
     fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
@@ -304,7 +326,7 @@ mod tests {
 
     use super::*;
     use crate::data::value::Value;
-    use crate::image::Place;
+    use crate::image::{Importer, Place};
     use crate::isolate::assets_dir;
     use crate::isolate::image::build;
 
@@ -312,7 +334,8 @@ mod tests {
     fn without_v8s_internals_an_image_is_made_and_an_interpreter_runs_of_it() {
         let files = Files::new(&Assets::open(&assets_dir()).unwrap()).unwrap();
         let (dir, preload) = (tempfile::tempdir().unwrap(), Preload::default());
-        let place = Place::new(dir.path(), dir.path(), lock().unwrap(), &preload, false);
+        let lock = lock().unwrap();
+        let place = Place::new(dir.path(), dir.path(), lock, &preload, Importer::Owner);
         let file = build(&place, &files, &Modules::without_internals()).unwrap();
         assert!(file.path().is_some());
         let image = Image::new(file.into()).unwrap();

@@ -26,6 +26,7 @@ mod exits;
 mod files;
 mod first_start;
 mod garbage;
+mod guest_images;
 #[path = "../golden/mod.rs"]
 mod golden;
 mod hostile;

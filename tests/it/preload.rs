@@ -332,7 +332,7 @@ fn a_package_that_no_image_can_hold_is_loaded_and_that_is_remembered() {
         assert_eq!((ran.stdout.as_str(), ran.code), ("object\n", Some(0)), "{ran:?}");
         ran.stderr
     };
-    assert_eq!(ran("--with"), "");
+    assert_eq!(ran("--allow-package"), "");
     assert_eq!(images(&work), Vec::<String>::new());
     let warning = ran("--preload");
     let [refusal] = &images(&work)[..] else { panic!("{:?}", images(&work)) };

@@ -112,9 +112,10 @@ impl EngineBuilder {
     /// before they use what it has of the packages. Default: the packages are imported on a thread
     /// of this process, and workers are copied from a process that has booted with them.
     ///
-    /// A further session then takes as long as the first one. With
-    /// [`Isolation::Thread`] this changes nothing, because guests run on threads of this process
-    /// too. A [sandbox](crate::SandboxBuilder::isolation) of such an engine cannot change to
+    /// A package that prints something when it is imported is then refused with
+    /// [`ErrorKind::Start`](crate::ErrorKind::Start), because sessions would miss it. A further
+    /// session takes as long as the first one. With [`Isolation::Thread`] the packages are imported
+    /// on a thread, where guests run then. A [sandbox](crate::SandboxBuilder::isolation) of such an engine cannot change to
     /// [`Isolation::Thread`]: its sessions fail with
     /// [`ErrorKind::Config`](crate::ErrorKind::Config).
     pub fn confine_preloaded(mut self) -> Self {

@@ -5,7 +5,7 @@ use std::path::Path;
 use isolet_pyodide_assets::lock;
 
 use crate::data::error::Error;
-use crate::image::{ImageFile, Place};
+use crate::image::{ImageFile, Importer, Place};
 use crate::data::isolation::Confinement;
 use crate::packages::{PackagePolicy, Preload};
 
@@ -28,16 +28,15 @@ pub(super) struct Wanted<'a> {
     pub(super) packages: &'a PackagePolicy,
     /// How workers start, and the layers that must be in force in them.
     pub(super) confinement: &'a Confinement,
-    /// Set if workers are to make the part with packages.
-    pub(super) is_confined: bool,
+    pub(super) importer: Importer,
     pub(super) damaged: DamagedImage,
 }
 
 /// Finds the image, or has it made.
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
     let lock = lock().map_err(Error::of_assets)?;
-    let Wanted { assets, images, preload, is_confined, .. } = *wanted;
-    let place = Place::new(assets, images, lock, preload, is_confined);
+    let Wanted { assets, images, preload, importer, .. } = *wanted;
+    let place = Place::new(assets, images, lock, preload, importer);
     match ImageFile::find(&place) {
         Ok(Some(image)) => Ok(image),
         Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
@@ -50,17 +49,17 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
     use super::image_worker::InWorkers;
     use crate::isolate::{Maker, OnThreads};
 
-    let Wanted { preload, confinement, .. } = *wanted;
+    let Wanted { preload, confinement, importer, .. } = *wanted;
     let replaces = wanted.damaged == DamagedImage::Replace;
     let (in_workers, on_threads);
     let maker: Option<&dyn Maker> = if preload.is_empty() {
         None
-    } else if wanted.is_confined {
+    } else if importer == Importer::GuestWorker {
         let program = crate::worker::find_worker(confinement.worker.as_deref())?;
         in_workers = InWorkers { program, required: &confinement.required, preload };
         Some(&in_workers)
     } else {
-        on_threads = OnThreads::new(preload);
+        on_threads = OnThreads::new(preload, importer == Importer::GuestThread);
         Some(&on_threads)
     };
     crate::isolate::make_image(wanted.assets, place, maker, replaces)
@@ -72,8 +71,8 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
 
     let program = crate::worker::find_worker(wanted.confinement.worker.as_deref())?;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    let Wanted { assets, images, packages, is_confined, .. } = *wanted;
-    ask(&program, &ImageRequest::new(assets, images, packages, is_confined, replaces))?;
+    let Wanted { assets, images, packages, importer, .. } = *wanted;
+    ask(&program, &ImageRequest::new(assets, images, packages, importer, replaces))?;
     ImageFile::find(place)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",

@@ -35,14 +35,18 @@ pub(super) struct InWorkers<'a> {
 
 impl InWorkers<'_> {
     /// Has a worker make something of an image.
-    fn make(&self, purpose: Purpose, image: &Image, host: ImageHost) -> Result<Vec<u8>, Unmade> {
-        let host = Arc::new(host);
+    fn make(
+        &self,
+        purpose: Purpose,
+        image: &Image,
+        host: &Arc<ImageHost>,
+    ) -> Result<Vec<u8>, Unmade> {
         let unshared = || Error::new(ErrorKind::Start, "this system cannot share the image");
         let launched = launch(Launch {
             purpose,
             program: &self.program,
             image: image.shared().ok_or_else(unshared).map_err(Unmade::Untried)?,
-            host: Arc::clone(&host) as Arc<dyn Host>,
+            host: Arc::clone(host) as Arc<dyn Host>,
             max_report_bytes: MAX_REPORT_BYTES,
             memory_bytes: IMAGE_MEMORY_BYTES,
             required: self.required,
@@ -74,14 +78,17 @@ impl InWorkers<'_> {
 impl Maker for InWorkers<'_> {
     fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
         let purpose = Purpose::Import(self.preload.modules().to_vec());
-        let made = self.make(purpose, base, ImageHost::new(self.preload))?;
+        let host = Arc::new(ImageHost::new(self.preload));
+        let made = self.make(purpose, base, &host)?;
+        host.require_silence()?;
         let tree = self.preload.tree();
         let is_known = |wasm: &[u8]| tree.contains_module(Digest::of(wasm).as_bytes());
         SavedMemory::received(made, is_known).map_err(refused)
     }
 
     fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
-        let made = self.make(Purpose::Compile, &draft, ImageHost::without_packages())?;
+        let host = Arc::new(ImageHost::without_packages());
+        let made = self.make(Purpose::Compile, &draft, &host)?;
         Compiled::decode_libraries(made).map_err(refused)
     }
 }

@@ -24,6 +24,7 @@ use crate::api::blocking;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{Confinement, Isolation};
 use crate::data::limits::Limits;
+use crate::image::Importer;
 use crate::isolate::lost_threads;
 use crate::packages::Preload;
 use crate::protocol::codec;
@@ -90,19 +91,21 @@ impl Engine {
             None if preload.is_empty() => assets_dir.clone(),
             None => cache_dir("images")?,
         };
-        let is_confined = told.confines_preloaded
-            && told.confinement.isolation == Isolation::Process
-            && !preload.is_empty();
+        let importer = match told.confinement.isolation {
+            _ if preload.is_empty() || !told.confines_preloaded => Importer::Owner,
+            Isolation::Thread => Importer::GuestThread,
+            Isolation::Process => Importer::GuestWorker,
+        };
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
             images: &images,
             preload: &preload,
             packages: &told.packages,
             confinement: &told.confinement,
-            is_confined,
+            importer,
             damaged: told.damaged_image,
         })?;
-        let interpreters = Arc::new(Interpreters::new(image, is_confined)?);
+        let interpreters = Arc::new(Interpreters::new(image, importer == Importer::GuestWorker)?);
         let pool = Pool::new({
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use super::{ImageRequest, Kind, Refusal};
 use crate::api::engine::Engine;
 use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::Isolation;
 use crate::packages::PackagePolicy;
 
 /// Bytes of the longest request.
@@ -57,9 +58,11 @@ fn read_and_make() -> Result<(), Error> {
         packages.preload(requirement)?;
     }
     let mut builder = Engine::builder().assets(request.assets).images(request.images);
-    if request.is_confined {
+    if request.confines_preloaded {
         builder = builder.confine_preloaded();
     }
+    let isolation = if request.in_worker { Isolation::Process } else { Isolation::Thread };
+    builder = builder.isolation(isolation);
     if request.replaces_damaged {
         builder = builder.replace_damaged_image();
     }

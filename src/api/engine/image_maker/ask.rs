@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::{IMAGE_MAKER, ImageRequest, Kind, Refusal};
 use crate::data::error::{Error, ErrorKind};
+use crate::image::Importer;
 use crate::packages::PackagePolicy;
 
 impl Kind {
@@ -25,7 +26,7 @@ impl ImageRequest {
         assets: &Path,
         images: &Path,
         packages: &PackagePolicy,
-        is_confined: bool,
+        importer: Importer,
         replaces_damaged: bool,
     ) -> Self {
         let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
@@ -41,7 +42,8 @@ impl ImageRequest {
             cache: cache.as_deref().map(absolute),
             offline,
             pyodide_packages,
-            is_confined,
+            confines_preloaded: importer != Importer::Owner,
+            in_worker: importer == Importer::GuestWorker,
             replaces_damaged,
         }
     }

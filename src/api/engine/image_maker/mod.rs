@@ -31,8 +31,10 @@ pub(crate) struct ImageRequest {
     cache: Option<PathBuf>,
     offline: bool,
     pyodide_packages: Option<String>,
-    /// Set if workers are to make the part with packages.
-    is_confined: bool,
+    /// Set if the packages are imported like a guest's code.
+    confines_preloaded: bool,
+    /// Set if that is in a worker.
+    in_worker: bool,
     replaces_damaged: bool,
 }
 
