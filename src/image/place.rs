@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use isolet_pyodide_assets::{Digest, Lock};
+use serde::{Deserialize, Serialize};
 
 use super::key::key;
 use crate::packages::Preload;
@@ -17,7 +18,7 @@ pub(super) const PREFIX: &str = "image-";
 pub(super) const PRELOADED: &str = "preloaded-";
 
 /// How the packages of an image are imported, and so whom to trust with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Importer {
     /// On a thread of the host, like code of its own.
     Owner,

@@ -154,7 +154,9 @@ impl Maker for OnThreads<'_> {
         let mut parts = parts(base.files(), modules, Arc::clone(&host));
         parts.preload = self.preload.modules().to_vec();
         let saved = memory(parts).map_err(Unmade::Failed)?;
-        if self.are_guests { host.require_silence()? }
+        if self.are_guests {
+            host.require_silence()?;
+        }
         Ok(saved)
     }
 

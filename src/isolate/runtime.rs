@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 
-use super::{Confine, Files};
 use super::budget::Exceeded;
 use super::control::IsolateControl;
 use super::extension::{HostHandle, extension};
@@ -21,6 +20,7 @@ use super::platform;
 use super::relay::{Relay, Settled};
 use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
+use super::{Confine, Files};
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
 use crate::support::spin;
 

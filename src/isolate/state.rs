@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use deno_core::v8;
 
-use super::{Confine, Files};
 use super::control::IsolateControl;
 use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
+use super::{Confine, Files};
 use crate::protocol::{Inbox, Message};
 
 /// How long a guest's thread waits for an answer before the guest is suspended and its event loop

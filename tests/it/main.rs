@@ -26,9 +26,9 @@ mod exits;
 mod files;
 mod first_start;
 mod garbage;
-mod guest_images;
 #[path = "../golden/mod.rs"]
 mod golden;
+mod guest_images;
 mod hostile;
 mod interrupt;
 mod isolation;

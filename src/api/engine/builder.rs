@@ -107,17 +107,20 @@ impl EngineBuilder {
         Ok(self)
     }
 
-    /// Trusts [preloaded](Self::preload) packages no further than guests. A worker, locked down like
-    /// that of a session, imports them for the image, and sessions of the image are locked down
-    /// before they use what it has of the packages. Default: the packages are imported on a thread
-    /// of this process, and workers are copied from a process that has booted with them.
+    /// Trusts [preloaded](Self::preload) packages no further than guests. Default: a thread of this
+    /// process imports them, and workers are copied from a process that has booted with them.
     ///
-    /// A package that prints something when it is imported is then refused with
-    /// [`ErrorKind::Start`](crate::ErrorKind::Start), because sessions would miss it. A further
-    /// session takes as long as the first one. With [`Isolation::Thread`] the packages are imported
-    /// on a thread, where guests run then. A [sandbox](crate::SandboxBuilder::isolation) of such an engine cannot change to
+    /// With [`Isolation::Process`] a worker imports them for the image, locked down like that of a
+    /// session, and sessions are locked down before they use what the packages have written to the
+    /// image. A further session then takes as long as the first one. A
+    /// [sandbox](crate::SandboxBuilder::isolation) of the engine cannot change to
     /// [`Isolation::Thread`]: its sessions fail with
     /// [`ErrorKind::Config`](crate::ErrorKind::Config).
+    ///
+    /// With [`Isolation::Thread`] the packages are imported on a thread, as a guest would run.
+    ///
+    /// A package that prints something when it is imported is refused with
+    /// [`ErrorKind::Start`](crate::ErrorKind::Start), because sessions would miss it.
     pub fn confine_preloaded(mut self) -> Self {
         self.confines_preloaded = true;
         self

@@ -5,8 +5,8 @@ use std::path::Path;
 use isolet_pyodide_assets::lock;
 
 use crate::data::error::Error;
-use crate::image::{ImageFile, Importer, Place};
 use crate::data::isolation::Confinement;
+use crate::image::{ImageFile, Importer, Place};
 use crate::packages::{PackagePolicy, Preload};
 
 /// What to do about an image that is damaged, or that others may have written.

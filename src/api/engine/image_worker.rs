@@ -14,8 +14,7 @@ use crate::packages::Preload;
 use crate::protocol::{Host, Reply};
 use crate::support::block_on::block_on;
 use crate::support::watchdog;
-use crate::worker::wire::Purpose;
-use crate::worker::{Launch, launch};
+use crate::worker::{Launch, Purpose, launch};
 
 /// How long a worker may take to import packages, or to compile what a session of them runs: many
 /// times what the largest sets take on a busy machine.
@@ -83,17 +82,17 @@ impl Maker for InWorkers<'_> {
         host.require_silence()?;
         let tree = self.preload.tree();
         let is_known = |wasm: &[u8]| tree.contains_module(Digest::of(wasm).as_bytes());
-        SavedMemory::received(made, is_known).map_err(refused)
+        SavedMemory::received(made, is_known).map_err(|reason| refused(&reason))
     }
 
     fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
         let host = Arc::new(ImageHost::without_packages());
         let made = self.make(Purpose::Compile, &draft, &host)?;
-        Compiled::decode_libraries(made).map_err(refused)
+        Compiled::decode_libraries(made).map_err(|reason| refused(&reason))
     }
 }
 
-fn refused(reason: String) -> Unmade {
+fn refused(reason: &str) -> Unmade {
     let message = format!("what a worker made for the memory image is refused: {reason}");
     Unmade::Failed(Error::new(ErrorKind::Start, message))
 }

@@ -12,8 +12,7 @@ use crate::data::isolation::{Isolation, IsolationReport, WorkerStart};
 use crate::image::ImageFile;
 use crate::isolate::Threads;
 use crate::protocol::Reply;
-use crate::worker::wire::Purpose;
-use crate::worker::{Launch, Templates, find_worker, launch};
+use crate::worker::{Launch, Purpose, Templates, find_worker, launch};
 
 /// Everything that an engine boots interpreters from.
 pub(super) struct Interpreters {
@@ -71,12 +70,9 @@ impl Interpreters {
                 let program = find_worker(confinement.worker.as_deref())?;
                 let unshared =
                     || Error::new(ErrorKind::Start, "this system cannot share the image");
-                let may_fork =
-                    confinement.worker_start == WorkerStart::Fork && !self.is_confined;
-                let purpose = match self.is_confined {
-                    true => Purpose::ConfinedSession,
-                    false => Purpose::Session,
-                };
+                let may_fork = confinement.worker_start == WorkerStart::Fork && !self.is_confined;
+                let purpose =
+                    if self.is_confined { Purpose::ConfinedSession } else { Purpose::Session };
                 let launched = launch(Launch {
                     purpose,
                     program: &program,

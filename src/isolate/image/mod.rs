@@ -186,8 +186,8 @@ pub(crate) trait Maker {
     fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade>;
 }
 
-/// Makes the image of the assets in `dir`, with packages if there is a `maker` for it, and stores it
-/// at `place`. One that another process has made meanwhile is taken.
+/// Makes the image of the assets in `dir`, with packages if there is a `maker` for it, and stores
+/// it at `place`. One that another process has made meanwhile is taken.
 ///
 /// An image that cannot be stored serves this process only. One that is there and cannot be used is
 /// an error unless `replace_damaged`.
@@ -382,5 +382,63 @@ impl Image {
             Some(shared) => map_over(memory, length, shared, runs),
             None => copy_over(memory, length, self.0.file.bytes(), runs),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 4096;
+
+    fn memory() -> SavedMemory {
+        let mut memory = vec![0; 4 * PAGE];
+        memory[PAGE] = 1;
+        let library = Library { name: "a.so".to_owned(), wasm: Bytes::from_static(b"known") };
+        SavedMemory::new(&memory, "{}", vec![library])
+    }
+
+    fn received(encoded: Vec<u8>) -> Result<SavedMemory, String> {
+        SavedMemory::received(encoded, |wasm| wasm == b"known")
+    }
+
+    #[test]
+    fn a_memory_of_another_process_is_taken_as_it_was_sent() {
+        let (sent, got) = (memory(), received(memory().encoded()).unwrap());
+        assert_eq!((got.bytes, &got.config, &got.runs), (sent.bytes, &sent.config, &sent.runs));
+        let [library] = &got.libraries[..] else { panic!("one library was sent") };
+        assert_eq!((library.name.as_str(), &library.wasm[..]), ("a.so", &b"known"[..]));
+    }
+
+    #[test]
+    fn a_memory_with_a_library_that_no_package_has_is_refused() {
+        let mut unknown = memory();
+        unknown.libraries[0].wasm = Bytes::from_static(b"other");
+        let error = received(unknown.encoded()).err().unwrap();
+        assert_eq!(error, "no package has the library `a.so`");
+    }
+
+    #[test]
+    fn a_memory_that_is_too_large_or_not_one_is_refused() {
+        let large = SavedMemory { bytes: 1 << 40, ..memory() };
+        let error = received(large.encoded()).err().unwrap();
+        assert_eq!(error, "its memory: limit 1073741824 bytes, needed 1099511627776");
+        let whole = memory().encoded();
+        for length in (0..whole.len()).step_by(101) {
+            assert!(received(whole[..length].to_vec()).is_err(), "{length}");
+        }
+        let no_text = SavedMemory { config: String::new(), ..memory() };
+        let mut encoded = no_text.encoded();
+        let of_config = HEADER + size_of::<u64>();
+        encoded[of_config..of_config + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(received(encoded).is_err());
+    }
+
+    #[test]
+    fn native_code_of_another_process_is_taken_in_its_order() {
+        let codes = [b"one".to_vec(), Vec::new(), b"three".to_vec()];
+        let encoded = Compiled::encode_libraries(&codes);
+        assert_eq!(Compiled::decode_libraries(encoded.clone()).unwrap(), codes);
+        assert!(Compiled::decode_libraries(encoded[..encoded.len() - 1].to_vec()).is_err());
     }
 }

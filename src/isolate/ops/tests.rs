@@ -46,6 +46,8 @@ fn state() -> State {
         image: None,
         saved: None,
         preload: Vec::new(),
+        confine: None,
+        is_confined: false,
         libraries: Vec::new(),
         modules: SharedModules::default(),
         booted: true,

@@ -18,10 +18,7 @@ use crate::isolate::{self, Boot, Confine};
 use crate::protocol::{Reply, ReplySink};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog;
-use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, Setup, ToWorker};
-
-/// The maximum length of the setup frame, in bytes.
-const SETUP_BYTES: usize = 32 << 10;
+use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, SETUP_BYTES, Setup, ToWorker};
 
 /// Runs a worker, with standard input as the socket to its parent, whose process number is
 /// `parent`. Returns only if the worker cannot start; otherwise the parent ends the process.
@@ -242,7 +239,7 @@ fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
 
 /// Receives the first frame, with the image and the socket for interrupts.
 fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, SharedFile, UnixStream)> {
-    let mut buffer = [0; SETUP_BYTES];
+    let mut buffer = vec![0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(&mut buffer)];

@@ -20,7 +20,7 @@ use crate::data::isolation::{IsolationReport, Layer};
 use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
-use crate::worker::wire::{self, DESCRIPTORS, Purpose, Setup, ToWorker, WORKER};
+use crate::worker::wire::{self, DESCRIPTORS, Purpose, SETUP_BYTES, Setup, ToWorker, WORKER};
 
 /// How long a worker may take to become ready. Many times what it takes on a busy machine.
 pub(crate) const START_TIME: Duration = Duration::from_mins(1);
@@ -178,6 +178,13 @@ fn send_setup(
     interrupts: &UnixStream,
 ) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;
+    if frame.len() > SETUP_BYTES {
+        let message = format!(
+            "the modules that it is to import: limit {SETUP_BYTES} bytes, needed {}",
+            frame.len()
+        );
+        return Err(io::Error::other(message));
+    }
     let fds: [BorrowedFd<'_>; DESCRIPTORS] = [image.fd(), interrupts.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -132,6 +132,9 @@ pub(crate) const WORKER: &str = "isolet-worker";
 /// interrupts.
 pub(crate) const DESCRIPTORS: usize = 2;
 
+/// The maximum length of the first frame, in bytes. It arrives at once.
+pub(crate) const SETUP_BYTES: usize = 32 << 10;
+
 /// Returns the version of this program. A worker of another version is refused.
 pub(crate) fn version() -> String {
     format!("isolet {} with V8 {}", env!("CARGO_PKG_VERSION"), crate::data::version::v8_version())

@@ -7,6 +7,7 @@ use super::{ImageRequest, Kind, Refusal};
 use crate::api::engine::Engine;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::Isolation;
+use crate::image::Importer;
 use crate::packages::PackagePolicy;
 
 /// Bytes of the longest request.
@@ -58,11 +59,11 @@ fn read_and_make() -> Result<(), Error> {
         packages.preload(requirement)?;
     }
     let mut builder = Engine::builder().assets(request.assets).images(request.images);
-    if request.confines_preloaded {
-        builder = builder.confine_preloaded();
-    }
-    let isolation = if request.in_worker { Isolation::Process } else { Isolation::Thread };
-    builder = builder.isolation(isolation);
+    builder = match request.importer {
+        Importer::Owner => builder,
+        Importer::GuestThread => builder.confine_preloaded().isolation(Isolation::Thread),
+        Importer::GuestWorker => builder.confine_preloaded().isolation(Isolation::Process),
+    };
     if request.replaces_damaged {
         builder = builder.replace_damaged_image();
     }

@@ -42,8 +42,7 @@ impl ImageRequest {
             cache: cache.as_deref().map(absolute),
             offline,
             pyodide_packages,
-            confines_preloaded: importer != Importer::Owner,
-            in_worker: importer == Importer::GuestWorker,
+            importer,
             replaces_damaged,
         }
     }

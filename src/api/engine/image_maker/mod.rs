@@ -10,6 +10,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::image::Importer;
+
 #[cfg(feature = "engine")]
 pub(crate) use self::answer::answer;
 #[cfg(not(feature = "engine"))]
@@ -31,10 +33,7 @@ pub(crate) struct ImageRequest {
     cache: Option<PathBuf>,
     offline: bool,
     pyodide_packages: Option<String>,
-    /// Set if the packages are imported like a guest's code.
-    confines_preloaded: bool,
-    /// Set if that is in a worker.
-    in_worker: bool,
+    importer: Importer,
     replaces_damaged: bool,
 }
 
