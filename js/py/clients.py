@@ -3,9 +3,9 @@
 import io
 import ssl
 
-import _isolet_exchange as exchange
 import _isolet_imports as imports
 import _isolet_sockets as sockets
+import _isolet_transports as transports
 
 PERMISSION = "PermissionError"
 
@@ -82,68 +82,11 @@ def open_url(url):
         return io.StringIO(response.read().decode("utf-8", "replace"))
 
 
-def patch_httpx(module):
-    """httpx's asynchronous transport would open connections by the event loop, which has none."""
-    from httpx._exceptions import ConnectError, TimeoutException
-    from httpx._models import Response
-    from httpx._types import AsyncByteStream
-
-    class Refused(ConnectError, PermissionError):
-        """Either of the two, for whoever waits for one of them."""
-
-        __module__ = "isolet"
-
-    class Body(AsyncByteStream):
-        __module__ = "isolet"
-
-        def __init__(self, exchange):
-            self.exchange = exchange
-
-        async def __aiter__(self):
-            while piece := await convert(self.exchange.read_async()):
-                yield piece
-            self.exchange.close()
-
-        async def aclose(self):
-            self.exchange.close()
-
-    async def convert(awaitable):
-        try:
-            return await awaitable
-        except PermissionError as error:
-            raise Refused(str(error)) from None
-        except TimeoutError as error:
-            raise TimeoutException(str(error)) from error
-        except OSError as error:
-            raise ConnectError(str(error)) from error
-
-    async def handle_async_request(self, request):
-        headers = [(name.decode("latin-1"), value) for name, value in request.headers.raw]
-        names = {name.lower() for name, _ in headers}
-        body = names & {"content-length", "transfer-encoding"} and True or None
-        headers = [pair for pair in headers if pair[0].lower() != "transfer-encoding"]
-        timeout = request.extensions.get("timeout", {}).get("read")
-        one = exchange.Exchange(request.method, str(request.url), headers, body, timeout)
-        if body:
-            async for piece in request.stream:
-                if piece:
-                    await convert(one.send_async(piece))
-            await convert(one.send_async(b""))
-        head = await convert(one.head_async())
-        return Response(
-            status_code=head["status"],
-            headers=[(name.encode("latin-1"), value) for name, value in head["headers"]],
-            stream=Body(one),
-            extensions={"http_version": b"HTTP/1.1", "reason_phrase": head["reason"].encode()},
-        )
-
-    module.AsyncHTTPTransport.handle_async_request = handle_async_request
-
-
 PATCHES = {
     "urllib.request": patch_urllib,
     "urllib3.contrib.emscripten": patch_urllib3,
     "pyodide.http._pyfetch": patch_pyodide_http,
     "pyodide.http": patch_open_url,
-    "httpx._transports.default": patch_httpx,
+    "httpx._transports.default": transports.patch_httpx,
+    "httpx2_jsfetch": transports.patch_httpx2,
 }

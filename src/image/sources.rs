@@ -34,7 +34,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 26] = python![
+pub(crate) const PYTHON: [(&str, &str); 27] = python![
     "errnos",
     "arrays",
     "values",
@@ -56,6 +56,7 @@ pub(crate) const PYTHON: [(&str, &str); 26] = python![
     "framing",
     "sockets",
     "imports",
+    "transports",
     "clients",
     "packages",
     "files",

@@ -176,12 +176,13 @@ async fn clients_of_the_index_use_the_hosts_network() {
         .allow_net(&server.rule())
         .and_then(|permissions| permissions.allow_package("requests"))
         .and_then(|permissions| permissions.allow_package("httpx"))
+        .and_then(|permissions| permissions.allow_package("httpx2"))
         .unwrap();
     let limits = isolet::Limits::default().max_run_time(std::time::Duration::from_mins(3));
     let sandbox = builder().permissions(permissions).limits(limits).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
     let (url, denied) = (server.url("/"), canary.url("/"));
-    exec(&mut session, "import requests, httpx, urllib3").await;
+    exec(&mut session, "import requests, httpx, httpx2, urllib3").await;
     for (code, expected) in [
         (format!("requests.get({url:?}).text"), "GET"),
         (
@@ -198,6 +199,18 @@ async fn clients_of_the_index_use_the_hosts_network() {
             format!("with httpx.stream('GET', {url:?}) as r: text = ''.join(r.iter_text())\ntext"),
             "GET",
         ),
+        (format!("httpx2.post({url:?}, json=[1]).text"), "POST[1]"),
+        (format!("httpx2.post({url:?}, content=iter([b'in ', b'pieces'])).text"), "POSTin pieces"),
+        (
+            format!("with httpx2.stream('GET', {url:?}) as r: text = ''.join(r.iter_text())\ntext"),
+            "GET",
+        ),
+        (
+            format!(
+                "async def f():\n    async with httpx2.AsyncClient() as c: return (await c.post({url:?}, content=b'a')).text\nimport asyncio; asyncio.run(f())"
+            ),
+            "POSTa",
+        ),
         (format!("urllib3.PoolManager().request('PUT', {url:?}, body=b'p').data.decode()"), "PUTp"),
         (
             format!(
@@ -211,6 +224,8 @@ async fn clients_of_the_index_use_the_hosts_network() {
     for code in [
         format!("requests.get({denied:?})"),
         format!("httpx.get({denied:?})"),
+        format!("httpx2.get({denied:?})"),
+        format!("httpx2.post({denied:?}, json=[1])"),
         format!("urllib3.PoolManager().request('GET', {denied:?}, retries=False)"),
         format!(
             "async def f():\n    async with httpx.AsyncClient() as c: await c.get({denied:?})\nasyncio.run(f())"
@@ -223,6 +238,60 @@ async fn clients_of_the_index_use_the_hosts_network() {
         );
     }
     assert_eq!(canary.connections(), 0);
+}
+
+/// They use httpx2, whose own transport here would follow redirects by itself, has no timeouts, and
+/// warns of what it cannot do.
+#[tokio::test]
+async fn clients_of_model_providers_work_and_say_nothing_of_their_transport() {
+    let chat = r#"{"id":"1","object":"chat.completion","created":1,"model":"m","choices":
+        [{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}]}"#;
+    let message = r#"{"id":"1","type":"message","role":"assistant","model":"m","content":
+        [{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":
+        {"input_tokens":1,"output_tokens":1}}"#;
+    let server = crate::server::Server::start(move |request| {
+        let json = vec![("Content-Type", "application/json".to_owned())];
+        match request.path.as_str() {
+            "/v1/chat/completions" => crate::server::Response(200, json, chat.into()),
+            "/v1/messages" => crate::server::Response(200, json, message.into()),
+            "/elsewhere" => {
+                crate::server::Response(302, vec![("Location", "/v1/messages".to_owned())], vec![])
+            }
+            _ => crate::server::Response(401, json, br#"{"error":{"message":"no"}}"#.into()),
+        }
+    });
+    let permissions = Permissions::none()
+        .allow_net(&server.rule())
+        .and_then(|permissions| permissions.allow_package("openai"))
+        .and_then(|permissions| permissions.allow_package("anthropic"))
+        .unwrap();
+    let limits = isolet::Limits::default().max_run_time(std::time::Duration::from_mins(3));
+    let sandbox = builder().permissions(permissions).limits(limits).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let url = server.url("");
+    let code = format!(
+        "
+import anthropic, asyncio, httpx2, openai
+said = [{{'role': 'user', 'content': 'x'}}]
+def ask(url): return openai.OpenAI(base_url=url, api_key='k', max_retries=0).chat.completions
+results = [ask({url:?} + '/v1').create(model='m', messages=said).choices[0].message.content]
+async def later():
+    client = openai.AsyncOpenAI(base_url={url:?} + '/v1', api_key='k', max_retries=0)
+    return await client.chat.completions.create(model='m', messages=said)
+results.append(asyncio.run(later()).choices[0].message.content)
+client = anthropic.Anthropic(base_url={url:?}, api_key='k', max_retries=0)
+results.append(client.messages.create(model='m', max_tokens=5, messages=said).content[0].text)
+try:
+    ask({url:?} + '/wrong').create(model='m', messages=said)
+except openai.AuthenticationError as error:
+    results.append(error.status_code)
+results.append(httpx2.get({url:?} + '/elsewhere').status_code)
+results"
+    );
+    let execution = session.run(code.as_str()).await.unwrap();
+    let shown = execution.value().map(ToString::to_string).unwrap_or_default();
+    assert_eq!(shown, r#"["hello", "hello", "hi", 401, 302]"#, "{execution:?}");
+    assert_eq!(execution.stderr().to_string(), "");
 }
 
 /// H1: files from Pyodide's own server are compared with Pyodide's lock, and not stored if they
