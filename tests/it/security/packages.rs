@@ -290,7 +290,7 @@ results"
     );
     let execution = session.run(code.as_str()).await.unwrap();
     let shown = execution.value().map(ToString::to_string).unwrap_or_default();
-    assert_eq!(shown, r#"["hello", "hello", "hi", 401, 302]"#, "{execution:?}");
+    assert_eq!(shown, "['hello', 'hello', 'hi', 401, 302]", "{execution:?}");
     assert_eq!(execution.stderr().to_string(), "");
 }
 
