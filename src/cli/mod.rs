@@ -24,6 +24,7 @@ mod repl;
 mod report;
 mod run;
 mod terminal;
+mod tokens;
 mod units;
 mod version;
 mod viewer;

@@ -225,6 +225,13 @@ impl PermissionArgs {
         Ok(packages)
     }
 
+    /// Returns `true` if the package that a requirement names is loaded, or is when it is imported.
+    pub(super) fn has_package(&self, requirement: &str) -> bool {
+        let name = units::package_name(requirement);
+        let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
+        !name.is_empty() && named.map(|named| units::package_name(named)).any(|named| named == name)
+    }
+
     /// Copies the files into a new session and loads its packages. Returns the files to write back.
     pub(super) fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<HostFiles> {
         let mut files =

@@ -77,12 +77,18 @@ pub(super) struct NotebookReport<'a> {
 }
 
 impl<'a> NotebookReport<'a> {
-    pub(super) fn new(executions: &'a [Execution], error: Option<&anyhow::Error>) -> Self {
+    /// Makes the report of these cells. `may_raise` is set if the last one raised an exception that
+    /// is no failure.
+    pub(super) fn new(
+        executions: &'a [Execution],
+        may_raise: bool,
+        error: Option<&anyhow::Error>,
+    ) -> Self {
         let cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
         let (status, success) = match (error, cells.last()) {
             (Some(_), _) => (FAILED, false),
-            (None, Some(last)) => (last.status, last.success),
-            (None, None) => ("completed", true),
+            (None, Some(last)) if !may_raise => (last.status, last.success),
+            _ => ("completed", true),
         };
         Self { status, success, cells, diagnostics: error.map(Diagnostics::of_error) }
     }

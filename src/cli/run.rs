@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
-use super::notebook::Runner;
+use super::notebook::{Runner, Target, is_notebook};
 use super::options::in_options;
 use super::output::{self, Shown};
 use super::program::{Program, Wanted};
@@ -40,6 +40,10 @@ pub(super) struct RunArgs {
     /// Write what the run displays to files in this directory: pictures, tables, charts
     #[arg(long, value_name = "DIR")]
     show_dir: Option<PathBuf>,
+    /// Write the notebook with the outputs of its cells to this file, instead of showing them. May
+    /// also come directly after the notebook
+    #[arg(long, value_name = "NOTEBOOK")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -52,6 +56,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         module: module.take(),
         rest: std::mem::take(rest),
     };
+    let target = args.output.as_deref().map(|path| open_output(path, &wanted)).transpose()?;
     let mut program = Program::read(wanted, &mut args.policy.permissions)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
@@ -67,12 +72,19 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         permissions.prepare(&mut session, &packages)
     })?;
     let (cell, neighbours) = program.prepare(&mut session)?;
-    if let Some(notebook) = notebook {
+    if let Some(mut notebook) = notebook {
         let session = &mut session;
-        let mut runner =
-            Runner { session, interrupts: &interrupts, json: args.json, shown: &shown };
-        let played = notebook.play(cell, &mut runner)?;
-        let written = files.write_back(session).and_then(|()| files.export(session));
+        let mut runner = Runner {
+            session,
+            interrupts: &interrupts,
+            json: args.json,
+            records: target.is_some(),
+            shown: &shown,
+        };
+        let played = notebook.play(cell, &mut runner);
+        let kept = target.map_or(Ok(()), |target| notebook.write(&target));
+        let played = played?;
+        let written = files.write_back(session).and_then(|()| files.export(session)).and(kept);
         show_unseen(&shown, args.json)?;
         return played.end(written, &neighbours, args.json, args.raw);
     }
@@ -100,6 +112,18 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     }
     written?;
     Ok(streamed.status())
+}
+
+/// Opens the file for a notebook's outputs, if a notebook is to be run.
+fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
+    match wanted.file.as_deref() {
+        _ if wanted.code.is_some() || wanted.module.is_some() => {
+            bail!("`--output` is for a notebook (.ipynb), `-c` and `-m` run none")
+        }
+        Some(file) if is_notebook(file) => Target::open(path),
+        Some(file) => bail!("`--output` is for a notebook (.ipynb), `{file}` is none"),
+        None => bail!("`--output` is for a notebook (.ipynb), and no file to run is named"),
+    }
 }
 
 /// Prints to standard error that there were pictures which nobody has seen.

@@ -155,11 +155,14 @@ impl Folder {
         Ok(Self { path, directory, written: 0 })
     }
 
-    /// Writes each format of a display to a file, the plain text only if there is nothing else.
-    /// Returns the paths.
+    /// Writes each format of a display to a file, the plain text only if there is nothing else and
+    /// it is no value of a cell. Returns the paths.
     fn write(&mut self, display: &Display) -> io::Result<Vec<PathBuf>> {
-        self.written += 1;
         let is_alone = display.formats().len() == 1;
+        if is_alone && display.is_result() && display.get(PLAIN).is_some() {
+            return Ok(Vec::new());
+        }
+        self.written += 1;
         let mut names: Vec<String> = Vec::new();
         for (format, data) in display.formats() {
             if format == PLAIN && !is_alone {

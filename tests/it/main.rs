@@ -37,6 +37,7 @@ mod linking;
 mod locals;
 mod matrix;
 mod memory;
+mod notebooks;
 mod output;
 mod package;
 mod pipes;
