@@ -28,6 +28,8 @@ pub(super) struct RunReport<'a> {
     exit_code: Option<i32>,
     /// What the run displayed, in order: the data by format.
     displays: Vec<Bundle<'a>>,
+    /// The files that the run has written.
+    files: Vec<File<'a>>,
     locals: BTreeMap<&'a str, &'a str>,
     duration_ms: f64,
     truncated: bool,
@@ -43,6 +45,12 @@ struct Exception<'a> {
     args: Option<Box<RawValue>>,
     traceback: &'a str,
     cause: Option<Box<Self>>,
+}
+
+#[derive(serde::Serialize)]
+struct File<'a> {
+    path: &'a str,
+    size: u64,
 }
 
 #[derive(Default, serde::Serialize)]
@@ -135,6 +143,11 @@ impl<'a> RunReport<'a> {
             exception: execution.exception().map(Exception::new),
             exit_code,
             displays: execution.displays().iter().map(Bundle).collect(),
+            files: execution
+                .files()
+                .iter()
+                .map(|file| File { path: &file.path, size: file.size })
+                .collect(),
             locals: execution
                 .locals()
                 .iter()

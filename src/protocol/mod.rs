@@ -281,6 +281,13 @@ pub(crate) enum HostRequest<'a> {
     },
     /// Takes an object that the guest displays: its formats, in the value format.
     Display(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Takes the path of a file that the run has written.
+    FileWritten {
+        /// The guest path.
+        path: &'a str,
+        /// The size in bytes.
+        size: u64,
+    },
     // Variants that serde skips come last, because serde numbers the variants after them
     // differently when writing and reading.
     /// Takes output. A worker sends it as a separate kind of frame.
@@ -318,6 +325,7 @@ impl HostRequest<'_> {
         match self {
             Self::Write(..)
             | Self::Display(_)
+            | Self::FileWritten { .. }
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }

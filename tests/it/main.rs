@@ -70,3 +70,4 @@ mod tools;
 mod util;
 mod values;
 mod variables;
+mod written_files;

@@ -339,7 +339,7 @@ fn an_output_that_is_no_notebooks_or_no_file_is_refused_before_anything_runs() {
     }
 }
 
-/// The guest chooses neither the file nor the directory.
+/// I8: the guest chooses neither the file nor the directory.
 #[cfg(unix)]
 #[test]
 fn a_guest_in_the_directory_cannot_lead_the_output_elsewhere() {

@@ -165,6 +165,11 @@ impl Runner<'_> {
 }
 
 impl Played {
+    /// Returns the results of the cells that were run.
+    pub(super) fn runs(&self) -> Vec<&Execution> {
+        self.executions.iter().collect()
+    }
+
     /// Reports how the notebook ended and whether its files could be `written`. Returns the exit
     /// status.
     pub(super) fn end(
