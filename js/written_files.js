@@ -4,37 +4,46 @@
 import { primordials } from "ext:core/mod.js";
 import { op_isolet_file_written } from "ext:core/ops";
 
-const { ReflectApply, SafeSet } = primordials;
+const { SafeSet, StringPrototypeSlice, StringPrototypeStartsWith } = primordials;
 
 const ACCESS = 0o3; // O_ACCMODE
 
 export class WrittenFiles {
   #FS;
-  /** Nodes, not paths: those of a renamed directory keep up with it. */
-  #nodes = new SafeSet();
+  /** Paths, not nodes: those would keep the contents of removed files. */
+  #paths = new SafeSet();
 
   constructor(FS) {
     this.#FS = FS;
-    const { open, rename } = FS;
-    FS.open = (path, flags, mode) => {
-      const stream = ReflectApply(open, FS, [path, flags, mode]);
-      if ((stream.flags & ACCESS) !== 0) this.#nodes.add(stream.node);
-      return stream;
+    FS.trackingDelegate.onOpenFile = (path, flags) => {
+      if ((flags & ACCESS) !== 0) this.#paths.add(path);
     };
-    FS.rename = (from, to) => {
-      ReflectApply(rename, FS, [from, to]);
-      this.#nodes.add(FS.lookupPath(to).node);
-    };
+    FS.trackingDelegate.onMovePath = (from, to) => this.#move(from, to);
+    FS.trackingDelegate.onDeletePath = (path) => this.#paths.delete(path);
+  }
+
+  #move(from, to) {
+    const { node, path } = this.#FS.lookupPath(to);
+    if (this.#FS.isDir(node.mode)) {
+      const before = this.#paths;
+      this.#paths = new SafeSet();
+      for (const old of before) {
+        const isInside = StringPrototypeStartsWith(old, `${from}/`);
+        this.#paths.add(isInside ? path + StringPrototypeSlice(old, from.length) : old);
+      }
+    } else {
+      this.#paths.delete(from);
+      this.#paths.add(path);
+    }
   }
 
   /** Tells of the files that are still there. */
   tell() {
-    if (this.#nodes.size === 0) return;
-    const nodes = this.#nodes;
-    this.#nodes = new SafeSet();
-    for (const node of nodes) {
+    if (this.#paths.size === 0) return;
+    const paths = this.#paths;
+    this.#paths = new SafeSet();
+    for (const path of paths) {
       try {
-        const path = this.#FS.getPath(node);
         const { mode, size } = this.#FS.lstat(path);
         if (this.#FS.isFile(mode)) op_isolet_file_written(path, size);
       } catch {
