@@ -9,6 +9,7 @@ import "ext:isolet/fetch.js";
 import { bytesOf } from "ext:isolet/calls.js";
 import { boot } from "ext:isolet/pyodide.js";
 import { Parking, spawn } from "ext:isolet/parking.js";
+import { WrittenFiles } from "ext:isolet/written_files.js";
 import {
   op_isolet_display,
   op_isolet_entry_points,
@@ -144,6 +145,7 @@ async function start(createModule, makeImage) {
     peek: glue.peek.copy(),
     suspensions,
     parking,
+    writtenFiles: new WrittenFiles(Module.FS),
     exitStatus,
   };
   Module.API.sys.modules.delete("_isolet");
@@ -163,6 +165,7 @@ async function handle(length) {
     if (status === undefined) throw error;
     op_isolet_exited(status);
   }
+  session.writtenFiles.tell();
 }
 
 function interrupt() {

@@ -184,6 +184,7 @@ pub use data::terminal::Terminal;
 pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
 pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;
+pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};

@@ -59,17 +59,18 @@ def display(*objects, raw=False, include=None, exclude=None, **options):
 
 
 def result(value):
-    """Displays the last expression's value, if there is more to see than its repr."""
-    attempt(display_result, value)
+    """Displays a last expression's value if there is more to see than its repr; whether it did."""
+    return attempt(display_result, value)
 
 
 def display_result(value):
     if shows_itself(value):
-        return
+        return True
     formats = formats_of(value)
     if formats:
         formats[PLAIN] = plain_text(value, formats)
         send(formats, is_result=True)
+    return bool(formats)
 
 
 def shows_itself(value):

@@ -60,22 +60,27 @@ def make_backend():
     return module
 
 
-def end_of_cell():
-    """Displays the figures that a cell has left open."""
-    displays.attempt(show_open_figures)
+def end_of_cell(value):
+    """Displays the figures that a cell has left open, after its value if that is given."""
+    displays.attempt(show_open_figures, value)
 
 
-def show_open_figures():
-    """Displays and closes the figures that pyplot has open, if the backend is ours."""
+def show_open_figures(value=None):
+    """Displays and closes the figures that pyplot has open, if the backend is ours. The value that
+    is given was there before them.
+    """
     import matplotlib
     from matplotlib._pylab_helpers import Gcf
 
     if matplotlib.get_backend() != f"module://{BACKEND}":
         return
     try:
-        for manager in Gcf.get_all_fig_managers()[:MOST_PICTURES]:
-            if manager.canvas.figure.axes or manager.canvas.figure.get_children()[1:]:
-                show_figure(manager.canvas.figure)
+        figures = [manager.canvas.figure for manager in Gcf.get_all_fig_managers()]
+        figures = [figure for figure in figures if figure.axes or figure.get_children()[1:]]
+        if figures and value is not None:
+            displays.send({displays.PLAIN: displays.plain_text(value, {})}, is_result=True)
+        for figure in figures[:MOST_PICTURES]:
+            show_figure(figure)
     finally:
         Gcf.destroy_all()
 

@@ -330,10 +330,10 @@ def run(command):
                 has_value, value = start_program(command["program"], source, namespace)
             else:
                 has_value, value = execute(source, name, namespace, command["role"])
-                if has_value and type(value) not in SIMPLE:
-                    displays.result(value)
+                is_simple = not has_value or type(value) in SIMPLE
+                is_displayed = not is_simple and displays.result(value)
                 if PLOTS in sys.modules and command["role"] == "cell":
-                    figures.end_of_cell()
+                    figures.end_of_cell(None if is_displayed else value)
         finally:
             flush()
         reply["status"] = "completed"

@@ -73,6 +73,7 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
         ("`max_output_lines`", count(limits.output_lines())),
         ("`max_displays`", count(limits.displays())),
         ("`max_display_bytes`", bytes(limits.display_bytes())),
+        ("`max_files`", count(limits.files())),
         ("`--max-output` without `--json`", "-".to_owned()),
         ("`QUEUED_OUTPUT_BYTES`, fixed", bytes(Limits::QUEUED_OUTPUT_BYTES)),
         ("`max_value_bytes`", bytes(limits.value_bytes())),

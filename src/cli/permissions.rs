@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
-use isolet::{Cell, Engine, EngineBuilder, ErrorKind, Mount, Permissions, SandboxBuilder};
+use isolet::{
+    Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions, SandboxBuilder,
+};
 
 use super::host_files::HostFiles;
 use super::{audit, exit, json, terminal, units};
@@ -261,6 +263,27 @@ impl PermissionArgs {
             );
         }
         Ok(packages)
+    }
+
+    /// Returns `true` if the package that a requirement names is loaded, or is when it is imported.
+    pub(super) fn has_package(&self, requirement: &str) -> bool {
+        let name = units::package_name(requirement);
+        let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
+        !name.is_empty() && named.map(|named| units::package_name(named)).any(|named| named == name)
+    }
+
+    /// Returns `true` if a file that the guest writes at this path is one of the host.
+    pub(super) fn is_written_on_host(&self, path: &str) -> bool {
+        let is_beneath = |guest: &str| {
+            let rest = path.strip_prefix(guest.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut mounts = self.mount.iter().filter(|mount| mount.mode == MountMode::ReadWrite);
+        mounts.any(|mount| is_beneath(&mount.guest))
+            || self
+                .allow_write
+                .iter()
+                .any(|path| sandbox_path(path).is_ok_and(|at| is_beneath(&at)))
     }
 
     /// Copies the files into a new session and loads its packages. Returns the files to write back.

@@ -127,7 +127,7 @@ impl Program {
         let name = seen.unwrap_or_else(|| path.to_owned());
         let argv = [name.clone()].into_iter().chain(rest);
         if notebook::is_notebook(path) {
-            let notebook = Notebook::read(path, &source)?;
+            let notebook = Notebook::read(path, &source, permissions)?;
             let program =
                 Self::beside(directory, String::new(), Cell::new("").argv(argv), permissions);
             return Ok(Self { notebook: Some(notebook), ..program });

@@ -28,6 +28,8 @@ pub(super) struct RunReport<'a> {
     exit_code: Option<i32>,
     /// What the run displayed, in order: the data by format.
     displays: Vec<Bundle<'a>>,
+    /// The files that the run has written.
+    files: Vec<File<'a>>,
     locals: BTreeMap<&'a str, &'a str>,
     duration_ms: f64,
     truncated: bool,
@@ -43,6 +45,12 @@ struct Exception<'a> {
     args: Option<Box<RawValue>>,
     traceback: &'a str,
     cause: Option<Box<Self>>,
+}
+
+#[derive(serde::Serialize)]
+struct File<'a> {
+    path: &'a str,
+    size: u64,
 }
 
 #[derive(Default, serde::Serialize)]
@@ -77,12 +85,18 @@ pub(super) struct NotebookReport<'a> {
 }
 
 impl<'a> NotebookReport<'a> {
-    pub(super) fn new(executions: &'a [Execution], error: Option<&anyhow::Error>) -> Self {
+    /// Makes the report of these cells. `may_raise` is set if the last one raised an exception that
+    /// is no failure.
+    pub(super) fn new(
+        executions: &'a [Execution],
+        may_raise: bool,
+        error: Option<&anyhow::Error>,
+    ) -> Self {
         let cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
         let (status, success) = match (error, cells.last()) {
             (Some(_), _) => (FAILED, false),
-            (None, Some(last)) => (last.status, last.success),
-            (None, None) => ("completed", true),
+            (None, Some(last)) if !may_raise => (last.status, last.success),
+            _ => ("completed", true),
         };
         Self { status, success, cells, diagnostics: error.map(Diagnostics::of_error) }
     }
@@ -129,6 +143,11 @@ impl<'a> RunReport<'a> {
             exception: execution.exception().map(Exception::new),
             exit_code,
             displays: execution.displays().iter().map(Bundle).collect(),
+            files: execution
+                .files()
+                .iter()
+                .map(|file| File { path: &file.path, size: file.size })
+                .collect(),
             locals: execution
                 .locals()
                 .iter()

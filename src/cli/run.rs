@@ -4,13 +4,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use isolet::blocking::Session;
 use isolet::{Execution, Outcome};
 
 use super::interrupts::Interrupts;
-use super::notebook::Runner;
+use super::made_files::{self, MadeFiles};
+use super::notebook::{Runner, Target, is_notebook};
 use super::options::in_options;
 use super::output::{self, Shown};
+use super::permissions::PermissionArgs;
 use super::program::{Program, Wanted};
 use super::terminal::{self, Printer};
 use super::viewer::Viewer;
@@ -40,6 +43,14 @@ pub(super) struct RunArgs {
     /// Write what the run displays to files in this directory: pictures, tables, charts
     #[arg(long, value_name = "DIR")]
     show_dir: Option<PathBuf>,
+    /// Write the notebook with the outputs of its cells to this file, instead of showing them. May
+    /// also come directly after the notebook
+    #[arg(long, value_name = "NOTEBOOK")]
+    output: Option<PathBuf>,
+    /// Write the files that the run makes to this directory: those of the guest's home under their
+    /// names, others under their whole paths
+    #[arg(long, value_name = "DIR")]
+    files_dir: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -52,10 +63,12 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         module: module.take(),
         rest: std::mem::take(rest),
     };
+    let target = args.output.as_deref().map(|path| open_output(path, &wanted)).transpose()?;
     let mut program = Program::read(wanted, &mut args.policy.permissions)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
+    let made = args.files_dir.as_deref().map(MadeFiles::open).transpose()?;
     let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
     let mut session = sandbox.blocking().session()?;
     let interrupts = Interrupts::of(&session)?;
@@ -66,20 +79,38 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         permissions.prepare(&mut session, &packages)
     })?;
     let (cell, neighbours) = program.prepare(&mut session)?;
-    if let Some(notebook) = notebook {
+    if let Some(mut notebook) = notebook {
         let session = &mut session;
-        let mut runner =
-            Runner { session, interrupts: &interrupts, json: args.json, shown: &shown };
-        let played = notebook.play(cell, &mut runner)?;
-        let written = files.write_back(session).and_then(|()| files.export(session));
+        let mut runner = Runner {
+            session,
+            interrupts: &interrupts,
+            json: args.json,
+            records: target.is_some(),
+            shown: &shown,
+        };
+        let played = notebook.play(cell, &mut runner);
+        let kept = target.map_or(Ok(()), |target| notebook.write(&target));
+        let played = played?;
+        let runs = played.runs();
+        let written = files
+            .write_back(session)
+            .and_then(|()| files.export(session))
+            .and_then(|()| keep(made.as_ref(), session, &runs, permissions))
+            .and(kept);
         show_unseen(&shown, args.json)?;
+        if made.is_none() && !args.json {
+            made_files::tell_of_lost(&runs, permissions)?;
+        }
         return played.end(written, &neighbours, args.json, args.raw);
     }
     let cell = cell.program();
     if args.json {
         let execution = interrupts.during(|| session.run(cell))?;
         shown.viewer.write(execution.displays())?;
-        let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
+        let written = files
+            .write_back(&mut session)
+            .and_then(|()| files.export(&mut session))
+            .and_then(|()| keep(made.as_ref(), &mut session, &[&execution], permissions));
         let (report, status) = match &written {
             Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
             Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
@@ -88,7 +119,11 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         return Ok(status);
     }
     let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
-    let written = files.write_back(&mut session).and_then(|()| files.export(&mut session));
+    let runs = [&streamed.execution];
+    let written = files
+        .write_back(&mut session)
+        .and_then(|()| files.export(&mut session))
+        .and_then(|()| keep(made.as_ref(), &mut session, &runs, permissions));
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
         if let Some(hint) = neighbours.hint(&streamed.execution) {
@@ -96,9 +131,34 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         }
         streamed.show_missing()?;
         show_unseen(&shown, args.json)?;
+        if made.is_none() {
+            made_files::tell_of_lost(&runs, permissions)?;
+        }
     }
     written?;
     Ok(streamed.status())
+}
+
+/// Opens the file for a notebook's outputs, if a notebook is to be run.
+fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
+    match wanted.file.as_deref() {
+        _ if wanted.code.is_some() || wanted.module.is_some() => {
+            bail!("`--output` is for a notebook (.ipynb), `-c` and `-m` run none")
+        }
+        Some(file) if is_notebook(file) => Target::open(path),
+        Some(file) => bail!("`--output` is for a notebook (.ipynb), `{file}` is none"),
+        None => bail!("`--output` is for a notebook (.ipynb), and no file to run is named"),
+    }
+}
+
+/// Writes the files that these runs have made to the directory, if there is one.
+fn keep(
+    made: Option<&MadeFiles>,
+    session: &mut Session,
+    runs: &[&Execution],
+    permissions: &PermissionArgs,
+) -> Result<()> {
+    made.map_or(Ok(()), |made| made.write(session, runs, permissions))
 }
 
 /// Prints to standard error that there were pictures which nobody has seen.

@@ -5,11 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 use isolet::{Display, MimeData};
 
+use super::directory;
 use super::pictures::Protocol;
 use super::terminal::{self, Printer};
 
@@ -128,16 +129,7 @@ impl Viewer {
 
 impl Folder {
     fn open(path: &Path) -> Result<Self> {
-        let make = || -> io::Result<Dir> {
-            match std::fs::create_dir(path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-            Dir::open_ambient_dir(path, ambient_authority())
-        };
-        let directory = make().with_context(|| {
-            format!("cannot write to the directory `{}` of `--show-dir`", path.display())
-        })?;
+        let directory = directory::open(path, "--show-dir")?;
         Ok(Self { path: path.to_owned(), directory, written: 0 })
     }
 
@@ -155,11 +147,14 @@ impl Folder {
         Ok(Self { path, directory, written: 0 })
     }
 
-    /// Writes each format of a display to a file, the plain text only if there is nothing else.
-    /// Returns the paths.
+    /// Writes each format of a display to a file, the plain text only if there is nothing else and
+    /// it is no value of a cell. Returns the paths.
     fn write(&mut self, display: &Display) -> io::Result<Vec<PathBuf>> {
-        self.written += 1;
         let is_alone = display.formats().len() == 1;
+        if is_alone && display.is_result() && display.get(PLAIN).is_some() {
+            return Ok(Vec::new());
+        }
+        self.written += 1;
         let mut names: Vec<String> = Vec::new();
         for (format, data) in display.formats() {
             if format == PLAIN && !is_alone {
@@ -172,21 +167,10 @@ impl Folder {
                 again += 1;
                 name = format!("{stem}-{again}.{extension}");
             }
-            self.replace(&name, data.as_bytes())?;
+            directory::replace(&self.directory, &name, data.as_bytes())?;
             names.push(name);
         }
         Ok(names.iter().map(|name| self.path.join(name)).collect())
-    }
-
-    /// Writes a new file in the place of any other. The guest may be able to write to the
-    /// directory, and must not choose the file.
-    fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        match self.directory.remove_file(name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let options = OpenOptions::new().write(true).create_new(true).clone();
-        self.directory.open_with(name, &options)?.write_all(bytes)
     }
 }
 

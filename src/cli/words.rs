@@ -1,22 +1,40 @@
 //! Finds where the options of `isolet run` end: at the script, as for python. All later words
-//! belong to the script, so that a wrapper's `"$@"` cannot grant the guest anything.
+//! belong to the script, so that a wrapper's `"$@"` cannot grant the guest anything. Only where a
+//! notebook's outputs go can be said directly after the notebook: `nbconvert` puts it there, too.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, Command, CommandFactory};
 
-use super::Cli;
+use super::{Cli, notebook};
 
 /// Options that say what to run. Their value ends isolet's options.
 const LAST_OPTIONS: [char; 2] = ['c', 'm'];
 
+/// The option that may come directly after a notebook.
+const OUTPUT: &str = "--output";
+
 /// Inserts a `--` before the script's words, if the command line is one of `isolet run`.
 pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Vec<OsString> {
     command.build();
-    if let Some(place) = end_of_run_options(&words, command) {
+    if let Some(end) = end_of_run_options(&words, command) {
+        let place = if end.is_file { after_output(&words, end.at) } else { end.at };
         words.insert(place, "--".into());
     }
     words
+}
+
+/// Returns the index of the first word after a notebook at `at` and its `--output`, or `at` if that
+/// is not there.
+fn after_output(words: &[OsString], at: usize) -> usize {
+    let is_notebook =
+        words.get(at).and_then(|word| word.to_str()).is_some_and(notebook::is_notebook);
+    let length = match words.get(at + 1).and_then(|word| word.to_str()) {
+        Some(OUTPUT) if words.len() > at + 2 => 3,
+        Some(word) if word.strip_prefix(OUTPUT).is_some_and(|rest| rest.starts_with('=')) => 2,
+        _ => 0,
+    };
+    if is_notebook { at + length } else { at }
 }
 
 /// Returns `true` if the options of `isolet run` ask for JSON, on a command line that `clap` cannot
@@ -24,7 +42,8 @@ pub(super) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Ve
 pub(super) fn ask_for_json(words: &[OsString]) -> bool {
     let mut command = Cli::command();
     command.build();
-    let Some(run) = end(words, 1, &command).filter(|at| words[*at] == "run") else { return false };
+    let subcommand = end(words, 1, &command).map(|end| end.at);
+    let Some(run) = subcommand.filter(|at| words[*at] == "run") else { return false };
     let Some(command) = command.find_subcommand("run") else { return false };
     let mut at = run + 1;
     while let Some(word) = words.get(at) {
@@ -44,18 +63,25 @@ pub(super) fn ask_for_json(words: &[OsString]) -> bool {
     false
 }
 
-fn end_of_run_options(words: &[OsString], command: &Command) -> Option<usize> {
-    let subcommand = end(words, 1, command)?;
+fn end_of_run_options(words: &[OsString], command: &Command) -> Option<End> {
+    let subcommand = end(words, 1, command)?.at;
     if words.get(subcommand)? != "run" {
         return None;
     }
     end(words, subcommand + 1, command.find_subcommand("run")?)
 }
 
-/// Returns the index of the first word from `at` on that is neither an option nor an option's
-/// value. Returns `None` if there is none, after a `--`, or if an option is unknown, which `clap`
-/// reports.
-fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
+/// Where options end.
+struct End {
+    /// The index of the word there.
+    at: usize,
+    /// Set if that word is a file to run: no option before it said what to run.
+    is_file: bool,
+}
+
+/// Finds the first word from `at` on that is neither an option nor an option's value. Returns
+/// `None` if there is none, after a `--`, or if an option is unknown, which `clap` reports.
+fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<End> {
     loop {
         let word = words.get(at)?;
         let bytes = word.as_encoded_bytes();
@@ -63,12 +89,12 @@ fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<usize> {
             return None;
         }
         if bytes == b"-" || !bytes.starts_with(b"-") {
-            return Some(at);
+            return Some(End { at, is_file: true });
         }
         let option = last_option(word, command)?;
         at += 1 + usize::from(option.has_value_apart);
         if option.ends_options {
-            return (at <= words.len()).then_some(at);
+            return (at <= words.len()).then_some(End { at, is_file: false });
         }
     }
 }
@@ -171,6 +197,30 @@ mod tests {
             expected.insert(place, "--");
             assert_eq!(ended(words), expected);
         }
+    }
+
+    #[test]
+    fn the_output_of_a_notebook_may_be_said_after_it() {
+        let cases: [(&[&str], usize); 9] = [
+            (&["isolet", "run", "x.ipynb", "--output", "y.ipynb"], 5),
+            (&["isolet", "run", "x.ipynb", "--output=y.ipynb", "--output", "z"], 4),
+            (&["isolet", "run", "--json", "x.ipynb", "--output", "y.ipynb", "--json"], 6),
+            (&["isolet", "run", "x.ipynb", "--json", "--output", "y.ipynb"], 2),
+            (&["isolet", "run", "x.ipynb", "--outputs", "y.ipynb"], 2),
+            (&["isolet", "run", "x.ipynb", "--output"], 2),
+            (&["isolet", "run", "x.py", "--output", "y.ipynb"], 2),
+            (&["isolet", "run", "-c", "code", "x.ipynb", "--output", "y.ipynb"], 4),
+            (&["isolet", "run", "-m", "module", "x.ipynb", "--output=y.ipynb"], 4),
+        ];
+        for (words, place) in cases {
+            let mut expected = words.to_vec();
+            expected.insert(place, "--");
+            assert_eq!(ended(words), expected);
+        }
+        let matches = parsed(&["isolet", "run", "x.ipynb", "--output", "y.ipynb", "--json", "z"]);
+        assert_eq!(matches.get_raw("output").unwrap().collect::<Vec<_>>(), ["y.ipynb"]);
+        assert_eq!(matches.get_raw("file").unwrap().collect::<Vec<_>>(), ["x.ipynb"]);
+        assert_eq!(matches.get_raw("args").unwrap().collect::<Vec<_>>(), ["--json", "z"]);
     }
 
     #[test]

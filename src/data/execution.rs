@@ -7,6 +7,7 @@ use crate::data::display::Display;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::output::Captured;
 use crate::data::value::Value;
+use crate::data::written_file::WrittenFile;
 
 /// The result of one run, whatever its outcome.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct Execution {
     pub(crate) stderr: Captured,
     pub(crate) displays: Vec<Display>,
     pub(crate) dropped_displays: u64,
+    pub(crate) files: Vec<WrittenFile>,
+    pub(crate) dropped_files: u64,
     pub(crate) locals: Vec<Variable>,
     pub(crate) usage: Usage,
     pub(crate) session_alive: bool,
@@ -218,6 +221,8 @@ pub struct Truncation {
     pub stderr_bytes: u64,
     /// The number of dropped displays.
     pub displays: u64,
+    /// The number of written files that are not listed.
+    pub files: u64,
 }
 
 impl Truncation {
@@ -294,6 +299,7 @@ impl Execution {
             stdout_bytes: self.stdout.dropped(),
             stderr_bytes: self.stderr.dropped(),
             displays: self.dropped_displays,
+            files: self.dropped_files,
         }
     }
 
@@ -305,6 +311,28 @@ impl Execution {
     #[must_use]
     pub fn displays(&self) -> &[Display] {
         &self.displays
+    }
+
+    /// Returns the files that the run has opened for writing or moved and that were there when it
+    /// ended, sorted by path: in the guest's memory and beneath mount points. Empty if the guest
+    /// was killed.
+    ///
+    /// Not listed are files in `/dev`, `/lib` and `/proc`, in `__pycache__`, and those with a name
+    /// in their path that begins with a dot. [`Limits::max_files`](crate::Limits::max_files) bounds
+    /// the list; [`truncated`](Self::truncated) counts the others. The list is the guest's claim:
+    /// [`Files::get`](crate::Files::get) reads what is there.
+    ///
+    /// ```no_run
+    /// # async fn example(session: &mut isolet::Session) -> Result<(), isolet::Error> {
+    /// let execution = session.run("open('out.txt', 'w').write('made')").await?;
+    /// for file in execution.files() {
+    ///     let contents = session.files().get(&file.path).await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn files(&self) -> &[WrittenFile] {
+        &self.files
     }
 
     /// Returns the names that the run bound or rebound, without private names and modules.

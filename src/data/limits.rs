@@ -26,6 +26,7 @@ pub struct Limits {
     output_lines: u64,
     displays: u64,
     display_bytes: u64,
+    files: u64,
     value_bytes: u64,
     concurrent_tools: usize,
     call_bytes: u64,
@@ -52,6 +53,8 @@ impl Limits {
     pub const DEFAULT_DISPLAYS: u64 = 100;
     /// The default of [`max_display_bytes`](Self::max_display_bytes): 32 MiB.
     pub const DEFAULT_DISPLAY_BYTES: u64 = 32 << 20;
+    /// The default of [`max_files`](Self::max_files).
+    pub const DEFAULT_FILES: u64 = 1000;
     /// The default of [`max_value_bytes`](Self::max_value_bytes): 256 MiB.
     pub const DEFAULT_VALUE_BYTES: u64 = 256 << 20;
     /// The default of [`max_concurrent_tools`](Self::max_concurrent_tools).
@@ -171,6 +174,16 @@ impl Limits {
     #[must_use]
     pub fn max_display_bytes(mut self, bytes: u64) -> Self {
         self.display_bytes = bytes;
+        self
+    }
+
+    /// Sets how many [files](crate::Execution::files) that a run has written are listed. Further
+    /// ones are only counted, in [`Execution::truncated`](crate::Execution::truncated).
+    ///
+    /// Default: 1000.
+    #[must_use]
+    pub fn max_files(mut self, files: u64) -> Self {
+        self.files = files;
         self
     }
 
@@ -321,6 +334,12 @@ impl Limits {
         self.display_bytes
     }
 
+    /// Returns how many files that a run has written are listed.
+    #[must_use]
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
     /// Returns the maximum size of a value, in bytes.
     #[must_use]
     pub fn value_bytes(&self) -> u64 {
@@ -412,6 +431,7 @@ impl Default for Limits {
             output_lines: Self::DEFAULT_OUTPUT_LINES,
             displays: Self::DEFAULT_DISPLAYS,
             display_bytes: Self::DEFAULT_DISPLAY_BYTES,
+            files: Self::DEFAULT_FILES,
             value_bytes: Self::DEFAULT_VALUE_BYTES,
             concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
             call_bytes: Self::DEFAULT_CALL_BYTES,

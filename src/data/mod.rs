@@ -12,3 +12,4 @@ pub(crate) mod terminal;
 pub(crate) mod tool;
 pub(crate) mod value;
 pub(crate) mod version;
+pub(crate) mod written_file;

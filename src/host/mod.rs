@@ -9,6 +9,7 @@ mod packages;
 pub(crate) mod pipe;
 pub(crate) mod stop;
 pub(crate) mod tools;
+mod written_files;
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -17,12 +18,14 @@ use self::displays::Displays;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
 use self::stop::{Gate, Passage, RunCounters, RunStopper, Stoppable};
+use self::written_files::WrittenFiles;
 use crate::data::display::Display;
 use crate::data::limits::Limits;
 use crate::data::output::{Capture, Captured, Stream};
 use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::data::written_file::WrittenFile;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
 use crate::host::audit::{Access, AuditLog, AuditSink};
 use crate::host::pipe::PipeWriter;
@@ -68,6 +71,8 @@ pub(crate) struct FinishedRun {
     pub(crate) stderr: Captured,
     pub(crate) displays: Vec<Display>,
     pub(crate) dropped_displays: u64,
+    pub(crate) files: Vec<WrittenFile>,
+    pub(crate) dropped_files: u64,
     pub(crate) tool_calls: u64,
     pub(crate) submission: Option<Value>,
 }
@@ -76,6 +81,7 @@ struct RunStreams {
     stdout: Capture,
     stderr: Capture,
     displays: Displays,
+    files: WrittenFiles,
     /// Receives the full output of both streams, and the displays, as they are written. Writers
     /// wait for it without holding the lock.
     pipe: Option<Arc<PipeWriter>>,
@@ -175,7 +181,17 @@ impl SessionHost {
         self.audit.end_run();
         let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
         let (displays, dropped_displays) = streams.displays.finish();
-        FinishedRun { stdout, stderr, displays, dropped_displays, tool_calls, submission }
+        let (files, dropped_files) = streams.files.finish();
+        FinishedRun {
+            stdout,
+            stderr,
+            displays,
+            dropped_displays,
+            files,
+            dropped_files,
+            tool_calls,
+            submission,
+        }
     }
 
     /// Adds a line from the host to standard error.
@@ -194,6 +210,7 @@ impl RunStreams {
             stdout: Capture::new(limits.stdout_bytes(), limits.output_lines()),
             stderr: Capture::new(limits.stderr_bytes(), limits.output_lines()),
             displays: Displays::new(limits),
+            files: WrittenFiles::new(limits),
             pipe: pipe.map(Arc::new),
         }
     }
@@ -249,6 +266,10 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
+            HostRequest::FileWritten { path, size } => {
+                lock(&self.run).files.add(path, size);
+                HostReply::Done
+            }
             HostRequest::ReadStdin(max) => {
                 let input = Arc::clone(&lock(&self.input));
                 match input.read(usize::try_from(max).unwrap_or(usize::MAX)) {

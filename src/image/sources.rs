@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 18] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -29,6 +29,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 17] = modules![
     "suspension.js",
     "frames.js",
     "parking.js",
+    "written_files.js",
     "session.js",
     "lockdown.js",
 ];

@@ -64,6 +64,7 @@ deno_core::extension!(
         ops::file::op_isolet_file_close,
         ops::file::op_isolet_file_read,
         ops::file::op_isolet_file_write,
+        ops::file::op_isolet_file_written,
         ops::file::op_isolet_file_resize,
         ops::file::op_isolet_file_resize_at,
         ops::file::op_isolet_file_sync,

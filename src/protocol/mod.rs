@@ -283,6 +283,13 @@ pub(crate) enum HostRequest<'a> {
     Display(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Takes the next piece of what an isolate that is booted for an image makes of it.
     Image(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Takes the path of a file that the run has written.
+    FileWritten {
+        /// The guest path.
+        path: &'a str,
+        /// The size in bytes.
+        size: u64,
+    },
     // Variants that serde skips come last, because serde numbers the variants after them
     // differently when writing and reading.
     /// Takes output. A worker sends it as a separate kind of frame.
@@ -321,6 +328,7 @@ impl HostRequest<'_> {
             Self::Write(..)
             | Self::Display(_)
             | Self::Image(_)
+            | Self::FileWritten { .. }
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }

@@ -29,6 +29,7 @@ fn a_completed_run_has_all_fields() {
             "duration_ms",
             "exception",
             "exit_code",
+            "files",
             "locals",
             "repr",
             "status",

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolet::{Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
+use isolet::{Display, Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
 
 use crate::util::{Ran, Scratch, command, engine_builder, eval};
 
@@ -184,7 +184,8 @@ assert ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 7)() == 7
 assert pd.DataFrame({'a': [1, 2]}).a.sum() == 3
 [loaded, np.random.random()]";
         let execution = session.run(code).await.unwrap();
-        assert_eq!(execution.displays().len(), 1, "{execution:?}");
+        let shown: Vec<bool> = execution.displays().iter().map(Display::is_result).collect();
+        assert_eq!(shown, [true, false], "the value comes before the figure: {execution:?}");
         let Some(Value::List(found)) = execution.value().cloned() else { panic!("{execution:?}") };
         assert_eq!(found[0], Value::List(vec![true.into(); 3]));
         assert!(!seen.contains(&found[1]), "{found:?}");

@@ -83,6 +83,8 @@ impl Shared {
             stderr: run.stderr,
             displays: run.displays,
             dropped_displays: run.dropped_displays,
+            files: run.files,
+            dropped_files: run.dropped_files,
             locals: report.locals,
             usage,
             session_alive: self.state() == SessionState::Ready,

@@ -5,6 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use isolet::PyException;
 use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::magic;
 
 /// The supported format version, in which cells are at the top level.
 const FORMAT: u64 = 4;
@@ -16,7 +19,12 @@ const SHOWN: usize = 60;
 pub(super) struct NotebookCell {
     /// Its number among the code cells, starting at 1.
     pub(super) number: usize,
-    pub(super) source: String,
+    /// Its index among all cells.
+    pub(super) index: usize,
+    /// Its text, and the same as Python.
+    source: String,
+    pub(super) python: String,
+    tags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +53,14 @@ struct FileCell {
     cell_type: String,
     #[serde(default)]
     source: Source,
+    #[serde(default)]
+    metadata: CellMetadata,
+}
+
+#[derive(Deserialize, Default)]
+struct CellMetadata {
+    #[serde(default)]
+    tags: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -65,9 +81,15 @@ pub(in crate::cli) fn is_notebook(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Parses the code cells of a notebook.
-pub(super) fn cells(text: &str) -> Result<Vec<NotebookCell>> {
-    let file: File = serde_json::from_str(text).context("it is no notebook")?;
+/// Parses a notebook. Returns its code cells and all of its contents.
+///
+/// `has_package` says which packages the cells need not install.
+pub(super) fn parse(
+    text: &str,
+    has_package: impl Fn(&str) -> bool,
+) -> Result<(Vec<NotebookCell>, Json)> {
+    let whole: Json = serde_json::from_str(text).context("it is no notebook")?;
+    let file = File::deserialize(&whole).context("it is no notebook")?;
     match file.nbformat {
         Some(FORMAT) => {}
         Some(format) => bail!(
@@ -81,12 +103,16 @@ pub(super) fn cells(text: &str) -> Result<Vec<NotebookCell>> {
         bail!("its language is {language:?}, isolet runs Python");
     }
     let cells = file.cells.context("it is no notebook: it has no `cells`")?;
-    let code = cells.into_iter().filter(|cell| cell.cell_type == "code");
-    let sources = code.map(|cell| match cell.source {
-        Source::Whole(text) => text,
-        Source::Lines(lines) => lines.concat(),
+    let code = cells.into_iter().enumerate().filter(|(_, cell)| cell.cell_type == "code");
+    let cells = code.zip(1..).map(|((index, cell), number)| {
+        let source = match cell.source {
+            Source::Whole(text) => text,
+            Source::Lines(lines) => lines.concat(),
+        };
+        let python = magic::without_magic(&source, &has_package).into_owned();
+        NotebookCell { number, index, source, python, tags: cell.metadata.tags }
     });
-    Ok(sources.zip(1..).map(|(source, number)| NotebookCell { number, source }).collect())
+    Ok((cells.collect(), whole))
 }
 
 impl Metadata {
@@ -97,6 +123,25 @@ impl Metadata {
 }
 
 impl NotebookCell {
+    /// Returns `true` if there is nothing in it.
+    pub(super) fn is_blank(&self) -> bool {
+        self.source.trim().is_empty()
+    }
+
+    /// Returns `true` if its author has marked it as one not to run.
+    pub(super) fn is_skipped(&self) -> bool {
+        self.has_tag("skip-execution")
+    }
+
+    /// Returns `true` if its author has marked it as one that may raise an exception.
+    pub(super) fn may_raise(&self) -> bool {
+        self.has_tag("raises-exception")
+    }
+
+    fn has_tag(&self, tag: &str) -> bool {
+        self.tags.iter().any(|found| found == tag)
+    }
+
     /// Returns `true` if the value of the last line is shown: a `;` at the end of the cell hides
     /// it.
     pub(super) fn shows_value(&self) -> bool {
@@ -141,12 +186,16 @@ mod tests {
             "kernelspec": {"name": "python3"}, "language_info": {"name": "python"}}, "cells": [
             {"cell_type": "markdown", "source": "# Title"},
             {"cell_type": "code", "source": ["x = 1\n", "x"], "outputs": []},
-            {"cell_type": "raw", "source": []},
-            {"cell_type": "code", "source": "x;"}]}"##;
-        let read = cells(text).unwrap();
-        let sources: Vec<_> = read.iter().map(|cell| (cell.number, cell.source.as_str())).collect();
-        assert_eq!(sources, [(1, "x = 1\nx"), (2, "x;")]);
+            {"cell_type": "raw", "source": [], "metadata": {}},
+            {"cell_type": "code", "source": "%time x;", "metadata": {"tags": ["skip-execution"]}}
+            ]}"##;
+        let (read, whole) = parse(text, |_| false).unwrap();
+        let found = |cell: &NotebookCell| (cell.number, cell.index, cell.python.clone());
+        let found: Vec<_> = read.iter().map(found).collect();
+        assert_eq!(found, [(1, 1, "x = 1\nx".to_owned()), (2, 3, "x;".to_owned())]);
         assert!(read[0].shows_value() && !read[1].shows_value());
+        assert!(!read[0].is_skipped() && read[1].is_skipped() && !read[1].may_raise());
+        assert_eq!(whole, serde_json::from_str::<Json>(text).unwrap());
     }
 
     #[test]
@@ -163,7 +212,7 @@ mod tests {
             ),
         ];
         for (text, said) in cases {
-            let error = format!("{:#}", cells(text).unwrap_err());
+            let error = format!("{:#}", parse(text, |_| false).unwrap_err());
             assert!(error.starts_with(said), "{text}: {error}");
         }
     }

@@ -1,6 +1,9 @@
 //! Runs Jupyter notebooks: the code cells of a `.ipynb` file, one after another in one session.
 
 mod file;
+mod magic;
+mod outputs;
+mod written;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,21 +11,27 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
 use isolet::{Cell, Execution, Outcome};
+use serde_json::{Value as Json, json};
 
 use super::interrupts::Interrupts;
 use super::output::{self, Shown};
+use super::permissions::PermissionArgs;
 use super::program::Neighbours;
 use super::run::show_outcome;
 use super::terminal::{self, Printer};
 use super::{exit, json as lines, report};
 pub(super) use file::is_notebook;
-use file::{NotebookCell, cells};
+use file::{NotebookCell, parse};
+use outputs::Outputs;
+pub(super) use written::Target;
 
 /// A parsed notebook.
 pub(super) struct Notebook {
     /// The name in tracebacks.
     name: String,
     cells: Vec<NotebookCell>,
+    /// All of its contents. The outputs of each cell that was run take the place of its last ones.
+    contents: Json,
 }
 
 /// How cells are run and shown.
@@ -31,6 +40,8 @@ pub(super) struct Runner<'a> {
     pub(super) interrupts: &'a Interrupts,
     /// Set to print a report at the end instead of output.
     pub(super) json: bool,
+    /// Set to keep the output of the cells for the file instead of showing it.
+    pub(super) records: bool,
     pub(super) shown: &'a Shown,
 }
 
@@ -41,6 +52,8 @@ pub(super) struct Played {
     executions: Vec<Execution>,
     /// The explanation if the last cell failed because of a line that is not Python.
     magic: Option<String>,
+    /// Set if the last cell raised an exception that its author has announced.
+    may_raise: bool,
     /// Set if nobody reads the output any more.
     is_reader_gone: bool,
     /// Set if output was left out.
@@ -48,32 +61,48 @@ pub(super) struct Played {
 }
 
 impl Notebook {
-    /// Parses the text of a file.
-    pub(super) fn read(name: &str, text: &str) -> Result<Self> {
-        let cells = cells(text).with_context(|| format!("cannot run `{name}`"))?;
-        Ok(Self { name: name.to_owned(), cells })
+    /// Parses the text of a file. Cells need not install the packages that there are permissions
+    /// for.
+    pub(super) fn read(name: &str, text: &str, permissions: &PermissionArgs) -> Result<Self> {
+        let parsed = parse(text, |package| permissions.has_package(package));
+        let (cells, contents) = parsed.with_context(|| format!("cannot run `{name}`"))?;
+        Ok(Self { name: name.to_owned(), cells, contents })
     }
 
     /// Runs `first`, which sets the session up, then each cell until one fails, and finally the
     /// functions registered with `atexit`.
-    pub(super) fn play(&self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
+    pub(super) fn play(&mut self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
         let mut is_alive = runner.run(first, &mut played)?.session_alive();
-        for cell in &self.cells {
+        let mut count = 0;
+        for cell in self.cells.iter().filter(|cell| !cell.is_skipped()) {
             let name = format!("{}, cell {}", self.name, cell.number);
-            let code = Cell::new(cell.source.as_str()).name(name);
-            let execution = runner.run(code, &mut played)?;
+            let code = Cell::new(cell.python.as_str()).name(name);
+            let execution = if runner.records {
+                let (execution, outputs) = runner.record(code, cell, &mut played)?;
+                count += u64::from(!cell.is_blank());
+                let at = &mut self.contents["cells"][cell.index];
+                at["execution_count"] = if cell.is_blank() { Json::Null } else { json!(count) };
+                at["outputs"] = outputs.into_json(count);
+                execution
+            } else {
+                runner.run(code, &mut played)?
+            };
             if played.is_reader_gone {
                 return Ok(played);
             }
             let is_complete = matches!(execution.outcome(), Outcome::Completed(_));
+            played.may_raise = execution.exception().is_some() && cell.may_raise();
             if is_complete && cell.shows_value() {
                 runner.show(&execution)?;
+            }
+            if played.may_raise && !runner.records && !runner.json {
+                show_outcome(&execution, runner.shown.raw)?;
             }
             played.magic = execution.exception().and_then(|exception| cell.magic(exception));
             is_alive = execution.session_alive();
             played.executions.push(execution);
-            if !is_complete {
+            if !is_complete && !played.may_raise {
                 break;
             }
         }
@@ -81,6 +110,11 @@ impl Notebook {
             runner.run(Cell::new("").program(), &mut played)?;
         }
         Ok(played)
+    }
+
+    /// Writes the notebook with the outputs of the cells that were run.
+    pub(super) fn write(&self, target: &Target) -> Result<()> {
+        target.write(&self.contents)
     }
 }
 
@@ -98,10 +132,30 @@ impl Runner<'_> {
         Ok(streamed.execution)
     }
 
+    /// Runs a cell and keeps its outputs for the file.
+    fn record(
+        &mut self,
+        code: Cell,
+        cell: &NotebookCell,
+        played: &mut Played,
+    ) -> Result<(Execution, Outputs)> {
+        let mut outputs = Outputs::new(self.shown.max_bytes, cell.shows_value());
+        let execution = self.interrupts.during(|| {
+            let mut run = self.session.run_streaming(code);
+            for event in &mut run {
+                outputs.add(event);
+            }
+            run.finish()
+        })?;
+        self.shown.viewer.write(execution.displays())?;
+        played.is_cut |= outputs.end(&execution);
+        Ok((execution, outputs))
+    }
+
     /// Shows the value of a cell's last line, as a notebook does.
     fn show(&self, execution: &Execution) -> io::Result<()> {
         match execution.repr() {
-            Some(repr) if repr != "None" && !self.json => {
+            Some(repr) if repr != "None" && !self.json && !self.records => {
                 let shown = Printer::new(self.shown.raw).for_stdout(repr).into_owned();
                 writeln!(io::stdout(), "{shown}")
             }
@@ -111,6 +165,11 @@ impl Runner<'_> {
 }
 
 impl Played {
+    /// Returns the results of the cells that were run.
+    pub(super) fn runs(&self) -> Vec<&Execution> {
+        self.executions.iter().collect()
+    }
+
     /// Reports how the notebook ended and whether its files could be `written`. Returns the exit
     /// status.
     pub(super) fn end(
@@ -124,14 +183,20 @@ impl Played {
             return written.map(|()| exit::NO_READER.into());
         }
         if json {
-            let report = report::NotebookReport::new(&self.executions, written.as_ref().err());
+            let report = report::NotebookReport::new(
+                &self.executions,
+                self.may_raise,
+                written.as_ref().err(),
+            );
             lines::write_line(io::stdout().lock(), &report)?;
             if let Err(error) = &written {
                 return Ok(exit::failure(error));
             }
         }
-        let Some(last) = self.executions.last() else {
-            return written.map(|()| ExitCode::SUCCESS);
+        let last = self.executions.last().filter(|_| !self.may_raise);
+        let Some(last) = last else {
+            written?;
+            return Ok(if self.is_cut { exit::LIMIT.into() } else { ExitCode::SUCCESS });
         };
         if !json {
             show_outcome(last, raw)?;

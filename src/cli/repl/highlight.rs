@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::cli::tokens;
+
 const KEYWORD: &str = "1;34";
 const STRING: &str = "32";
 const NUMBER: &str = "33";
@@ -40,7 +42,7 @@ fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
         return (until(&|c| c == '\n'), Some(COMMENT));
     }
     if first == '\'' || first == '"' {
-        return (string(text, first), Some(STRING));
+        return (tokens::string(text, first), Some(STRING));
     }
     if first.is_ascii_digit() {
         let end = until(&|c| !(c.is_ascii_alphanumeric() || c == '.' || c == '_'));
@@ -57,27 +59,6 @@ fn token(text: &str, first: char) -> (usize, Option<&'static str>) {
         return (end, KEYWORDS.contains(&word).then_some(KEYWORD));
     }
     (first.len_utf8(), None)
-}
-
-/// Returns the length of the string that begins here, up to the end of the text if it is not
-/// closed.
-fn string(text: &str, quote: char) -> usize {
-    let triple = [quote; 3].iter().collect::<String>();
-    let end: &str = if text.starts_with(&triple) { &triple } else { &triple[..1] };
-    let mut at = end.len();
-    while let Some(next) = text[at..].chars().next() {
-        if text[at..].starts_with(end) {
-            return at + end.len();
-        }
-        if next == '\n' && end.len() == 1 {
-            return at;
-        }
-        at += next.len_utf8();
-        if next == '\\' {
-            at += text[at..].chars().next().map_or(0, char::len_utf8);
-        }
-    }
-    text.len()
 }
 
 /// Returns a prompt in colour.

@@ -104,6 +104,12 @@ pub(crate) fn op_isolet_file_write(
     number(&ask(state, FileRequest::Write { file, offset, bytes }))
 }
 
+/// Tells the host of a file that the guest has written, by its path in the guest.
+#[op2(fast)]
+pub(crate) fn op_isolet_file_written(state: &OpState, #[string] path: String, #[number] size: u64) {
+    state.borrow::<State>().host.call(HostRequest::FileWritten { path: &path, size });
+}
+
 #[op2(fast)]
 #[smi]
 pub(crate) fn op_isolet_file_resize(state: &OpState, #[smi] file: u32, #[number] size: u64) -> i32 {

@@ -133,6 +133,7 @@ fn leaves_files_alone(request: &HostRequest<'_>) -> bool {
             | HostRequest::WallClock
             | HostRequest::Write(..)
             | HostRequest::Display(_)
+            | HostRequest::FileWritten { .. }
     )
 }
 
