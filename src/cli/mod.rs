@@ -118,10 +118,12 @@ impl PolicyArgs {
     ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
-        let (engine, packages) = assets::open_engine(assets, |assets| {
-            let builder = self.isolation.confine(Engine::builder().assets(assets));
-            progress.during("making the memory image, once", || self.permissions.engine(builder))
-        })?;
+        let (engine, packages) =
+            assets::open_engine(assets, &self.permissions.ca_file, |assets| {
+                let builder = self.isolation.confine(Engine::builder().assets(assets));
+                progress
+                    .during("making the memory image, once", || self.permissions.engine(builder))
+            })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(kept)
@@ -190,7 +192,7 @@ fn engine(
     assets: Option<&std::path::Path>,
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
-    assets::open_engine(assets, |assets| {
+    assets::open_engine(assets, &[], |assets| {
         Ok(isolation.confine(Engine::builder().assets(assets)).build()?)
     })
 }

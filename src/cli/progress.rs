@@ -2,8 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use isolet::PackageDownload;
+
+use super::units;
 
 /// The delay before the first line, and then between updates.
 const STEP: Duration = Duration::from_secs(1);
@@ -49,6 +54,29 @@ pub(super) fn of_packages(packages: &[String]) -> String {
     }
 }
 
+/// What is being downloaded, if anything.
+static DOWNLOAD: Mutex<Option<PackageDownload>> = Mutex::new(None);
+
+/// Makes the line tell of a download.
+pub(super) fn tell(download: &PackageDownload) {
+    *DOWNLOAD.lock().unwrap_or_else(PoisonError::into_inner) = Some(download.clone());
+}
+
+/// Describes the download that the work has got to, or the work.
+fn described(what: &str) -> String {
+    let download = DOWNLOAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(PackageDownload { what, received_bytes, total_bytes, .. }) = download else {
+        return what.to_owned();
+    };
+    let received = units::shown_bytes(received_bytes);
+    match total_bytes.max(received_bytes) {
+        total if received_bytes < total => {
+            format!("fetching {what}, {received} of {}", units::shown_bytes(total))
+        }
+        _ => format!("fetched {what}, {received}"),
+    }
+}
+
 /// Shows a line until the work is done. Stops if standard error cannot be written to.
 fn show(what: &str, is_done: &Receiver<()>) {
     let start = Instant::now();
@@ -56,7 +84,7 @@ fn show(what: &str, is_done: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(STEP) {
         has_shown = true;
         let seconds = start.elapsed().as_secs();
-        let _ = write!(io::stderr(), "{ERASE}isolet: {what} ... {seconds} s");
+        let _ = write!(io::stderr(), "{ERASE}isolet: {} ... {seconds} s", described(what));
     }
     if has_shown {
         let _ = write!(io::stderr(), "{ERASE}");

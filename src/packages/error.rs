@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Digest, DownloadError};
 
 use crate::data::error::{Error, ErrorKind};
 
@@ -25,6 +25,9 @@ pub(crate) enum PackageError {
     /// A file has an unexpected digest.
     #[error("`{file}` has sha256 {found}, expected {expected}")]
     Digest { file: String, expected: Digest, found: Digest },
+    /// Files could not be downloaded, for a reason on this machine.
+    #[error("packages cannot be downloaded: {0}")]
+    Download(DownloadError),
     /// No source has the package.
     #[error("{name} is not available: {reason}")]
     Unavailable { name: String, reason: String, hint: &'static str },

@@ -8,6 +8,7 @@
 pub(crate) mod archive;
 mod cache;
 mod directory;
+mod download;
 mod error;
 mod files;
 mod imports;
@@ -37,6 +38,8 @@ mod tests;
 
 use std::sync::Arc;
 
+pub(crate) use download::DownloadSink;
+pub use download::PackageDownload;
 pub(crate) use error::PackageError;
 pub(crate) use lazy_store::LazyStore;
 pub(crate) use policy::PackagePolicy;

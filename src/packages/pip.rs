@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Authorities, Digest};
 
 use super::directory::Candidate;
 use super::error::PackageError;
@@ -24,6 +24,8 @@ use super::wheel::MAX_WHEEL_BYTES;
 const MAX_TIME: Duration = Duration::from_mins(2);
 /// The maximum size of a report, in bytes.
 const MAX_REPORT_BYTES: u64 = 64 << 20;
+/// The maximum size of a file of certificates, in bytes.
+const MAX_BUNDLE_BYTES: u64 = 16 << 20;
 /// The Python program that prepares pip for the guest's markers.
 const DRIVER: &str = include_str!("pip.py");
 
@@ -58,6 +60,7 @@ pub(crate) type Downloads = BTreeMap<Digest, (String, Arc<[u8]>)>;
 #[derive(Debug)]
 pub(crate) struct Pip {
     python: PathBuf,
+    authorities: Authorities,
 }
 
 /// Wheels that pip may choose from in addition to the package index.
@@ -70,8 +73,11 @@ pub(crate) struct Extra<'a> {
 
 impl Pip {
     /// Uses the pip of the given Python program. Default: `python3`.
-    pub(crate) fn new(python: Option<PathBuf>) -> Self {
-        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")) }
+    ///
+    /// If there are authorities, pip trusts them in addition to those that it is configured for, or
+    /// to the system's.
+    pub(crate) fn new(python: Option<PathBuf>, authorities: Authorities) -> Self {
+        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")), authorities }
     }
 
     /// Resolves requirements and their dependencies for the guest's interpreter. `work` is a
@@ -152,6 +158,11 @@ impl Pip {
             .args(target_arguments())
             .args(rest);
         command.current_dir(work).env_clear().envs(passed_environment());
+        if !self.authorities.is_empty() {
+            let bundle = work.join("authorities.pem");
+            write_over(&bundle, &self.bundle()?)?;
+            command.env("PIP_CERT", bundle);
+        }
         // Settings about where to install would conflict with `--target`.
         command.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0");
         let unusable = |reason: String| PackageError::Pip(reason);
@@ -170,6 +181,27 @@ impl Pip {
             }),
             None => Err(unusable(format!("limit {} s, needed more", MAX_TIME.as_secs()))),
         }
+    }
+}
+
+impl Pip {
+    /// Returns the certificates that pip trusts, in PEM form. pip knows only one file of them.
+    fn bundle(&self) -> Result<String, PackageError> {
+        let set = |name: &str| {
+            passed_environment().find(|(other, _)| other == name).map(|(_, path)| path)
+        };
+        let configured = ["PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"].into_iter();
+        let mut bundle = match configured.filter_map(set).find(|path| Path::new(path).is_file()) {
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let bytes = files::read(&path, MAX_BUNDLE_BYTES).map_err(PackageError::io(path))?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            None => Authorities::of_system().pem().to_owned(),
+        };
+        bundle.push('\n');
+        bundle.push_str(self.authorities.pem());
+        Ok(bundle)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use isolet_pyodide_assets::{DownloadError, Help, Wanted};
 use pep440_rs::Version;
 
 use super::directory::Candidate;
@@ -21,6 +22,11 @@ use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 
 const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the \
      files of Pyodide's distribution (`Permissions::pyodide_packages`)";
+const NAME_AUTHORITY: &str = "if this network has its own certificate authority, name its file \
+     (`Permissions::ca_file`, or the variable `SSL_CERT_FILE`)";
+const NAME_PROXY: &str = "if this network needs a proxy, name it with the variable `HTTPS_PROXY`; \
+     or give a directory of wheels (`Permissions::wheels`) or of Pyodide's distribution \
+     (`Permissions::pyodide_packages`)";
 const GIVE_WHEELS: &str =
     "resolve it once while online, or give a directory with its wheels (`Permissions::wheels`)";
 
@@ -71,17 +77,22 @@ impl Inner {
         stubs: &Stubs,
     ) -> Result<Vec<Arc<Wheel>>, PackageError> {
         let mut wheels = Vec::new();
+        let mut locked = Vec::new();
         let mut lacking = Vec::new();
         for pin in pins {
-            let locked = stubs.name(pin.digest);
-            if let Some(package) = locked.and_then(|name| self.lock.get(name)) {
-                wheels.push(self.locked_wheel(package)?);
+            let package = stubs.name(pin.digest).and_then(|name| self.lock.get(name));
+            if let Some(package) = package {
+                match self.locked_wheel(package)? {
+                    Some(wheel) => wheels.push(wheel),
+                    None => locked.push(package),
+                }
             } else if let Some(wheel) = self.at_hand(pin)? {
                 wheels.push(checked(wheel, pin)?);
             } else {
                 lacking.push(pin);
             }
         }
+        wheels.extend(self.fetch(&locked)?);
         if lacking.is_empty() {
             return Ok(wheels);
         }
@@ -113,20 +124,39 @@ impl Inner {
         }
     }
 
-    /// Opens a wheel of Pyodide's distribution, from the cache or the directory, or by fetching it.
-    fn locked_wheel(&self, package: &LockedPackage) -> Result<Arc<Wheel>, PackageError> {
+    /// Opens a wheel of Pyodide's distribution, if the cache or the directory has it.
+    fn locked_wheel(&self, package: &LockedPackage) -> Result<Option<Arc<Wheel>>, PackageError> {
         let file_name = package.file_name.as_str();
         if let Some(wheel) = self.open_cached(file_name, package.digest)? {
-            return Ok(wheel);
+            return Ok(Some(wheel));
         }
-        let bytes = match self.file_of_pyodide(file_name)? {
-            Some(bytes) => bytes,
-            None => match &self.options.fetch {
-                Some(fetch) if !self.options.offline => fetched(fetch(file_name), package)?,
-                _ => return Err(not_at_hand(package)),
-            },
-        };
-        self.keep(file_name, package.digest, &bytes)
+        match self.file_of_pyodide(file_name)? {
+            Some(bytes) => self.keep(file_name, package.digest, &bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Fetches wheels of Pyodide's distribution.
+    fn fetch(&self, packages: &[&LockedPackage]) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let Some(first) = packages.first() else { return Ok(Vec::new()) };
+        let fetch = self.options.fetch.as_ref().filter(|_| !self.options.offline);
+        let fetch = fetch.ok_or_else(|| not_at_hand(first))?;
+        let into = self.cache.downloads();
+        files::make_directory(&into).map_err(PackageError::io(&into))?;
+        let wanted: Vec<Wanted> = packages
+            .iter()
+            .map(|one| Wanted::new(&one.file_name, one.digest, MAX_WHEEL_BYTES))
+            .collect();
+        fetch(&wanted, &into).map_err(|error| not_fetched(error, packages))?;
+        let mut wheels = Vec::new();
+        for package in packages {
+            let path = into.join(&package.file_name);
+            let bytes = files::read(&path, MAX_WHEEL_BYTES).map_err(PackageError::io(&path))?;
+            wheels.push(self.keep(&package.file_name, package.digest, &bytes)?);
+            // What is left there is removed later.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(wheels)
     }
 
     fn file_of_pyodide(&self, file_name: &str) -> Result<Option<Arc<[u8]>>, PackageError> {
@@ -165,7 +195,7 @@ impl Source for AtHand<'_> {
         let Some(package) = locked.filter(|_| self.inner.options.offline) else {
             return Ok(None);
         };
-        let wheel = self.inner.locked_wheel(package)?;
+        let wheel = self.inner.locked_wheel(package)?.ok_or_else(|| not_at_hand(package))?;
         let path = self.inner.cache.wheel_path(&package.file_name, package.digest)?;
         let mut candidate = Candidate::of(&wheel, path, 0);
         candidate.depends.clone_from(&package.depends);
@@ -199,16 +229,22 @@ fn checked(wheel: Arc<Wheel>, pin: &Pin) -> Result<Arc<Wheel>, PackageError> {
     Err(PackageError::wheel(wheel.file_name(), reason))
 }
 
-fn fetched(
-    result: Result<Vec<u8>, String>,
-    package: &LockedPackage,
-) -> Result<Arc<[u8]>, PackageError> {
-    let bytes = result.map_err(|reason| PackageError::Unavailable {
-        name: package.file.name.clone(),
-        reason: format!("`{}` cannot be fetched: {reason}", package.file_name),
-        hint: GIVE_PYODIDE,
-    })?;
-    Ok(bytes.into())
+fn not_fetched(error: DownloadError, packages: &[&LockedPackage]) -> PackageError {
+    match error {
+        DownloadError::Remote { file, reason, help, .. } => {
+            let of = packages.iter().find(|package| package.file_name == file);
+            PackageError::Unavailable {
+                name: of.map(|package| package.file.name.clone()).unwrap_or_default(),
+                reason: format!("`{file}` cannot be fetched: {reason}"),
+                hint: match help {
+                    Some(Help::Authority) => NAME_AUTHORITY,
+                    Some(Help::Proxy) => NAME_PROXY,
+                    _ => GIVE_PYODIDE,
+                },
+            }
+        }
+        error => PackageError::Download(error),
+    }
 }
 
 fn not_at_hand(package: &LockedPackage) -> PackageError {

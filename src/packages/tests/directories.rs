@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::cache::Cache;
@@ -135,9 +135,9 @@ fn offline_nothing_is_fetched() {
     let fetches = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&fetches);
     let options = StoreOptions {
-        fetch: Some(Arc::new(move |_: &str| {
+        fetch: Some(Arc::new(move |_: &[Wanted], _: &Path| {
             counter.fetch_add(1, Ordering::SeqCst);
-            Err("no".to_owned())
+            Ok(())
         })),
         offline: true,
         ..StoreOptions::default()

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::process;
@@ -177,9 +177,12 @@ fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
 
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (log, sent) = (Arc::clone(&asked), bytes.clone());
-    let fetch = move |name: &str| {
-        log.lock().unwrap().push(name.to_owned());
-        Ok(sent.clone())
+    let fetch = move |files: &[Wanted], into: &Path| {
+        for file in files {
+            log.lock().unwrap().push(file.name().to_owned());
+            fs::write(into.join(file.name()), &sent).unwrap();
+        }
+        Ok(())
     };
     let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
     let resolved =
@@ -189,7 +192,10 @@ fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
 
     let evil = directory();
     fake(evil.path(), &program);
-    let fetch = |_: &str| Ok(b"evil".to_vec());
+    let fetch = |files: &[Wanted], into: &Path| {
+        fs::write(into.join(files[0].name()), b"evil").unwrap();
+        Ok(())
+    };
     let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
     let told = store_with(evil.path(), &json, options).resolve(&requirements(&["numpy"]));
     assert!(matches!(told.unwrap_err(), PackageError::Digest { .. }));

@@ -3,13 +3,15 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use isolet_pyodide_assets::Authorities;
+
 use super::{ImageRequest, Kind, Refusal};
 use crate::api::engine::Engine;
 use crate::data::error::{Error, ErrorKind};
 use crate::packages::PackagePolicy;
 
 /// Bytes of the longest request.
-const MAX_REQUEST_BYTES: u64 = 1 << 20;
+const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
 impl Kind {
     fn of(kind: ErrorKind) -> Self {
@@ -45,6 +47,13 @@ fn read_and_make() -> Result<(), Error> {
         let message = format!("isolet {theirs} asks for an image, and this program has {ours}");
         return Err(Error::new(ErrorKind::Start, message));
     }
+    let mut authorities = Authorities::default();
+    if !request.authorities.is_empty() {
+        let added = authorities.add_pem(request.authorities.as_bytes());
+        added.map_err(|reason| {
+            Error::new(ErrorKind::Config, format!("the certificate authorities: {reason}"))
+        })?;
+    }
     let mut packages = PackagePolicy {
         allowed: Vec::new(),
         modules: Vec::new(),
@@ -52,6 +61,8 @@ fn read_and_make() -> Result<(), Error> {
         cache: request.cache,
         offline: request.offline,
         pyodide_packages: request.pyodide_packages,
+        authorities,
+        on_download: None,
     };
     for requirement in &request.preload {
         packages.preload(requirement)?;

@@ -27,8 +27,16 @@ impl ImageRequest {
         packages: &PackagePolicy,
         replaces_damaged: bool,
     ) -> Self {
-        let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
-            packages.clone();
+        let PackagePolicy {
+            allowed,
+            modules,
+            wheels,
+            cache,
+            offline,
+            pyodide_packages,
+            authorities,
+            on_download: _,
+        } = packages.clone();
         // The program may run in another directory.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self {
@@ -40,6 +48,7 @@ impl ImageRequest {
             cache: cache.as_deref().map(absolute),
             offline,
             pyodide_packages,
+            authorities: authorities.pem().to_owned(),
             replaces_damaged,
         }
     }

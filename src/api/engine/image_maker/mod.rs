@@ -31,6 +31,8 @@ pub(crate) struct ImageRequest {
     cache: Option<PathBuf>,
     offline: bool,
     pyodide_packages: Option<String>,
+    /// Certificate authorities, in PEM form.
+    authorities: String,
     replaces_damaged: bool,
 }
 
