@@ -25,6 +25,11 @@ pub(crate) enum PackageError {
     /// A file has an unexpected digest.
     #[error("`{file}` has sha256 {found}, expected {expected}")]
     Digest { file: String, expected: Digest, found: Digest },
+    /// A file of a directory of Pyodide's distribution is that of another release.
+    #[error(
+        "`{file}` is not that of Pyodide {version}: it has sha256 {found}, expected {expected}"
+    )]
+    Release { file: String, version: &'static str, expected: Digest, found: Digest },
     /// Files could not be downloaded, for a reason on this machine.
     #[error("packages cannot be downloaded: {0}")]
     Download(DownloadError),
@@ -65,6 +70,10 @@ impl PackageError {
         match self {
             Self::Unavailable { hint, .. } => Some(hint),
             Self::Pip(_) => Some("install python3 with pip 23 or later, or give wheels"),
+            Self::Release { .. } => Some(
+                "give the files of exactly that release, or these in a directory of wheels \
+                 (`Permissions::wheels`)",
+            ),
             Self::Digest { .. } => Some("fetch the file again from a source you trust"),
             _ => None,
         }

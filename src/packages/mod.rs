@@ -21,6 +21,7 @@ pub(crate) mod marker;
 pub(crate) mod metadata;
 mod pip;
 mod policy;
+mod prefer;
 mod preload;
 mod process;
 mod report;

@@ -1,7 +1,7 @@
 //! Runs pip as the client of the package index. It resolves and downloads wheels, and never runs
 //! their code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,8 @@ const MAX_TIME: Duration = Duration::from_mins(2);
 const MAX_REPORT_BYTES: u64 = 64 << 20;
 /// The maximum size of a file of certificates, in bytes.
 const MAX_BUNDLE_BYTES: u64 = 16 << 20;
+/// The file with the URLs of the wheels that stand before all others of their names, one a line.
+const PREFERRED: &str = "preferred.txt";
 /// The Python program that prepares pip for the guest's markers.
 const DRIVER: &str = include_str!("pip.py");
 
@@ -66,7 +68,9 @@ pub(crate) struct Pip {
 /// Wheels that pip may choose from in addition to the package index.
 pub(crate) struct Extra<'a> {
     /// For each of these names, the only wheel that may be used.
-    pub(crate) only: Vec<&'a Candidate>,
+    pub(crate) only: &'a [&'a Candidate],
+    /// Wheels that stand before all others of their names, if they fit.
+    pub(crate) preferred: &'a [Arc<Candidate>],
     /// A directory of additional wheels.
     pub(crate) links: &'a Path,
 }
@@ -99,10 +103,16 @@ impl Pip {
         arguments.extend(["--target".into(), work.join("target").into()]);
         if !extra.only.is_empty() {
             let constraints = work.join("constraints.txt");
-            write_over(&constraints, &constraint_lines(&extra.only)?)?;
+            write_over(&constraints, &constraint_lines(extra.only)?)?;
             arguments.extend(["--constraint".into(), constraints.into()]);
         }
         arguments.extend(["--find-links".into(), extra.links.into()]);
+        let directories: BTreeSet<&Path> =
+            extra.preferred.iter().filter_map(|one| one.path.parent()).collect();
+        for directory in directories {
+            arguments.extend(["--find-links".into(), directory.into()]);
+        }
+        write_over(&work.join(PREFERRED), &preferred_lines(extra.preferred)?)?;
         arguments.push("--".into());
         arguments.extend(requirements.iter().map(|requirement| requirement.to_string().into()));
         self.run(work, &arguments, requirements)?;
@@ -153,7 +163,7 @@ impl Pip {
         let markers = serde_json::to_string(&markers).unwrap_or_default();
         let mut command = Command::new(&self.python);
         command
-            .args(["-X", "utf8", "-c", DRIVER, &markers])
+            .args(["-X", "utf8", "-c", DRIVER, &markers, PREFERRED])
             .arg(action)
             .args(target_arguments())
             .args(rest);
@@ -230,13 +240,26 @@ fn passed_environment() -> impl Iterator<Item = (OsString, OsString)> {
 fn constraint_lines(only: &[&Candidate]) -> Result<String, PackageError> {
     let mut lines = String::new();
     for candidate in only {
-        let Some(path) = candidate.path.to_str() else {
-            return Err(PackageError::wheel(&candidate.file_name, "its path is not UTF-8"));
-        };
         // Writing to a string does not fail.
-        let _ = writeln!(lines, "{} @ {}", candidate.name, file_url(path));
+        let _ = writeln!(lines, "{} @ {}", candidate.name, candidate_url(candidate)?);
     }
     Ok(lines)
+}
+
+fn preferred_lines(preferred: &[Arc<Candidate>]) -> Result<String, PackageError> {
+    let mut lines = String::new();
+    for candidate in preferred {
+        lines.push_str(&candidate_url(candidate)?);
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+fn candidate_url(candidate: &Candidate) -> Result<String, PackageError> {
+    match candidate.path.to_str() {
+        Some(path) => Ok(file_url(path)),
+        None => Err(PackageError::wheel(&candidate.file_name, "its path is not UTF-8")),
+    }
 }
 
 /// Returns the URL of an absolute path.

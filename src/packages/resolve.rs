@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use isolet_pyodide_assets::{DownloadError, Help, Wanted};
+use isolet_pyodide_assets::{DownloadError, Help, Lock, Wanted, lock};
 use pep440_rs::Version;
 
 use super::directory::Candidate;
@@ -14,19 +14,27 @@ use super::files;
 use super::local::{self, Local, Source};
 use super::lock::LockedPackage;
 use super::pip::Extra;
+use super::prefer;
 use super::report::Pin;
 use super::requirement::Requirement;
 use super::store::Inner;
 use super::stubs::Stubs;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 
+/// How often names are added to those that only the directories have.
+const MAX_ROUNDS: usize = 3;
+
 const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the \
      files of Pyodide's distribution (`Permissions::pyodide_packages`)";
 const NAME_AUTHORITY: &str = "if this network has its own certificate authority, name its file \
      (`Permissions::ca_file`, or the variable `SSL_CERT_FILE`)";
 const NAME_PROXY: &str = "if this network needs a proxy, name it with the variable `HTTPS_PROXY`; \
-     or give a directory of wheels (`Permissions::wheels`) or of Pyodide's distribution \
-     (`Permissions::pyodide_packages`)";
+     or name another source: a directory of wheels (`Permissions::wheels`), a mirror of Pyodide's \
+     distribution (`Permissions::pyodide_packages`), or Pyodide's own package index in the \
+     variable `PIP_EXTRA_INDEX_URL`";
+const NAME_SOURCE: &str = "name another source: a directory of wheels (`Permissions::wheels`), a \
+     mirror of Pyodide's distribution (`Permissions::pyodide_packages`), or Pyodide's own package \
+     index in the variable `PIP_EXTRA_INDEX_URL`";
 const GIVE_WHEELS: &str =
     "resolve it once while online, or give a directory with its wheels (`Permissions::wheels`)";
 
@@ -44,7 +52,8 @@ impl Inner {
                 Err(PackageError::Unavailable {
                     name: wanted.name().to_owned(),
                     reason: format!(
-                        "no wheel for `{wanted}`{needed} is at hand, and this is offline"
+                        "no wheel for `{wanted}`{needed} is at hand{}, and this is offline",
+                        source.others(&wanted)
                     ),
                     hint: GIVE_WHEELS,
                 })
@@ -59,13 +68,28 @@ impl Inner {
         directories: &[Arc<Candidate>],
     ) -> Result<Vec<Arc<Wheel>>, PackageError> {
         let work = self.cache.work_directory()?;
-        // A package in the owner's directories must not be replaced by someone else's package of
-        // the same name.
-        let only = preferred(requirements, directories);
+        let mut only = prefer::only(requirements, directories);
         let names: BTreeSet<&str> = only.iter().map(|one| one.name.as_str()).collect();
         let stubs = Stubs::write(&self.lock, &names, work.path().join("links"))?;
-        let extra = Extra { only, links: stubs.directory() };
-        let pins = self.pip.resolve(work.path(), requirements, &extra)?;
+        let resolve = |only: &[&Candidate]| {
+            let extra = Extra { only, preferred: directories, links: stubs.directory() };
+            self.pip.resolve(work.path(), requirements, &extra)
+        };
+        let mut pins = resolve(&only)?;
+        for _ in 0..MAX_ROUNDS {
+            let mut replaced = prefer::replaced(&pins, requirements, directories);
+            replaced.retain(|one| only.iter().all(|other| other.name != one.name));
+            if replaced.is_empty() {
+                break;
+            }
+            only.extend(replaced);
+            match resolve(&only) {
+                Ok(others) => pins = others,
+                // They do not fit after all, by their own requirements.
+                Err(PackageError::Unresolved { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
         self.obtain(work.path(), &pins, &stubs)
     }
 
@@ -131,7 +155,14 @@ impl Inner {
             return Ok(Some(wheel));
         }
         match self.file_of_pyodide(file_name)? {
-            Some(bytes) => self.keep(file_name, package.digest, &bytes).map(Some),
+            Some(bytes) => match self.keep(file_name, package.digest, &bytes) {
+                Err(PackageError::Digest { file, expected, found }) => {
+                    let version = lock().map(Lock::version);
+                    let version = version.unwrap_or("this release");
+                    Err(PackageError::Release { file, version, expected, found })
+                }
+                kept => kept.map(Some),
+            },
             None => Ok(None),
         }
     }
@@ -179,6 +210,22 @@ struct AtHand<'a> {
     directories: &'a [Arc<Candidate>],
 }
 
+impl AtHand<'_> {
+    /// Returns the versions of a package that are at hand and do not meet a requirement of it, as
+    /// part of a sentence.
+    fn others(&self, wanted: &Requirement) -> String {
+        let of_name = self.directories.iter().filter(|one| one.name == wanted.name());
+        let mut versions: Vec<String> = of_name.map(|one| one.version.to_string()).collect();
+        let locked = self.inner.lock.get(wanted.name());
+        let locked = locked.filter(|one| matches!(self.inner.locked_wheel(one), Ok(Some(_))));
+        versions.extend(locked.map(|package| package.file.version.to_string()));
+        if versions.is_empty() {
+            return String::new();
+        }
+        format!(" (only {} {})", wanted.name(), versions.join(", "))
+    }
+}
+
 impl Source for AtHand<'_> {
     fn best(
         &self,
@@ -203,24 +250,6 @@ impl Source for AtHand<'_> {
     }
 }
 
-/// Returns the best wheel in the directories for each name, among those that the caller's own
-/// requirements allow.
-fn preferred<'a>(
-    requirements: &[Requirement],
-    directories: &'a [Arc<Candidate>],
-) -> Vec<&'a Candidate> {
-    let mut names = BTreeSet::new();
-    let allowed = |one: &Candidate| {
-        let mut own = requirements.iter().filter(|requirement| requirement.name() == one.name);
-        own.all(|requirement| requirement.specifiers().contains(&one.version))
-            && one.metadata.fits_python()
-    };
-    let stable = directories.iter().filter(|one| one.version.is_stable());
-    let all = stable.chain(directories.iter().filter(|one| !one.version.is_stable()));
-    let fitting = all.map(Arc::as_ref).filter(|one| allowed(one));
-    fitting.filter(|one| names.insert(one.name.as_str())).collect()
-}
-
 fn checked(wheel: Arc<Wheel>, pin: &Pin) -> Result<Arc<Wheel>, PackageError> {
     if wheel.name() == pin.name && *wheel.version() == pin.version {
         return Ok(wheel);
@@ -239,7 +268,7 @@ fn not_fetched(error: DownloadError, packages: &[&LockedPackage]) -> PackageErro
                 hint: match help {
                     Some(Help::Authority) => NAME_AUTHORITY,
                     Some(Help::Proxy) => NAME_PROXY,
-                    _ => GIVE_PYODIDE,
+                    _ => NAME_SOURCE,
                 },
             }
         }

@@ -150,6 +150,19 @@ fn offline_nothing_is_fetched() {
 }
 
 #[test]
+fn offline_a_version_that_does_not_fit_is_told_with_the_wanted_one() {
+    let wheels = directory();
+    put_wheel(wheels.path(), "sympy", "1.14.0", "Requires-Dist: mpmath (<1.4,>=1.1.0)\n");
+    put_wheel(wheels.path(), "mpmath", "1.4.1", "");
+    let told = resolve(wheels.path(), &["sympy"]).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "mpmath is not available: no wheel for `mpmath>=1.1.0,<1.4`, which sympy needs, is at hand \
+         (only mpmath 1.4.1), and this is offline"
+    );
+}
+
+#[test]
 fn a_lock_for_another_interpreter_is_refused() {
     let work = directory();
     let text = String::from_utf8(lock(&[])).unwrap();

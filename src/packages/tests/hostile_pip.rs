@@ -21,7 +21,7 @@ use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 const FAKE: &str = r#"#!/usr/bin/env python3
 import hashlib, json, os, shutil, sys
 here = os.path.dirname(os.path.abspath(__file__))
-markers, action, *arguments = sys.argv[sys.argv.index("-c") + 2:]
+markers, preferred, action, *arguments = sys.argv[sys.argv.index("-c") + 2:]
 with open(here + "/calls", "a") as calls:
     calls.write(json.dumps([action, *arguments, dict(os.environ)]) + "\n")
 after = lambda option: arguments[arguments.index(option) + 1]
@@ -156,6 +156,31 @@ fn what_a_directory_has_of_a_name_is_all_that_pip_may_use() {
     let lines = fs::read_to_string(work.path().join("constraints.txt")).unwrap();
     assert_eq!(lines.lines().count(), 1);
     assert!(lines.starts_with("private @ file:///") && lines.contains("private-2-"), "{lines}");
+}
+
+#[test]
+fn a_wheel_of_a_directory_that_fits_is_not_replaced_whatever_pip_prefers() {
+    let (work, wheels) = (directory(), directory());
+    put_wheel(wheels.path(), "private", "2", "");
+    // Chooses somebody else's `private` until it may use no other than the owner's.
+    let program = FAKE.replace(
+        "    install = []\n",
+        "    install = []\n    if '--constraint' in arguments:\n        \
+         lines = open(after('--constraint')).read().split()\n        \
+         os.remove(here + '/served/private-9-py3-none-any.whl')\n        \
+         shutil.copy(lines[2][len('file://'):], here + '/served')\n",
+    );
+    fake(work.path(), &program);
+    put_wheel(&work.path().join("served"), "a", "1", "Requires-Dist: private>=1\n");
+    put_wheel(&work.path().join("served"), "private", "9", "");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let store = store_with(work.path(), &lock(&[]), options);
+    let resolved = store.resolve(&requirements(&["a"])).unwrap();
+    assert_eq!(names(&resolved), ["a 1", "private 2"]);
+    let runs = calls(work.path());
+    let constrained: Vec<bool> =
+        runs.iter().map(|call| call.iter().any(|word| word == "--constraint")).collect();
+    assert_eq!(constrained, [false, true, false]);
 }
 
 #[test]
