@@ -125,15 +125,16 @@ impl Transfer<'_> {
             },
             RANGE_NOT_SATISFIABLE if start > 0 => return Err(not_continued(state)?.into()),
             code => {
-                let reason = format!("the server answers with status {status}");
-                let mut obstacle = Obstacle::last(reason);
-                obstacle.is_final = !PASSING.contains(&code);
-                obstacle.wait = retry_after(&response);
-                if let Some(wait) = obstacle.wait.filter(|wait| *wait > MAX_WAIT) {
-                    let seconds = wait.as_secs();
-                    obstacle.reason.push_str(&format!(" and wants no request for {seconds} s"));
-                }
-                return Err(obstacle.into());
+                let wait = retry_after(&response);
+                let asks = match wait {
+                    Some(wait) if wait > MAX_WAIT => {
+                        format!(" and wants no request for {} s", wait.as_secs())
+                    }
+                    _ => String::new(),
+                };
+                let reason = format!("the server answers with status {status}{asks}");
+                let is_final = !PASSING.contains(&code);
+                return Err(Obstacle { reason, help: None, is_final, wait }.into());
             }
         };
         let expected = self.file.size;

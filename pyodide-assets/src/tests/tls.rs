@@ -1,4 +1,4 @@
-//! Tests of the certificates of servers: trusted if a file or the environment names their authority.
+//! Tests of servers' certificates: trusted if a file or the environment names their authority.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
