@@ -16,6 +16,7 @@ mod json;
 mod notebook;
 mod options;
 mod output;
+mod packages;
 mod permissions;
 mod pictures;
 mod program;
@@ -61,6 +62,9 @@ enum Command {
     /// Fetch or verify the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
+    /// Fetch packages into a directory, for machines without a network
+    #[command(subcommand)]
+    Packages(packages::PackagesCommand),
     /// List or remove isolet's files in the user's cache directory
     #[command(subcommand)]
     Cache(cache::CacheCommand),
@@ -164,11 +168,16 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let assets = cli.assets.as_deref();
-    let is_json = matches!(&cli.command, Command::Run(args) if args.json);
+    let is_json = match &cli.command {
+        Command::Run(args) => args.json,
+        Command::Packages(packages::PackagesCommand::Fetch(args)) => args.json,
+        _ => false,
+    };
     let result = match cli.command {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
         Command::Assets(command) => assets::assets(&command, assets),
+        Command::Packages(command) => packages::packages(&command, assets),
         Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
         Command::Completions(args) => generate::completions(&args),

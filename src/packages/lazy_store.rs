@@ -1,11 +1,12 @@
 //! The package store of one sandbox, created on first use.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use isolet_pyodide_assets::Downloader;
 
+use super::LoadedPackage;
 use super::download;
 use super::policy::PackagePolicy;
 use super::requirement::Requirement;
@@ -31,6 +32,18 @@ impl LazyStore {
     /// Returns the packages that may be imported.
     pub(crate) fn allowed(&self) -> &[Requirement] {
         &self.policy.allowed
+    }
+
+    /// Writes the wheels of these packages, and of all that they need, into a directory. Blocks
+    /// while they are resolved and fetched.
+    pub(crate) fn export(
+        &self,
+        requirements: &[String],
+        into: &Path,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        let parse = |text: &String| text.parse::<Requirement>();
+        let requirements = requirements.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.store()?.export(&requirements, into)?)
     }
 
     /// Returns the store, and creates it on the first call.

@@ -10,6 +10,7 @@ mod cache;
 mod directory;
 mod download;
 mod error;
+mod export;
 mod files;
 mod imports;
 mod inflated;

@@ -39,6 +39,7 @@ mod matrix;
 mod memory;
 mod output;
 mod package;
+mod packages;
 mod pipes;
 mod pool;
 mod preload;
