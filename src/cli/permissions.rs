@@ -81,8 +81,8 @@ pub(super) struct PermissionArgs {
     /// Take packages only from the cache and from directories of wheels
     #[arg(long)]
     offline: bool,
-    /// Trust the certificate authorities in a PEM file, too: for requests of the guest, and to fetch
-    /// packages and Pyodide
+    /// Trust the certificate authorities in a PEM file, too: for requests of the guest, and to
+    /// fetch packages and Pyodide
     #[arg(long, value_name = "FILE")]
     pub(super) ca_file: Vec<PathBuf>,
     /// Append each allowed or denied access to a file, as a line of JSON
