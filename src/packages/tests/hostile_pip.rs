@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet_pyodide_assets::{Digest, Wanted};
+use isolet_pyodide_assets::{Authorities, Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::process;
@@ -181,6 +181,26 @@ fn a_wheel_of_a_directory_that_fits_is_not_replaced_whatever_pip_prefers() {
     let constrained: Vec<bool> =
         runs.iter().map(|call| call.iter().any(|word| word == "--constraint")).collect();
     assert_eq!(constrained, [false, true, false]);
+}
+
+#[test]
+fn pip_trusts_the_owners_authorities_and_those_that_it_did_before() {
+    let work = directory();
+    let program = FAKE.replace("after = ", "shutil.copy(os.environ['PIP_CERT'], here)\nafter = ");
+    fake(work.path(), &program);
+    put_wheel(&work.path().join("served"), "a", "1", "");
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    openssl.args(["-nodes", "-subj", "/CN=private", "-keyout", "/dev/null", "-out", "-"]);
+    let pem = openssl.output().unwrap().stdout;
+    let mut authorities = Authorities::default();
+    authorities.add_pem(&pem).unwrap();
+    let options = StoreOptions { authorities: authorities.clone(), ..StoreOptions::default() };
+    store_with(work.path(), &lock(&[]), options).resolve(&requirements(&["a"])).unwrap();
+    let mut kept = Authorities::default();
+    kept.add_pem(&fs::read(work.path().join("authorities.pem")).unwrap()).unwrap();
+    let own = authorities.der().next().unwrap();
+    assert!(kept.der().any(|other| other == own) && kept.der().count() > 1);
 }
 
 #[test]
