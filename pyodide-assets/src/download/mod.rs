@@ -172,9 +172,10 @@ impl Downloader {
         self
     }
 
-    /// Sets how long to wait before a second request.
+    /// Sets how long to wait before the second request of a file; the wait doubles before each
+    /// further one. Default: 250 ms.
     #[must_use]
-    pub(crate) fn backoff(mut self, backoff: Duration) -> Self {
+    pub fn backoff(mut self, backoff: Duration) -> Self {
         self.backoff = backoff;
         self
     }
