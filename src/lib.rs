@@ -188,7 +188,7 @@ pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
 pub use host::tools::{SessionHandle, Tool, ToolContext};
-pub use packages::{LoadedPackage, python_version, script_packages};
+pub use packages::{LoadedPackage, PackageDownload, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
 #[cfg(any(feature = "engine", not(target_os = "linux")))]
 pub use worker::system_calls;

@@ -82,6 +82,15 @@ pub enum Error {
         /// The system's error.
         cause: io::Error,
     },
+    /// A file of certificate authorities cannot be used.
+    #[error("the certificate authorities in `{}` cannot be used: {reason}", path.display())]
+    #[non_exhaustive]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Neither npm nor HTTPS delivered the files.
     #[error("cannot fetch Pyodide {version}: {reason}")]
     #[non_exhaustive]
@@ -111,7 +120,7 @@ impl Error {
         Self::Size { path: path.to_owned(), expected: file.size(), got }
     }
 
-    #[cfg(feature = "fetch")]
+    #[cfg(feature = "download")]
     pub(crate) fn write(path: &Path, cause: io::Error) -> Self {
         Self::Write { path: path.to_owned(), cause }
     }

@@ -15,7 +15,7 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `fetch` | [`fetch`] | yes |
-//! | `download` | `Download`, the HTTP client of [`fetch`] | with `fetch` |
+//! | `download` | `Downloader`, which [`fetch`] uses | with `fetch` |
 //! | `progress` | `Bar`, a progress bar on standard error | no |
 
 mod assets;
@@ -37,7 +37,7 @@ mod tests;
 pub use crate::assets::Assets;
 pub use crate::digest::Digest;
 #[cfg(feature = "download")]
-pub use crate::download::Download;
+pub use crate::download::{Authorities, DownloadError, Downloader, Help, Wanted};
 pub use crate::error::Error;
 #[cfg(feature = "fetch")]
 pub use crate::fetch::{FetchOptions, FetchReport, Npm, Origin, fetch};

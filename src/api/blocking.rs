@@ -12,7 +12,7 @@
 //! # Ok(()) }
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::api::copied_files::CopiedFiles;
 use crate::api::session::{FileEntry, InterruptHandle, SessionState};
@@ -102,6 +102,20 @@ impl Sandbox {
     /// As [`Sandbox::run`](crate::Sandbox::run).
     pub fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         block_on(self.0.run(cell))
+    }
+
+    /// Writes wheels into a directory, as
+    /// [`Sandbox::fetch_packages`](crate::Sandbox::fetch_packages) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::fetch_packages`](crate::Sandbox::fetch_packages).
+    pub fn fetch_packages<S: AsRef<str>>(
+        &self,
+        requirements: impl IntoIterator<Item = S>,
+        to: impl Into<PathBuf>,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        block_on(self.0.fetch_packages(requirements, to))
     }
 
     /// Keeps interpreters ready, as [`Sandbox::prewarm`](crate::Sandbox::prewarm) does.

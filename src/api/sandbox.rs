@@ -17,7 +17,7 @@ use crate::data::terminal::Terminal;
 use crate::data::tool::{Param, ToolSpec};
 use crate::host::audit::{AuditEvent, AuditSink};
 use crate::host::tools::Tool;
-use crate::packages::LazyStore;
+use crate::packages::{LazyStore, LoadedPackage};
 
 /// The policy of sessions: their limits, what they may see of the host, and the tools that they may
 /// call.
@@ -201,6 +201,39 @@ impl Sandbox {
     /// As [`session`](Self::session) and [`Session::run`].
     pub async fn run(&self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         self.session().await?.run(cell).await
+    }
+
+    /// Writes the wheels of packages, and of all that they need, into the directory `to`, which is
+    /// made if it does not exist. Returns what was written, sorted by name.
+    ///
+    /// Sessions on another machine can then load the packages without a network, with that
+    /// directory in [`Permissions::wheels`] and with [`Permissions::offline_packages`]. The
+    /// packages come from the sources of this sandbox's permissions, as for
+    /// [`Session::load_packages`]; no permission for the packages is needed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Packages`] if a package is unavailable or the directory cannot be written.
+    pub async fn fetch_packages<S: AsRef<str>>(
+        &self,
+        requirements: impl IntoIterator<Item = S>,
+        to: impl Into<PathBuf>,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        let requirements: Vec<String> =
+            requirements.into_iter().map(|one| one.as_ref().to_owned()).collect();
+        let (packages, to) = (Arc::clone(&self.policy.packages), to.into());
+        let (sender, fetched) = tokio::sync::oneshot::channel();
+        let fetch = move || {
+            // Sending fails only if nobody waits for the result any more.
+            let _ = sender.send(packages.export(&requirements, &to));
+        };
+        let thread = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(fetch);
+        thread.map_err(|error| {
+            let message = format!("the thread that fetches packages cannot start: {error}");
+            Error::new(ErrorKind::Packages, message).with_source(error)
+        })?;
+        let ended = |_| Error::new(ErrorKind::Packages, "the thread that fetches packages ended");
+        fetched.await.map_err(ended)?
     }
 
     /// Returns the same sandbox with calls that block.

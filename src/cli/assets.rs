@@ -2,19 +2,25 @@
 //! fetch missing files before the first start.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isolet::{ASSETS_VARIABLE, Engine, Error, ErrorKind, find_assets};
-use isolet_pyodide_assets::{Bar, FetchOptions, Progress, Silent, fetch, lock, verify};
+use isolet_pyodide_assets::{
+    Authorities, Bar, FetchOptions, Progress, Silent, fetch, lock, verify,
+};
 
 use super::{exit, units};
 
 #[derive(clap::Subcommand)]
 pub(super) enum AssetsCommand {
     /// Fetch missing or damaged files, then make the memory image
-    Fetch,
+    Fetch {
+        /// Trust the certificate authorities in a PEM file, too; npm has settings of its own
+        #[arg(long, value_name = "FILE")]
+        ca_file: Vec<PathBuf>,
+    },
     /// Verify the sha256 of every file
     Verify,
     /// Make the memory image that sessions start from, unless it exists
@@ -29,9 +35,9 @@ const SOURCE_VARIABLE: &str = "ISOLET_ASSETS_URL";
 pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<ExitCode> {
     let dir = find_assets(assets)?;
     match command {
-        AssetsCommand::Fetch => {
+        AssetsCommand::Fetch { ca_file } => {
             let mut progress = progress();
-            let report = fetch(&dir, &options(), &mut *progress)?;
+            let report = fetch(&dir, &options(ca_file)?, &mut *progress)?;
             prepare(&dir)?;
             let mut stderr = io::stderr();
             match report.fetched() {
@@ -63,11 +69,15 @@ fn prepare(dir: &Path) -> Result<(), Error> {
 
 /// Opens an engine from the assets. If a file is missing in isolet's own directory of assets,
 /// fetches the assets and tries once more. A directory that the user named is never changed.
-pub(super) fn open_engine<T>(named: Option<&Path>, open: impl Fn(&Path) -> Result<T>) -> Result<T> {
+pub(super) fn open_engine<T>(
+    named: Option<&Path>,
+    ca_files: &[PathBuf],
+    open: impl Fn(&Path) -> Result<T>,
+) -> Result<T> {
     let dir = find_assets(named)?;
     match open(&dir) {
         Err(error) if !is_named(named) && is_for_a_missing_file(&error, &dir) => {
-            fetch_before_a_start(&dir)?;
+            fetch_before_a_start(&dir, ca_files)?;
             open(&dir)
         }
         result => result,
@@ -88,7 +98,8 @@ fn is_for_a_missing_file(error: &anyhow::Error, dir: &Path) -> bool {
     is_of_assets && lock().is_ok_and(|lock| lock.files().iter().any(|file| is_missing(file.name())))
 }
 
-fn fetch_before_a_start(dir: &Path) -> Result<()> {
+fn fetch_before_a_start(dir: &Path, ca_files: &[PathBuf]) -> Result<()> {
+    let options = options(ca_files)?;
     let lock = lock()?;
     let bytes: u64 = lock.files().iter().map(isolet_pyodide_assets::LockedFile::size).sum();
     // If standard error is closed, nobody can be told.
@@ -99,7 +110,7 @@ fn fetch_before_a_start(dir: &Path) -> Result<()> {
         units::shown_bytes(bytes),
         dir.display()
     );
-    let fetched = fetch(dir, &options(), &mut *progress());
+    let fetched = fetch(dir, &options, &mut *progress());
     fetched.map(drop).with_context(|| {
         format!(
             "the assets are not in `{}` and cannot be fetched; without a network, copy that \
@@ -109,13 +120,18 @@ fn fetch_before_a_start(dir: &Path) -> Result<()> {
     })
 }
 
-fn options() -> FetchOptions {
+fn options(ca_files: &[PathBuf]) -> Result<FetchOptions> {
+    let mut authorities = Authorities::default();
+    for file in ca_files {
+        authorities.add_file(file)?;
+    }
+    let options = FetchOptions::default().authorities(authorities);
     #[expect(clippy::disallowed_methods, reason = "the command's own setting")]
     let source = std::env::var(SOURCE_VARIABLE).ok().filter(|source| !source.is_empty());
-    match source {
-        Some(source) => FetchOptions::default().sources([source]),
-        None => FetchOptions::default(),
-    }
+    Ok(match source {
+        Some(source) => options.sources([source]),
+        None => options,
+    })
 }
 
 fn progress() -> Box<dyn Progress> {

@@ -18,6 +18,7 @@ mod made_files;
 mod notebook;
 mod options;
 mod output;
+mod packages;
 mod permissions;
 mod pictures;
 mod program;
@@ -64,6 +65,9 @@ enum Command {
     /// Fetch or verify the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
+    /// Fetch packages into a directory, for machines without a network
+    #[command(subcommand)]
+    Packages(packages::PackagesCommand),
     /// List or remove isolet's files in the user's cache directory
     #[command(subcommand)]
     Cache(cache::CacheCommand),
@@ -122,7 +126,7 @@ impl PolicyArgs {
     ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
-        let (engine, packages) = assets::open_engine(assets, |assets| {
+        let (engine, packages) = assets::open_engine(assets, &self.permissions.ca_file, |assets| {
             let builder = self.isolation.confine(Engine::builder().assets(assets));
             progress.during(&progress::of_engine(packages), || {
                 self.permissions.engine(builder, self.memory, packages.to_vec())
@@ -168,11 +172,16 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let assets = cli.assets.as_deref();
-    let is_json = matches!(&cli.command, Command::Run(args) if args.json);
+    let is_json = match &cli.command {
+        Command::Run(args) => args.json,
+        Command::Packages(packages::PackagesCommand::Fetch(args)) => args.json,
+        _ => false,
+    };
     let result = match cli.command {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
         Command::Assets(command) => assets::assets(&command, assets),
+        Command::Packages(command) => packages::packages(&command, assets),
         Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
         Command::Completions(args) => generate::completions(&args),
@@ -196,7 +205,7 @@ fn engine(
     assets: Option<&std::path::Path>,
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
-    assets::open_engine(assets, |assets| {
+    assets::open_engine(assets, &[], |assets| {
         Ok(isolation.confine(Engine::builder().assets(assets)).build()?)
     })
 }

@@ -1,7 +1,8 @@
 //! Rewrites the library's messages for the command: replaces calls by the options that do the same.
 
 /// Calls that the messages mention, and the options for them.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 6] = [
+    ("`Permissions::ca_file`", "`--ca-file`"),
     ("`Limits::max_run_time`", "`--timeout`"),
     ("`Limits::max_memory_bytes`", "`--memory`"),
     ("`Permissions::wheels`", "`--wheels`"),

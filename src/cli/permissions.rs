@@ -14,7 +14,7 @@ use isolet::{
 };
 
 use super::host_files::HostFiles;
-use super::{audit, exit, json, terminal, units};
+use super::{audit, exit, json, progress, terminal, units};
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
@@ -87,6 +87,10 @@ pub(super) struct PermissionArgs {
     /// Take packages only from the cache and from directories of wheels
     #[arg(long)]
     offline: bool,
+    /// Trust the certificate authorities in a PEM file, too: for requests of the guest, and to
+    /// fetch packages and Pyodide
+    #[arg(long, value_name = "FILE")]
+    pub(super) ca_file: Vec<PathBuf>,
     /// Append each allowed or denied access to a file, as a line of JSON
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
@@ -200,7 +204,7 @@ impl PermissionArgs {
         builder: EngineBuilder,
         packages: &[String],
     ) -> Result<Engine, isolet::Error> {
-        let mut builder = builder.packages_from(&self.sources());
+        let mut builder = builder.packages_from(&self.sources()?);
         for package in packages {
             builder = builder.preload(package)?;
         }
@@ -312,7 +316,7 @@ impl PermissionArgs {
     }
 
     fn permissions(&self) -> Result<Permissions> {
-        let mut permissions = self.sources();
+        let mut permissions = self.sources()?;
         if let Some(directory) = self.here() {
             permissions = permissions.mount(HERE, Mount::overlay(directory)?)?;
         }
@@ -353,8 +357,8 @@ impl PermissionArgs {
     }
 
     /// Returns permissions of nothing, with the sources of packages.
-    fn sources(&self) -> Permissions {
-        let mut permissions = Permissions::none();
+    fn sources(&self) -> Result<Permissions, isolet::Error> {
+        let mut permissions = Permissions::none().on_package_download(progress::tell);
         for directory in &self.wheels {
             permissions = permissions.wheels(directory);
         }
@@ -364,7 +368,10 @@ impl PermissionArgs {
         if self.offline {
             permissions = permissions.offline_packages();
         }
-        permissions
+        for file in &self.ca_file {
+            permissions = permissions.ca_file(file)?;
+        }
+        Ok(permissions)
     }
 }
 

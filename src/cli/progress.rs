@@ -2,8 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use isolet::PackageDownload;
+
+use super::units;
 
 /// The delay before the first line, and then between updates.
 const STEP: Duration = Duration::from_secs(1);
@@ -57,6 +62,25 @@ pub(super) fn of_packages(packages: &[String]) -> String {
     }
 }
 
+/// What is being downloaded, if anything.
+static DOWNLOAD: Mutex<Option<PackageDownload>> = Mutex::new(None);
+
+/// Makes the line tell of a download.
+pub(super) fn tell(download: &PackageDownload) {
+    *DOWNLOAD.lock().unwrap_or_else(PoisonError::into_inner) = Some(download.clone());
+}
+
+/// Describes the download that is under way, or the work.
+fn described(what: &str) -> String {
+    let download = DOWNLOAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let under_way = download.filter(|one| one.received_bytes < one.total_bytes);
+    let Some(PackageDownload { what, received_bytes, total_bytes, .. }) = under_way else {
+        return what.to_owned();
+    };
+    let (received, total) = (units::shown_bytes(received_bytes), units::shown_bytes(total_bytes));
+    format!("fetching {what}, {received} of {total}")
+}
+
 /// Shows a line until the work is done. Stops if standard error cannot be written to.
 fn show(what: &str, is_done: &Receiver<()>) {
     let start = Instant::now();
@@ -64,7 +88,7 @@ fn show(what: &str, is_done: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(STEP) {
         has_shown = true;
         let seconds = start.elapsed().as_secs();
-        let _ = write!(io::stderr(), "{ERASE}isolet: {what} ... {seconds} s");
+        let _ = write!(io::stderr(), "{ERASE}isolet: {} ... {seconds} s", described(what));
     }
     if has_shown {
         let _ = write!(io::stderr(), "{ERASE}");

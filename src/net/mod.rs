@@ -74,7 +74,8 @@ struct Shared {
 
 impl Network {
     pub(crate) fn new(policy: Arc<NetPolicy>, limits: NetLimits, events: EventSink) -> Self {
-        Self::with_parts(policy, limits, events, Arc::new(SystemResolver::new()), Tls::new())
+        let tls = Tls::trusting(policy.authorities());
+        Self::with_parts(policy, limits, events, Arc::new(SystemResolver::new()), tls)
     }
 
     fn with_parts(

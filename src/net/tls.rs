@@ -1,4 +1,5 @@
-//! TLS, with the certificate authorities of Mozilla's programme, which are compiled in.
+//! TLS, with the certificate authorities of Mozilla's programme, which are compiled in, and those
+//! that the owner names.
 //!
 //! The system's list is not read, because a guest's trust must not depend on the machine.
 
@@ -7,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::error::{NetError, NetErrorKind};
@@ -22,11 +23,17 @@ static ROOTS: LazyLock<Arc<RootCertStore>> =
 pub(super) struct Tls(Option<Arc<ClientConfig>>);
 
 impl Tls {
-    pub(super) fn new() -> Self {
-        Self::with_roots(Arc::clone(&ROOTS))
+    /// Trusts these certificate authorities, too.
+    pub(super) fn trusting(authorities: &[CertificateDer<'static>]) -> Self {
+        if authorities.is_empty() {
+            return Self::with_roots(Arc::clone(&ROOTS));
+        }
+        let mut roots = RootCertStore::clone(&ROOTS);
+        roots.add_parsable_certificates(authorities.iter().cloned());
+        Self::with_roots(Arc::new(roots))
     }
 
-    pub(super) fn with_roots(roots: Arc<RootCertStore>) -> Self {
+    fn with_roots(roots: Arc<RootCertStore>) -> Self {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions();
         let config = builder.map(|builder| {

@@ -128,6 +128,12 @@ impl Cache {
         WorkDirectory::new(&self.root.join("work"))
     }
 
+    /// Returns the directory for files that are being downloaded. What is left there is resumed
+    /// within a day, and removed later like an abandoned working directory.
+    pub(crate) fn downloads(&self) -> PathBuf {
+        self.root.join("work").join("downloads")
+    }
+
     /// Returns the bytes of a wheel, if the cache has it.
     ///
     /// # Errors

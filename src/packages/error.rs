@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Digest, DownloadError};
 
 use crate::data::error::{Error, ErrorKind};
 
@@ -25,6 +25,14 @@ pub(crate) enum PackageError {
     /// A file has an unexpected digest.
     #[error("`{file}` has sha256 {found}, expected {expected}")]
     Digest { file: String, expected: Digest, found: Digest },
+    /// A file of a directory of Pyodide's distribution is that of another release.
+    #[error(
+        "`{file}` is not that of Pyodide {version}: it has sha256 {found}, expected {expected}"
+    )]
+    Release { file: String, version: &'static str, expected: Digest, found: Digest },
+    /// Files could not be downloaded, for a reason on this machine.
+    #[error("packages cannot be downloaded: {0}")]
+    Download(DownloadError),
     /// No source has the package.
     #[error("{name} is not available: {reason}")]
     Unavailable { name: String, reason: String, hint: &'static str },
@@ -62,6 +70,10 @@ impl PackageError {
         match self {
             Self::Unavailable { hint, .. } => Some(hint),
             Self::Pip(_) => Some("install python3 with pip 23 or later, or give wheels"),
+            Self::Release { .. } => Some(
+                "give the files of exactly that release, or these in a directory of wheels \
+                 (`Permissions::wheels`)",
+            ),
             Self::Digest { .. } => Some("fetch the file again from a source you trust"),
             _ => None,
         }

@@ -8,7 +8,9 @@
 pub(crate) mod archive;
 mod cache;
 mod directory;
+mod download;
 mod error;
+mod export;
 mod files;
 mod imports;
 mod inflated;
@@ -20,6 +22,7 @@ pub(crate) mod marker;
 pub(crate) mod metadata;
 mod pip;
 mod policy;
+mod prefer;
 mod preload;
 mod process;
 mod report;
@@ -37,6 +40,8 @@ mod tests;
 
 use std::sync::Arc;
 
+pub(crate) use download::DownloadSink;
+pub use download::PackageDownload;
 pub(crate) use error::PackageError;
 pub(crate) use lazy_store::LazyStore;
 pub(crate) use policy::PackagePolicy;

@@ -1,7 +1,7 @@
 //! Runs pip as the client of the package index. It resolves and downloads wheels, and never runs
 //! their code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Authorities, Digest};
 
 use super::directory::Candidate;
 use super::error::PackageError;
@@ -24,6 +24,10 @@ use super::wheel::MAX_WHEEL_BYTES;
 const MAX_TIME: Duration = Duration::from_mins(2);
 /// The maximum size of a report, in bytes.
 const MAX_REPORT_BYTES: u64 = 64 << 20;
+/// The maximum size of a file of certificates, in bytes.
+const MAX_BUNDLE_BYTES: u64 = 16 << 20;
+/// The file with the URLs of the wheels that stand before all others of their names, one a line.
+const PREFERRED: &str = "preferred.txt";
 /// The Python program that prepares pip for the guest's markers.
 const DRIVER: &str = include_str!("pip.py");
 
@@ -58,20 +62,26 @@ pub(crate) type Downloads = BTreeMap<Digest, (String, Arc<[u8]>)>;
 #[derive(Debug)]
 pub(crate) struct Pip {
     python: PathBuf,
+    authorities: Authorities,
 }
 
 /// Wheels that pip may choose from in addition to the package index.
 pub(crate) struct Extra<'a> {
     /// For each of these names, the only wheel that may be used.
-    pub(crate) only: Vec<&'a Candidate>,
+    pub(crate) only: &'a [&'a Candidate],
+    /// Wheels that stand before all others of their names, if they fit.
+    pub(crate) preferred: &'a [Arc<Candidate>],
     /// A directory of additional wheels.
     pub(crate) links: &'a Path,
 }
 
 impl Pip {
     /// Uses the pip of the given Python program. Default: `python3`.
-    pub(crate) fn new(python: Option<PathBuf>) -> Self {
-        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")) }
+    ///
+    /// If there are authorities, pip trusts them in addition to those that it is configured for, or
+    /// to the system's.
+    pub(crate) fn new(python: Option<PathBuf>, authorities: Authorities) -> Self {
+        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")), authorities }
     }
 
     /// Resolves requirements and their dependencies for the guest's interpreter. `work` is a
@@ -93,10 +103,16 @@ impl Pip {
         arguments.extend(["--target".into(), work.join("target").into()]);
         if !extra.only.is_empty() {
             let constraints = work.join("constraints.txt");
-            write_over(&constraints, &constraint_lines(&extra.only)?)?;
+            write_over(&constraints, &constraint_lines(extra.only)?)?;
             arguments.extend(["--constraint".into(), constraints.into()]);
         }
         arguments.extend(["--find-links".into(), extra.links.into()]);
+        let directories: BTreeSet<&Path> =
+            extra.preferred.iter().filter_map(|one| one.path.parent()).collect();
+        for directory in directories {
+            arguments.extend(["--find-links".into(), directory.into()]);
+        }
+        write_over(&work.join(PREFERRED), &preferred_lines(extra.preferred)?)?;
         arguments.push("--".into());
         arguments.extend(requirements.iter().map(|requirement| requirement.to_string().into()));
         self.run(work, &arguments, requirements)?;
@@ -147,11 +163,16 @@ impl Pip {
         let markers = serde_json::to_string(&markers).unwrap_or_default();
         let mut command = Command::new(&self.python);
         command
-            .args(["-X", "utf8", "-c", DRIVER, &markers])
+            .args(["-X", "utf8", "-c", DRIVER, &markers, PREFERRED])
             .arg(action)
             .args(target_arguments())
             .args(rest);
         command.current_dir(work).env_clear().envs(passed_environment());
+        if !self.authorities.is_empty() {
+            let bundle = work.join("authorities.pem");
+            write_over(&bundle, &self.bundle()?)?;
+            command.env("PIP_CERT", bundle);
+        }
         // Settings about where to install would conflict with `--target`.
         command.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0");
         let unusable = |reason: String| PackageError::Pip(reason);
@@ -170,6 +191,27 @@ impl Pip {
             }),
             None => Err(unusable(format!("limit {} s, needed more", MAX_TIME.as_secs()))),
         }
+    }
+}
+
+impl Pip {
+    /// Returns the certificates that pip trusts, in PEM form. pip knows only one file of them.
+    fn bundle(&self) -> Result<String, PackageError> {
+        let set = |name: &str| {
+            passed_environment().find(|(other, _)| other == name).map(|(_, path)| path)
+        };
+        let configured = ["PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"].into_iter();
+        let mut bundle = match configured.filter_map(set).find(|path| Path::new(path).is_file()) {
+            Some(path) => {
+                let path = PathBuf::from(path);
+                let bytes = files::read(&path, MAX_BUNDLE_BYTES).map_err(PackageError::io(path))?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            None => Authorities::of_system().pem().to_owned(),
+        };
+        bundle.push('\n');
+        bundle.push_str(self.authorities.pem());
+        Ok(bundle)
     }
 }
 
@@ -198,13 +240,26 @@ fn passed_environment() -> impl Iterator<Item = (OsString, OsString)> {
 fn constraint_lines(only: &[&Candidate]) -> Result<String, PackageError> {
     let mut lines = String::new();
     for candidate in only {
-        let Some(path) = candidate.path.to_str() else {
-            return Err(PackageError::wheel(&candidate.file_name, "its path is not UTF-8"));
-        };
         // Writing to a string does not fail.
-        let _ = writeln!(lines, "{} @ {}", candidate.name, file_url(path));
+        let _ = writeln!(lines, "{} @ {}", candidate.name, candidate_url(candidate)?);
     }
     Ok(lines)
+}
+
+fn preferred_lines(preferred: &[Arc<Candidate>]) -> Result<String, PackageError> {
+    let mut lines = String::new();
+    for candidate in preferred {
+        lines.push_str(&candidate_url(candidate)?);
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
+fn candidate_url(candidate: &Candidate) -> Result<String, PackageError> {
+    match candidate.path.to_str() {
+        Some(path) => Ok(file_url(path)),
+        None => Err(PackageError::wheel(&candidate.file_name, "its path is not UTF-8")),
+    }
 }
 
 /// Returns the URL of an absolute path.

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use isolet_pyodide_assets::Authorities;
+
+use super::download::DownloadSink;
 use super::requirement::Requirement;
 use crate::data::error::{Error, ErrorKind};
 
@@ -15,6 +18,9 @@ pub(crate) struct PackagePolicy {
     pub(crate) cache: Option<PathBuf>,
     pub(crate) offline: bool,
     pub(crate) pyodide_packages: Option<String>,
+    /// Certificate authorities that are trusted, too.
+    pub(crate) authorities: Authorities,
+    pub(crate) on_download: Option<DownloadSink>,
 }
 
 impl PackagePolicy {

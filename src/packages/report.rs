@@ -1,5 +1,6 @@
 //! Parses pip's output: the report of a resolution, or the reason of a failure.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use isolet_pyodide_assets::Digest;
@@ -17,6 +18,10 @@ pub(crate) struct Pin {
     pub(crate) name: String,
     pub(crate) version: Version,
     pub(crate) digest: Digest,
+    /// Its dependencies, as in its metadata.
+    pub(crate) requires: Vec<String>,
+    /// The extras that were asked for.
+    pub(crate) extras: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
@@ -28,6 +33,8 @@ struct Report {
 #[derive(Deserialize)]
 struct Item {
     metadata: ItemMetadata,
+    #[serde(default)]
+    requested_extras: Vec<String>,
     download_info: DownloadInfo,
 }
 
@@ -35,6 +42,8 @@ struct Item {
 struct ItemMetadata {
     name: String,
     version: String,
+    #[serde(default)]
+    requires_dist: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +78,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Pin>, PackageError> {
 }
 
 fn pin(item: Item) -> Result<Pin, PackageError> {
-    let ItemMetadata { name, version } = item.metadata;
+    let ItemMetadata { name, version, requires_dist } = item.metadata;
     let unusable = |what: &str| PackageError::Pip(format!("it gives {} {what}", shown(&name)));
     if !is_name(&name) {
         return Err(unusable("as a name"));
@@ -78,7 +87,13 @@ fn pin(item: Item) -> Result<Pin, PackageError> {
     let hashes = item.download_info.archive_info.map(|info| info.hashes).unwrap_or_default();
     let digest = hashes.get("sha256").and_then(|digest| digest.parse().ok());
     let digest = digest.ok_or_else(|| unusable("no sha256"))?;
-    Ok(Pin { name: normalised(&name), version, digest })
+    Ok(Pin {
+        name: normalised(&name),
+        version,
+        digest,
+        requires: requires_dist,
+        extras: item.requested_extras.iter().map(|extra| normalised(extra)).collect(),
+    })
 }
 
 /// Why pip failed.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use isolet_pyodide_assets::{DownloadError, Help, Lock, Wanted, lock};
 use pep440_rs::Version;
 
 use super::directory::Candidate;
@@ -13,14 +14,27 @@ use super::files;
 use super::local::{self, Local, Source};
 use super::lock::LockedPackage;
 use super::pip::Extra;
+use super::prefer;
 use super::report::Pin;
 use super::requirement::Requirement;
 use super::store::Inner;
 use super::stubs::Stubs;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
 
+/// How often names are added to those that only the directories have.
+const MAX_ROUNDS: usize = 3;
+
 const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the \
      files of Pyodide's distribution (`Permissions::pyodide_packages`)";
+const NAME_AUTHORITY: &str = "if this network has its own certificate authority, name its file \
+     (`Permissions::ca_file`, or the variable `SSL_CERT_FILE`)";
+const NAME_PROXY: &str = "if this network needs a proxy, name it with the variable `HTTPS_PROXY`; \
+     or name another source: a directory of wheels (`Permissions::wheels`), a mirror of Pyodide's \
+     distribution (`Permissions::pyodide_packages`), or Pyodide's own package index in the \
+     variable `PIP_EXTRA_INDEX_URL`";
+const NAME_SOURCE: &str = "name another source: a directory of wheels (`Permissions::wheels`), a \
+     mirror of Pyodide's distribution (`Permissions::pyodide_packages`), or Pyodide's own package \
+     index in the variable `PIP_EXTRA_INDEX_URL`";
 const GIVE_WHEELS: &str =
     "resolve it once while online, or give a directory with its wheels (`Permissions::wheels`)";
 
@@ -38,7 +52,8 @@ impl Inner {
                 Err(PackageError::Unavailable {
                     name: wanted.name().to_owned(),
                     reason: format!(
-                        "no wheel for `{wanted}`{needed} is at hand, and this is offline"
+                        "no wheel for `{wanted}`{needed} is at hand{}, and this is offline",
+                        source.others(&wanted)
                     ),
                     hint: GIVE_WHEELS,
                 })
@@ -53,13 +68,28 @@ impl Inner {
         directories: &[Arc<Candidate>],
     ) -> Result<Vec<Arc<Wheel>>, PackageError> {
         let work = self.cache.work_directory()?;
-        // A package in the owner's directories must not be replaced by someone else's package of
-        // the same name.
-        let only = preferred(requirements, directories);
+        let mut only = prefer::only(requirements, directories);
         let names: BTreeSet<&str> = only.iter().map(|one| one.name.as_str()).collect();
         let stubs = Stubs::write(&self.lock, &names, work.path().join("links"))?;
-        let extra = Extra { only, links: stubs.directory() };
-        let pins = self.pip.resolve(work.path(), requirements, &extra)?;
+        let resolve = |only: &[&Candidate]| {
+            let extra = Extra { only, preferred: directories, links: stubs.directory() };
+            self.pip.resolve(work.path(), requirements, &extra)
+        };
+        let mut pins = resolve(&only)?;
+        for _ in 0..MAX_ROUNDS {
+            let mut replaced = prefer::replaced(&pins, requirements, directories);
+            replaced.retain(|one| only.iter().all(|other| other.name != one.name));
+            if replaced.is_empty() {
+                break;
+            }
+            only.extend(replaced);
+            match resolve(&only) {
+                Ok(others) => pins = others,
+                // They do not fit after all, by their own requirements.
+                Err(PackageError::Unresolved { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
         self.obtain(work.path(), &pins, &stubs)
     }
 
@@ -71,17 +101,22 @@ impl Inner {
         stubs: &Stubs,
     ) -> Result<Vec<Arc<Wheel>>, PackageError> {
         let mut wheels = Vec::new();
+        let mut locked = Vec::new();
         let mut lacking = Vec::new();
         for pin in pins {
-            let locked = stubs.name(pin.digest);
-            if let Some(package) = locked.and_then(|name| self.lock.get(name)) {
-                wheels.push(self.locked_wheel(package)?);
+            let package = stubs.name(pin.digest).and_then(|name| self.lock.get(name));
+            if let Some(package) = package {
+                match self.locked_wheel(package)? {
+                    Some(wheel) => wheels.push(wheel),
+                    None => locked.push(package),
+                }
             } else if let Some(wheel) = self.at_hand(pin)? {
                 wheels.push(checked(wheel, pin)?);
             } else {
                 lacking.push(pin);
             }
         }
+        wheels.extend(self.fetch(&locked)?);
         if lacking.is_empty() {
             return Ok(wheels);
         }
@@ -113,20 +148,46 @@ impl Inner {
         }
     }
 
-    /// Opens a wheel of Pyodide's distribution, from the cache or the directory, or by fetching it.
-    fn locked_wheel(&self, package: &LockedPackage) -> Result<Arc<Wheel>, PackageError> {
+    /// Opens a wheel of Pyodide's distribution, if the cache or the directory has it.
+    fn locked_wheel(&self, package: &LockedPackage) -> Result<Option<Arc<Wheel>>, PackageError> {
         let file_name = package.file_name.as_str();
         if let Some(wheel) = self.open_cached(file_name, package.digest)? {
-            return Ok(wheel);
+            return Ok(Some(wheel));
         }
-        let bytes = match self.file_of_pyodide(file_name)? {
-            Some(bytes) => bytes,
-            None => match &self.options.fetch {
-                Some(fetch) if !self.options.offline => fetched(fetch(file_name), package)?,
-                _ => return Err(not_at_hand(package)),
+        match self.file_of_pyodide(file_name)? {
+            Some(bytes) => match self.keep(file_name, package.digest, &bytes) {
+                Err(PackageError::Digest { file, expected, found }) => {
+                    let version = lock().map(Lock::version);
+                    let version = version.unwrap_or("this release");
+                    Err(PackageError::Release { file, version, expected, found })
+                }
+                kept => kept.map(Some),
             },
-        };
-        self.keep(file_name, package.digest, &bytes)
+            None => Ok(None),
+        }
+    }
+
+    /// Fetches wheels of Pyodide's distribution.
+    fn fetch(&self, packages: &[&LockedPackage]) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let Some(first) = packages.first() else { return Ok(Vec::new()) };
+        let fetch = self.options.fetch.as_ref().filter(|_| !self.options.offline);
+        let fetch = fetch.ok_or_else(|| not_at_hand(first))?;
+        let into = self.cache.downloads();
+        files::make_directory(&into).map_err(PackageError::io(&into))?;
+        let wanted: Vec<Wanted> = packages
+            .iter()
+            .map(|one| Wanted::new(&one.file_name, one.digest, MAX_WHEEL_BYTES))
+            .collect();
+        fetch(&wanted, &into).map_err(|error| not_fetched(error, packages))?;
+        let mut wheels = Vec::new();
+        for package in packages {
+            let path = into.join(&package.file_name);
+            let bytes = files::read(&path, MAX_WHEEL_BYTES).map_err(PackageError::io(&path))?;
+            wheels.push(self.keep(&package.file_name, package.digest, &bytes)?);
+            // What is left there is removed later.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(wheels)
     }
 
     fn file_of_pyodide(&self, file_name: &str) -> Result<Option<Arc<[u8]>>, PackageError> {
@@ -149,6 +210,22 @@ struct AtHand<'a> {
     directories: &'a [Arc<Candidate>],
 }
 
+impl AtHand<'_> {
+    /// Returns the versions of a package that are at hand and do not meet a requirement of it, as
+    /// part of a sentence.
+    fn others(&self, wanted: &Requirement) -> String {
+        let of_name = self.directories.iter().filter(|one| one.name == wanted.name());
+        let mut versions: Vec<String> = of_name.map(|one| one.version.to_string()).collect();
+        let locked = self.inner.lock.get(wanted.name());
+        let locked = locked.filter(|one| matches!(self.inner.locked_wheel(one), Ok(Some(_))));
+        versions.extend(locked.map(|package| package.file.version.to_string()));
+        if versions.is_empty() {
+            return String::new();
+        }
+        format!(" (only {} {})", wanted.name(), versions.join(", "))
+    }
+}
+
 impl Source for AtHand<'_> {
     fn best(
         &self,
@@ -165,30 +242,12 @@ impl Source for AtHand<'_> {
         let Some(package) = locked.filter(|_| self.inner.options.offline) else {
             return Ok(None);
         };
-        let wheel = self.inner.locked_wheel(package)?;
+        let wheel = self.inner.locked_wheel(package)?.ok_or_else(|| not_at_hand(package))?;
         let path = self.inner.cache.wheel_path(&package.file_name, package.digest)?;
         let mut candidate = Candidate::of(&wheel, path, 0);
         candidate.depends.clone_from(&package.depends);
         Ok(Some(Arc::new(candidate)))
     }
-}
-
-/// Returns the best wheel in the directories for each name, among those that the caller's own
-/// requirements allow.
-fn preferred<'a>(
-    requirements: &[Requirement],
-    directories: &'a [Arc<Candidate>],
-) -> Vec<&'a Candidate> {
-    let mut names = BTreeSet::new();
-    let allowed = |one: &Candidate| {
-        let mut own = requirements.iter().filter(|requirement| requirement.name() == one.name);
-        own.all(|requirement| requirement.specifiers().contains(&one.version))
-            && one.metadata.fits_python()
-    };
-    let stable = directories.iter().filter(|one| one.version.is_stable());
-    let all = stable.chain(directories.iter().filter(|one| !one.version.is_stable()));
-    let fitting = all.map(Arc::as_ref).filter(|one| allowed(one));
-    fitting.filter(|one| names.insert(one.name.as_str())).collect()
 }
 
 fn checked(wheel: Arc<Wheel>, pin: &Pin) -> Result<Arc<Wheel>, PackageError> {
@@ -199,16 +258,22 @@ fn checked(wheel: Arc<Wheel>, pin: &Pin) -> Result<Arc<Wheel>, PackageError> {
     Err(PackageError::wheel(wheel.file_name(), reason))
 }
 
-fn fetched(
-    result: Result<Vec<u8>, String>,
-    package: &LockedPackage,
-) -> Result<Arc<[u8]>, PackageError> {
-    let bytes = result.map_err(|reason| PackageError::Unavailable {
-        name: package.file.name.clone(),
-        reason: format!("`{}` cannot be fetched: {reason}", package.file_name),
-        hint: GIVE_PYODIDE,
-    })?;
-    Ok(bytes.into())
+fn not_fetched(error: DownloadError, packages: &[&LockedPackage]) -> PackageError {
+    match error {
+        DownloadError::Remote { file, reason, help, .. } => {
+            let of = packages.iter().find(|package| package.file_name == file);
+            PackageError::Unavailable {
+                name: of.map(|package| package.file.name.clone()).unwrap_or_default(),
+                reason: format!("`{file}` cannot be fetched: {reason}"),
+                hint: match help {
+                    Some(Help::Authority) => NAME_AUTHORITY,
+                    Some(Help::Proxy) => NAME_PROXY,
+                    _ => NAME_SOURCE,
+                },
+            }
+        }
+        error => PackageError::Download(error),
+    }
 }
 
 fn not_at_hand(package: &LockedPackage) -> PackageError {

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Authorities, Digest, DownloadError, Wanted};
 
 use super::Resolution;
 use super::cache::{Cache, FORM};
@@ -22,9 +22,8 @@ use crate::support::lock::lock;
 /// The maximum number of requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;
 
-/// Fetches a file of Pyodide's distribution by name; the error is the reason of a failure. The
-/// result is compared with the lock.
-pub(crate) type Fetch = Arc<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
+/// Fetches files of Pyodide's distribution into a directory. They are compared with the lock.
+pub(crate) type Fetch = Arc<dyn Fn(&[Wanted], &Path) -> Result<(), DownloadError> + Send + Sync>;
 
 /// The sources of a store.
 #[derive(Clone, Default)]
@@ -38,6 +37,8 @@ pub(crate) struct StoreOptions {
     pub(crate) fetch: Option<Fetch>,
     /// The Python whose pip queries the package index. Default: `python3`.
     pub(crate) python: Option<PathBuf>,
+    /// Certificate authorities that pip trusts, too. Default: none.
+    pub(crate) authorities: Authorities,
     /// Set to neither run pip nor fetch anything. Default: `false`.
     pub(crate) offline: bool,
 }
@@ -73,7 +74,7 @@ impl PackageStore {
             cache: Cache::new(cache),
             lock: Lock::parse(lock_json)?,
             lock_digest: Digest::of(lock_json),
-            pip: Pip::new(options.python.clone()),
+            pip: Pip::new(options.python.clone(), options.authorities.clone()),
             options,
             directories: OnceLock::new(),
             imports: Mutex::default(),

@@ -29,6 +29,7 @@ pub(crate) struct Wheel {
     imports: BTreeSet<String>,
     metadata: Metadata,
     files: Vec<WheelFile>,
+    bytes: Arc<[u8]>,
     archive: Archive,
     inflated: Mutex<Inflated>,
     modules: OnceLock<Vec<Digest>>,
@@ -76,7 +77,7 @@ impl Wheel {
         if rank.is_none() {
             return Err(refused("it is for another interpreter or platform".to_owned()));
         }
-        let archive = Archive::open(bytes).map_err(refused)?;
+        let archive = Archive::open(Arc::clone(&bytes)).map_err(refused)?;
         let metadata = metadata(&archive, &name).map_err(refused)?;
         let is_same = Version::from_str(&metadata.version).is_ok_and(|said| said == version);
         if normalised(&metadata.name) != name || !is_same {
@@ -93,6 +94,7 @@ impl Wheel {
             imports,
             metadata,
             files,
+            bytes,
             archive,
             inflated: Mutex::default(),
             modules: OnceLock::new(),
@@ -102,6 +104,11 @@ impl Wheel {
     /// Returns the normalised name of the distribution.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the bytes of the file.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Returns the distribution's version.

@@ -41,6 +41,7 @@ mod memory;
 mod notebooks;
 mod output;
 mod package;
+mod packages;
 mod pipes;
 mod pool;
 mod preload;

@@ -1,25 +1,25 @@
 //! Fills a directory with the locked files. Correct files stay; the others are fetched by npm or
 //! HTTPS.
 
-mod dir_lock;
-mod http;
 mod npm;
-mod part;
 mod place;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use self::dir_lock::DirLock;
+use crate::download::{DirLock, DownloadError, Downloader, Wanted};
 use crate::lock::{Lock, LockedFile, lock};
-use crate::{Error, Progress, assets};
+use crate::{Authorities, Error, Progress, assets};
 
 /// Options of a fetch. By default it tries npm first and then the lock's own sources.
 #[derive(Debug, Clone, Default)]
 pub struct FetchOptions {
     sources: Vec<String>,
     npm: Npm,
+    authorities: Authorities,
+    backoff: Option<Duration>,
 }
 
 /// Whether the npm client may be used.
@@ -49,6 +49,20 @@ impl FetchOptions {
     #[must_use]
     pub fn npm(mut self, npm: Npm) -> Self {
         self.npm = npm;
+        self
+    }
+
+    /// Sets how long to wait before a file is requested again.
+    #[cfg(test)]
+    pub(crate) fn backoff(mut self, backoff: Duration) -> Self {
+        self.backoff = Some(backoff);
+        self
+    }
+
+    /// Trusts these certificate authorities, too, when it downloads. npm has settings of its own.
+    #[must_use]
+    pub fn authorities(mut self, authorities: Authorities) -> Self {
+        self.authorities = authorities;
         self
     }
 }
@@ -148,13 +162,21 @@ fn fetch_files(
             Err(Failure::Remote(said)) => format!("{said}; "),
         }
     };
-    match http::fetch_files(files, dir, sources, progress) {
+    let mut downloader = Downloader::new(sources).authorities(options.authorities.clone());
+    if let Some(backoff) = options.backoff {
+        downloader = downloader.backoff(backoff);
+    }
+    let wanted: Vec<Wanted> = files.iter().map(|file| Wanted::from(*file)).collect();
+    match downloader.download_alone(&wanted, dir, progress) {
         Ok(()) => Ok(Origin::Download),
-        Err(Failure::Local(error)) => Err(error),
-        Err(Failure::Remote(said)) => Err(Error::Fetch {
-            version: lock.version().to_owned(),
-            reason: format!("{npm_said}{said}"),
-        }),
+        Err(DownloadError::Local(error)) => Err(error),
+        Err(DownloadError::Remote { reason, help, .. }) => {
+            let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+            Err(Error::Fetch {
+                version: lock.version().to_owned(),
+                reason: format!("{npm_said}{reason}{help}"),
+            })
+        }
     }
 }
 

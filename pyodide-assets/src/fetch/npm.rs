@@ -13,6 +13,7 @@ use flate2::read::GzDecoder;
 use tar::Archive;
 
 use super::{Failure, place};
+use crate::download::place::wrong_digest;
 use crate::error::plain;
 use crate::lock::{Lock, LockedFile};
 use crate::{Digest, Error, Progress};
@@ -79,7 +80,8 @@ fn pack(
         .map_err(|error| Failure::Remote(format!("npm's archive: {}", plain(&error))))?;
     let got = Digest::of(&archive);
     if got != tarball.sha256() {
-        let wrong = place::wrong_digest(tarball.name(), tarball.sha256(), got);
+        let name = format!("`{}`", tarball.name());
+        let wrong = wrong_digest(&name, tarball.sha256(), got);
         return Err(Failure::Remote(format!("npm's {wrong}")));
     }
     Ok(archive)

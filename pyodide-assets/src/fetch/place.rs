@@ -1,5 +1,4 @@
-//! Gives a checked file its name: it is synced to disk first and then renamed, so that it is never
-//! visible in part.
+//! Writes a file of the lock from a source of its bytes, if they are the right ones.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::Failure;
+use crate::download::place::{persist, wrong_digest};
 use crate::error::plain;
 use crate::{Digest, Error, LockedFile, Progress};
 
@@ -37,27 +37,14 @@ pub(super) fn write(
     }
     let got = Digest::finish(hasher);
     if got != file.sha256() {
-        return Err(Failure::Remote(wrong_digest(file.name(), file.sha256(), got)));
+        return Err(Failure::Remote(wrong_digest(
+            &format!("`{}`", file.name()),
+            file.sha256(),
+            got,
+        )));
     }
     persist(&target, &temporary.0, &dir.join(file.name()))?;
     Ok(())
-}
-
-/// Syncs `file`, whose path is `from`, and renames it to `to`.
-pub(super) fn persist(file: &File, from: &Path, to: &Path) -> Result<(), Error> {
-    file.sync_all().map_err(|cause| Error::write(from, cause))?;
-    fs::rename(from, to).map_err(|cause| Error::write(to, cause))?;
-    // Makes the new name survive a power failure too. Not every system supports this, and nothing
-    // depends on it.
-    if let Some(Ok(dir)) = to.parent().map(File::open) {
-        let _ = dir.sync_all();
-    }
-    Ok(())
-}
-
-/// Returns the message for content that does not match the lock.
-pub(super) fn wrong_digest(what: &str, expected: Digest, got: Digest) -> String {
-    format!("`{what}` has the wrong sha256 (expected {expected}, got {got})")
 }
 
 /// A file that is removed on drop unless it was renamed.

@@ -25,19 +25,26 @@ impl Bar {
 
 impl Progress for Bar {
     fn start(&mut self, what: &str, total: u64) {
-        self.finish();
         let (length, template) = if total == 0 {
             (None, "{spinner} {msg} {elapsed}")
         } else {
             (Some(total), "{spinner} {msg} {wide_bar} {bytes}/{total_bytes}")
         };
-        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+        // A step that begins again keeps its line.
+        if self.bar.is_hidden() || self.bar.is_finished() {
+            self.bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+            self.bar.enable_steady_tick(Duration::from_millis(100));
+        } else {
+            self.bar.reset();
+            match length {
+                Some(length) => self.bar.set_length(length),
+                None => self.bar.unset_length(),
+            }
         }
-        bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(100));
-        self.bar = bar;
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self.bar.set_message(what.to_owned());
     }
 
     fn advance(&mut self, bytes: u64) {

@@ -5,18 +5,24 @@ mod npm;
 mod open;
 mod resume;
 mod server;
+mod tls;
+mod transfer;
 
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::fetch::fetch_locked;
 use crate::{Digest, Error, FetchOptions, FetchReport, Lock, Silent, assets};
 
 /// The name of an npm that does not exist.
 const NO_NPM: &str = "isolet-test-no-such-npm";
+
+/// What a message says at its end if nobody could be reached.
+const HELP: &str = "; if this network needs a proxy, name it with the variable `HTTPS_PROXY`";
 
 /// Returns the content of the fake release's file `name`.
 fn content(name: &str) -> Vec<u8> {
@@ -64,9 +70,14 @@ fn fake_lock_text() -> String {
     )
 }
 
+/// Returns the options that make a fetch from these sources, without waiting between requests.
+fn options<const N: usize>(sources: [&str; N]) -> FetchOptions {
+    FetchOptions::default().sources(sources).backoff(Duration::from_millis(1))
+}
+
 /// Fetches the fake release over HTTP from `source`.
 fn fetch_from(source: &str, dir: &Path) -> Result<FetchReport, Error> {
-    let options = FetchOptions::default().sources([source]);
+    let options = options([source]);
     fetch_locked(&fake_lock(), dir, &options, OsStr::new(NO_NPM), &mut Silent)
 }
 

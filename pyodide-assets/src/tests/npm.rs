@@ -34,14 +34,14 @@ fn files_come_out_of_the_package() {
     let script = format!("echo $* >> {}; cp $archive pyodide-1.2.3.tgz", log.display());
     let npm = npm(&dir, &script);
     let dist = dir.join("dist");
-    let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
+    let report = fetch_by(&npm, &dist, &options([])).unwrap();
     assert_eq!((report.fetched().len(), report.origin()), (4, Some(Origin::Npm)));
     assert_complete(&dist);
     let asked = fs::read_to_string(log).unwrap();
     assert!(asked.starts_with("pack pyodide@1.2.3 --pack-destination . "), "{asked}");
 
     fs::write(dist.join("pyodide-lock.json"), "changed").unwrap();
-    let report = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap();
+    let report = fetch_by(&npm, &dist, &options([])).unwrap();
     assert_eq!(report.fetched(), ["pyodide-lock.json"]);
     assert_complete(&dist);
 }
@@ -51,7 +51,7 @@ fn fails(script: &str, said: &str) {
     let dir = TestDir::new();
     let npm = npm(&dir, script);
     let dist = dir.join("dist");
-    let error = fetch_by(&npm, &dist, &FetchOptions::default()).unwrap_err().to_string();
+    let error = fetch_by(&npm, &dist, &options([])).unwrap_err().to_string();
     let start =
         format!("cannot fetch Pyodide 1.2.3: {said}; `https://localhost:9/pyodide.asm.wasm`: ");
     assert!(error.starts_with(&start), "{error}");
@@ -78,7 +78,7 @@ fn what_npm_said_is_in_the_message() {
 #[test]
 fn npm_that_is_not_there_is_in_the_message() {
     let dir = TestDir::new();
-    let error = fetch_by(Path::new(NO_NPM), &dir, &FetchOptions::default()).unwrap_err();
+    let error = fetch_by(Path::new(NO_NPM), &dir, &options([])).unwrap_err();
     let start = "cannot fetch Pyodide 1.2.3: npm is not on the `PATH`; `https://localhost:9/";
     assert!(error.to_string().starts_with(start), "{error}");
     assert_eq!(names(&dir), [".lock"]);
@@ -90,9 +90,9 @@ fn named_source_and_never_keep_npm_out() {
     let log = dir.join("log");
     let npm = npm(&dir, &format!("echo >> {}", log.display()));
     let dist = dir.join("dist");
-    fetch_by(&npm, &dist, &FetchOptions::default().npm(Npm::Never)).unwrap_err();
+    fetch_by(&npm, &dist, &options([]).npm(Npm::Never)).unwrap_err();
     let server = Server::start(|_, _| Answer::Good);
-    fetch_by(&npm, &dist, &FetchOptions::default().sources([server.source()])).unwrap();
+    fetch_by(&npm, &dist, &options([]).sources([server.source()])).unwrap();
     assert_complete(&dist);
     assert!(!log.exists());
 }
@@ -106,7 +106,7 @@ fn package_with_other_files_is_refused_although_its_digest_is_right() {
     other = other.replace(&digest, &Digest::of(b"another file").to_string());
     let lock = Lock::parse(&other).unwrap();
     let dist = dir.join("dist");
-    let options = FetchOptions::default();
+    let options = options([]);
     let error = fetch_locked(&lock, &dist, &options, npm.as_os_str(), &mut Silent).unwrap_err();
     let start = "cannot fetch Pyodide 1.2.3: `pyodide.asm.mjs` has the wrong sha256 (expected ";
     assert!(error.to_string().starts_with(start), "{error}");

@@ -16,6 +16,8 @@ pub(super) struct Seen {
     pub(super) file: String,
     /// The first requested byte, if the request had a range.
     pub(super) from: Option<usize>,
+    /// The lines of the head, in lower case.
+    pub(super) head: Vec<String>,
 }
 
 /// How to answer.
@@ -24,8 +26,12 @@ pub(super) enum Answer {
     Good,
     /// The whole file, whatever the request asks for.
     Whole,
+    /// The file or its rest, with these headers.
+    With(&'static str),
     /// Announces the right length and stops after this many bytes.
     CutAfter(usize),
+    /// The same, with this header.
+    CutWith(usize, &'static str),
     /// These bytes as the file.
     Instead(Vec<u8>),
     /// These bytes, without announcing their number.
@@ -95,10 +101,12 @@ impl Drop for Server {
 }
 
 fn read_request(stream: &TcpStream) -> Seen {
-    let mut seen = Seen { file: String::new(), from: None };
+    let mut seen = Seen { file: String::new(), from: None, head: Vec::new() };
     for line in BufReader::new(stream).lines() {
         let line = line.unwrap().to_ascii_lowercase();
-        if let Some(path) = line.strip_prefix("get /files/") {
+        seen.head.push(line.clone());
+        // A proxy is asked with the whole URL.
+        if let Some((_, path)) = line.split_once("/files/") {
             path.split(' ').next().unwrap().clone_into(&mut seen.file);
         } else if let Some(range) = line.strip_prefix("range: bytes=") {
             seen.from = Some(range.strip_suffix('-').unwrap().parse().unwrap());
@@ -115,20 +123,23 @@ fn respond(mut stream: TcpStream, request: &Seen, answer: Answer) -> std::io::Re
         write!(stream, "HTTP/1.1 {head}\r\nconnection: close\r\n\r\n")?;
         stream.write_all(body)
     };
+    let mut cut = |bytes: usize, headers: &str| {
+        let head = format!("200 OK\r\n{headers}content-length: {}", whole.len());
+        ok(&head, &whole[..bytes.min(whole.len())])
+    };
     match answer {
-        Answer::Good if request.from.is_some() => {
+        Answer::Good => respond(stream, request, Answer::With("")),
+        Answer::With(headers) if request.from.is_some() => {
             let from = request.from.unwrap();
             let (size, rest) = (whole.len(), &whole[from..]);
             let range = format!("content-range: bytes {from}-{}/{size}", size - 1);
             let length = format!("content-length: {}", rest.len());
-            ok(&format!("206 Partial Content\r\n{range}\r\n{length}"), rest)
+            ok(&format!("206 Partial Content\r\n{headers}{range}\r\n{length}"), rest)
         }
-        Answer::Good | Answer::Whole => {
-            ok(&format!("200 OK\r\ncontent-length: {}", whole.len()), &whole)
-        }
-        Answer::CutAfter(bytes) => {
-            ok(&format!("200 OK\r\ncontent-length: {}", whole.len()), &whole[..bytes])
-        }
+        Answer::With(headers) => cut(usize::MAX, headers),
+        Answer::Whole => cut(usize::MAX, ""),
+        Answer::CutAfter(bytes) => cut(bytes, ""),
+        Answer::CutWith(bytes, headers) => cut(bytes, headers),
         Answer::Instead(bytes) => ok(&format!("200 OK\r\ncontent-length: {}", bytes.len()), &bytes),
         Answer::Endless(bytes) => ok("200 OK", &bytes),
         Answer::Status(status, headers) => {

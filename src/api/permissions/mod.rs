@@ -4,12 +4,12 @@ pub(crate) mod env;
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::data::error::{Error, ErrorKind};
 use crate::fs::{Mount, MountTable};
 use crate::net::rules::NetPolicy;
-use crate::packages::PackagePolicy;
+use crate::packages::{DownloadSink, PackageDownload, PackagePolicy};
 
 /// The files, network destinations, environment variables and packages that guest code may reach.
 ///
@@ -140,6 +140,19 @@ impl Permissions {
         Ok(self)
     }
 
+    /// Trusts the certificate authorities in a PEM file, in addition to those of Mozilla's
+    /// programme: when the guest makes requests, and when the host fetches packages. It allows no
+    /// request by itself. The file is read now.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if the file cannot be read or has no certificate that can be used.
+    pub fn ca_file(mut self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        self.packages.authorities.add_file(path.as_ref()).map_err(config)?;
+        self.net.trust(self.packages.authorities.der());
+        Ok(self)
+    }
+
     /// Sets an environment variable of the guest. If a name is set twice, the last value counts.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.push((name.into(), value.into()));
@@ -185,6 +198,16 @@ impl Permissions {
     /// publishes them.
     pub fn pyodide_packages(mut self, source: impl Into<String>) -> Self {
         self.packages.pyodide_packages = Some(source.into());
+        self
+    }
+
+    /// Sets a function that is called while packages of Pyodide's are downloaded, to show the
+    /// progress. The download waits for it.
+    pub fn on_package_download(
+        mut self,
+        sink: impl Fn(&PackageDownload) + Send + Sync + 'static,
+    ) -> Self {
+        self.packages.on_download = Some(DownloadSink::new(sink));
         self
     }
 

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hyper::header::HeaderMap;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 
 pub(crate) use self::host::Host;
 use self::inject::InjectedHeader;
@@ -33,6 +34,7 @@ pub(crate) struct NetPolicy {
     strict_ports: bool,
     answers: BTreeMap<String, Vec<IpAddr>>,
     injected: Vec<InjectedHeader>,
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 /// What is allowed in addition to the rules.
@@ -80,6 +82,17 @@ impl NetPolicy {
     /// still need a rule for exactly their address.
     pub(crate) fn dangerous_allow_all(&mut self) {
         self.reach = Reach::Everything;
+    }
+
+    /// Sets the certificate authorities to trust in addition to those of Mozilla's programme, in
+    /// DER form.
+    pub(crate) fn trust<'a>(&mut self, authorities: impl Iterator<Item = &'a [u8]>) {
+        self.authorities = authorities.map(|der| CertificateDer::from(der).into_owned()).collect();
+    }
+
+    /// Returns these certificate authorities.
+    pub(super) fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
     }
 
     /// Sets the addresses of a name, in place of DNS. They are checked like addresses from DNS.

@@ -122,7 +122,7 @@ fn a_bomb_is_stopped_at_the_budget() {
         assert!(body.len() < 64 << 10);
         let server = Server::fixed(encoded(coding, &body));
         let limits = NetLimits { response_bytes: 4 << 20, ..NetLimits::default() };
-        let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::new());
+        let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::trusting(&[]));
         let request = Request { decode: true, ..get(&server.url("/")) };
         let (exchange, _) = guest.start(request).unwrap();
         let mut got = 0;
@@ -156,7 +156,7 @@ fn a_body_without_an_end_is_stopped_at_the_budget() {
         Then::Close
     });
     let limits = NetLimits { response_bytes: 1 << 20, ..NetLimits::default() };
-    let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::new());
+    let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::trusting(&[]));
     let error = guest.get(&server.url("/")).unwrap_err();
     assert_eq!(error.kind, NetErrorKind::Limit);
 }
@@ -170,7 +170,7 @@ fn an_empty_stream_that_goes_on_and_on_is_charged_as_it_comes() {
         Then::Close
     });
     let limits = NetLimits { response_bytes: 1 << 20, ..NetLimits::default() };
-    let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::new());
+    let guest = Guest::with(allowing(&[&server], &[]), limits, Tls::trusting(&[]));
     let error = guest.fetch(Request { decode: true, ..get(&server.url("/")) }).unwrap_err();
     assert_eq!(error.kind, NetErrorKind::Limit);
 }
@@ -206,7 +206,7 @@ fn a_drip_ends_with_the_time_of_the_request() {
     }
     // The guest's own timeout cannot extend the limit.
     let limits = NetLimits { request_time: Duration::from_millis(100), ..NetLimits::default() };
-    let guest = Guest::with(allowing(&[&silent], &[]), limits, Tls::new());
+    let guest = Guest::with(allowing(&[&silent], &[]), limits, Tls::trusting(&[]));
     let patient = Request { timeout: Some(Duration::MAX), ..get(&silent.url("/")) };
     let error = guest.fetch(patient).unwrap_err();
     assert_eq!(error.message, "the request took longer than 0.1 s");

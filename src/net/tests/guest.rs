@@ -38,7 +38,7 @@ impl Resolve for NoNames {
 
 impl Guest {
     pub(super) fn new(policy: NetPolicy) -> Self {
-        Self::with(policy, NetLimits::default(), Tls::new())
+        Self::with(policy, NetLimits::default(), Tls::trusting(&[]))
     }
 
     /// Makes a guest that may request `server` by its address and by these names.

@@ -84,7 +84,7 @@ fn what_waits_for_its_turn_is_not_sent_after_the_end_of_a_run() {
     let canary = Server::canary();
     let policy = super::guest::allowing(&[&silent, &canary], &[]);
     let limits = NetLimits { concurrent: 1, ..NetLimits::default() };
-    let guest = Guest::with(policy, limits, Tls::new());
+    let guest = Guest::with(policy, limits, Tls::trusting(&[]));
     let first = guest.begin(get(&silent.url("/")));
     let waiting: Vec<_> = (0..50).map(|_| guest.begin(get(&canary.url("/")))).collect();
     guest.network.end_run();

@@ -12,7 +12,7 @@ use super::guest::{Guest, allowing, denied, get, post, wait};
 use super::server::{Server, Then, ok, wait_for_close};
 
 fn limited(server: &Server, limits: NetLimits) -> Guest {
-    Guest::with(allowing(&[server], &[]), limits, Tls::new())
+    Guest::with(allowing(&[server], &[]), limits, Tls::trusting(&[]))
 }
 
 #[test]

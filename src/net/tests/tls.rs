@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::super::tls::Tls;
 use super::super::{NetErrorKind, NetLimits};
@@ -35,8 +35,7 @@ fn tls_server(
     respond: impl Fn(&Seen, Option<&str>) -> String + Send + Sync + 'static,
 ) -> (Server, Tls) {
     let (certificate, key) = certificate(names);
-    let mut roots = RootCertStore::empty();
-    roots.add(certificate.clone()).unwrap();
+    let tls = Tls::trusting(std::slice::from_ref(&certificate));
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -53,7 +52,7 @@ fn tls_server(
             stream.write_all(response.as_bytes()).unwrap();
         }
     });
-    (server, Tls::with_roots(Arc::new(roots)))
+    (server, tls)
 }
 
 fn echo(seen: &Seen, name: Option<&str>) -> String {

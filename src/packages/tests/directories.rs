@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::cache::Cache;
@@ -135,9 +135,9 @@ fn offline_nothing_is_fetched() {
     let fetches = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&fetches);
     let options = StoreOptions {
-        fetch: Some(Arc::new(move |_: &str| {
+        fetch: Some(Arc::new(move |_: &[Wanted], _: &Path| {
             counter.fetch_add(1, Ordering::SeqCst);
-            Err("no".to_owned())
+            Ok(())
         })),
         offline: true,
         ..StoreOptions::default()
@@ -147,6 +147,19 @@ fn offline_nothing_is_fetched() {
     assert!(error.to_string().contains("pandas-3.0.2-py3-none-any.whl"), "{error}");
     assert!(Error::from(error).hint().unwrap().contains("pyodide_packages"));
     assert_eq!(fetches.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn offline_a_version_that_does_not_fit_is_told_with_the_wanted_one() {
+    let wheels = directory();
+    put_wheel(wheels.path(), "sympy", "1.14.0", "Requires-Dist: mpmath (<1.4,>=1.1.0)\n");
+    put_wheel(wheels.path(), "mpmath", "1.4.1", "");
+    let told = resolve(wheels.path(), &["sympy"]).unwrap_err().to_string();
+    assert_eq!(
+        told,
+        "mpmath is not available: no wheel for `mpmath>=1.1.0,<1.4`, which sympy needs, is at hand \
+         (only mpmath 1.4.1), and this is offline"
+    );
 }
 
 #[test]

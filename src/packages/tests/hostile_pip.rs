@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet_pyodide_assets::Digest;
+use isolet_pyodide_assets::{Authorities, Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::process;
@@ -21,7 +21,7 @@ use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 const FAKE: &str = r#"#!/usr/bin/env python3
 import hashlib, json, os, shutil, sys
 here = os.path.dirname(os.path.abspath(__file__))
-markers, action, *arguments = sys.argv[sys.argv.index("-c") + 2:]
+markers, preferred, action, *arguments = sys.argv[sys.argv.index("-c") + 2:]
 with open(here + "/calls", "a") as calls:
     calls.write(json.dumps([action, *arguments, dict(os.environ)]) + "\n")
 after = lambda option: arguments[arguments.index(option) + 1]
@@ -159,6 +159,51 @@ fn what_a_directory_has_of_a_name_is_all_that_pip_may_use() {
 }
 
 #[test]
+fn a_wheel_of_a_directory_that_fits_is_not_replaced_whatever_pip_prefers() {
+    let (work, wheels) = (directory(), directory());
+    put_wheel(wheels.path(), "private", "2", "");
+    // Chooses somebody else's `private` until it may use no other than the owner's.
+    let program = FAKE.replace(
+        "    install = []\n",
+        "    install = []\n    if '--constraint' in arguments:\n        \
+         lines = open(after('--constraint')).read().split()\n        \
+         os.remove(here + '/served/private-9-py3-none-any.whl')\n        \
+         shutil.copy(lines[2][len('file://'):], here + '/served')\n",
+    );
+    fake(work.path(), &program);
+    put_wheel(&work.path().join("served"), "a", "1", "Requires-Dist: private>=1\n");
+    put_wheel(&work.path().join("served"), "private", "9", "");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let store = store_with(work.path(), &lock(&[]), options);
+    let resolved = store.resolve(&requirements(&["a"])).unwrap();
+    assert_eq!(names(&resolved), ["a 1", "private 2"]);
+    let runs = calls(work.path());
+    let constrained: Vec<bool> =
+        runs.iter().map(|call| call.iter().any(|word| word == "--constraint")).collect();
+    assert_eq!(constrained, [false, true, false]);
+}
+
+#[test]
+fn pip_trusts_the_owners_authorities_and_those_that_it_did_before() {
+    let work = directory();
+    let program = FAKE.replace("after = ", "shutil.copy(os.environ['PIP_CERT'], here)\nafter = ");
+    fake(work.path(), &program);
+    put_wheel(&work.path().join("served"), "a", "1", "");
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    openssl.args(["-nodes", "-subj", "/CN=private", "-keyout", "/dev/null", "-out", "-"]);
+    let pem = openssl.output().unwrap().stdout;
+    let mut authorities = Authorities::default();
+    authorities.add_pem(&pem).unwrap();
+    let options = StoreOptions { authorities: authorities.clone(), ..StoreOptions::default() };
+    store_with(work.path(), &lock(&[]), options).resolve(&requirements(&["a"])).unwrap();
+    let mut kept = Authorities::default();
+    kept.add_pem(&fs::read(work.path().join("authorities.pem")).unwrap()).unwrap();
+    let own = authorities.der().next().unwrap();
+    assert!(kept.der().any(|other| other == own) && kept.der().count() > 1);
+}
+
+#[test]
 fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
     let work = directory();
     // Chooses the stub of numpy from the directory of links.
@@ -177,9 +222,12 @@ fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
 
     let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (log, sent) = (Arc::clone(&asked), bytes.clone());
-    let fetch = move |name: &str| {
-        log.lock().unwrap().push(name.to_owned());
-        Ok(sent.clone())
+    let fetch = move |files: &[Wanted], into: &Path| {
+        for file in files {
+            log.lock().unwrap().push(file.name().to_owned());
+            fs::write(into.join(file.name()), &sent).unwrap();
+        }
+        Ok(())
     };
     let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
     let resolved =
@@ -189,7 +237,10 @@ fn a_native_package_that_the_index_lacks_is_fetched_from_pyodide() {
 
     let evil = directory();
     fake(evil.path(), &program);
-    let fetch = |_: &str| Ok(b"evil".to_vec());
+    let fetch = |files: &[Wanted], into: &Path| {
+        fs::write(into.join(files[0].name()), b"evil").unwrap();
+        Ok(())
+    };
     let options = StoreOptions { fetch: Some(Arc::new(fetch)), ..StoreOptions::default() };
     let told = store_with(evil.path(), &json, options).resolve(&requirements(&["numpy"]));
     assert!(matches!(told.unwrap_err(), PackageError::Digest { .. }));

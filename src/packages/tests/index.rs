@@ -87,6 +87,26 @@ fn a_wheel_of_a_directory_stands_before_the_index() {
 }
 
 #[test]
+fn a_dependency_comes_from_the_index_only_if_no_wheel_of_a_directory_fits() {
+    let (work, wheels) = (directory(), directory());
+    let metadata = "Requires-Dist: idna<3\nRequires-Dist: certifi\nRequires-Dist: six>=1.10\n";
+    put_wheel(wheels.path(), "private-app", "1", metadata);
+    put_wheel(wheels.path(), "idna", "3.99", "");
+    put_wheel(wheels.path(), "certifi", "2023.7.22", "");
+    put_wheel(wheels.path(), "six", "1.9", "");
+    put_wheel(wheels.path(), "six", "1.11+own", "");
+    let options = StoreOptions { wheels: vec![wheels.path().into()], ..StoreOptions::default() };
+    let store = store(work.path(), options);
+    let resolved = names(&store.resolve(&requirements(&["private-app"])).unwrap());
+    let [certifi, idna, app, six] = &resolved[..] else { panic!("{resolved:?}") };
+    assert_eq!([certifi, app, six], ["certifi 2023.7.22", "private-app 1", "six 1.11+own"]);
+    assert!(idna.starts_with("idna 2."), "{idna}");
+    // What is asked for is the owner's, or an error.
+    let told = store.resolve(&requirements(&["private-app", "idna"])).unwrap_err().to_string();
+    assert!(told.contains("idna"), "{told}");
+}
+
+#[test]
 fn a_package_that_only_pyodide_has_comes_from_there() {
     let (work, wheels) = (directory(), directory());
     put_wheel(wheels.path(), "private-app", "1", "Requires-Dist: numpy>=2\nRequires-Dist: idna\n");

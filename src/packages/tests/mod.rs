@@ -3,6 +3,7 @@
 mod archives;
 mod cache;
 mod directories;
+mod exports;
 mod hostile_pip;
 mod index;
 mod requirements;

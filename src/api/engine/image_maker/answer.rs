@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::process::ExitCode;
 
+use isolet_pyodide_assets::Authorities;
+
 use super::{ImageRequest, Kind, Refusal};
 use crate::api::engine::Engine;
 use crate::data::error::{Error, ErrorKind};
@@ -11,7 +13,7 @@ use crate::image::Importer;
 use crate::packages::PackagePolicy;
 
 /// Bytes of the longest request.
-const MAX_REQUEST_BYTES: u64 = 1 << 20;
+const MAX_REQUEST_BYTES: u64 = 64 << 20;
 
 impl Kind {
     fn of(kind: ErrorKind) -> Self {
@@ -47,6 +49,13 @@ fn read_and_make() -> Result<(), Error> {
         let message = format!("isolet {theirs} asks for an image, and this program has {ours}");
         return Err(Error::new(ErrorKind::Start, message));
     }
+    let mut authorities = Authorities::default();
+    if !request.authorities.is_empty() {
+        let added = authorities.add_pem(request.authorities.as_bytes());
+        added.map_err(|reason| {
+            Error::new(ErrorKind::Config, format!("the certificate authorities: {reason}"))
+        })?;
+    }
     let mut packages = PackagePolicy {
         allowed: Vec::new(),
         modules: Vec::new(),
@@ -54,6 +63,8 @@ fn read_and_make() -> Result<(), Error> {
         cache: request.cache,
         offline: request.offline,
         pyodide_packages: request.pyodide_packages,
+        authorities,
+        on_download: None,
     };
     for requirement in &request.preload {
         packages.preload(requirement)?;

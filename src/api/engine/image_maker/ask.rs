@@ -29,8 +29,16 @@ impl ImageRequest {
         importer: Importer,
         replaces_damaged: bool,
     ) -> Self {
-        let PackagePolicy { allowed, modules, wheels, cache, offline, pyodide_packages } =
-            packages.clone();
+        let PackagePolicy {
+            allowed,
+            modules,
+            wheels,
+            cache,
+            offline,
+            pyodide_packages,
+            authorities,
+            on_download: _,
+        } = packages.clone();
         // The program may run in another directory.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self {
@@ -43,6 +51,7 @@ impl ImageRequest {
             offline,
             pyodide_packages,
             importer,
+            authorities: authorities.pem().to_owned(),
             replaces_damaged,
         }
     }

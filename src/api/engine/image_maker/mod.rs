@@ -34,6 +34,8 @@ pub(crate) struct ImageRequest {
     offline: bool,
     pyodide_packages: Option<String>,
     importer: Importer,
+    /// Certificate authorities, in PEM form.
+    authorities: String,
     replaces_damaged: bool,
 }
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::place;
-use crate::{Digest, Error, LockedFile};
+use super::{Wanted, place};
+use crate::{Digest, Error};
 
 /// The received bytes of one file, on disk, and the digest of exactly these.
 pub(super) struct Part<'a> {
-    file: &'a LockedFile,
+    file: &'a Wanted,
     path: PathBuf,
     target: File,
     hasher: Sha256,
@@ -20,15 +20,15 @@ pub(super) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Opens the partial file that an earlier run left of `file` in `dir`, or starts an empty one.
-    pub(super) fn open(dir: &Path, file: &'a LockedFile) -> Result<Self, Error> {
-        let path = dir.join(format!("{}.part", file.name()));
+    pub(super) fn open(dir: &Path, file: &'a Wanted) -> Result<Self, Error> {
+        let path = dir.join(format!("{}.part", file.name));
         let failed = |cause| Error::write(&path, cause);
         let mut options = File::options();
         let options = options.read(true).write(true).create(true).truncate(false);
         let target = options.open(&path).map_err(failed)?;
         let length = target.metadata().map_err(failed)?.len();
         let mut part = Self { file, path, target, hasher: Sha256::new(), length };
-        if length >= file.size() {
+        if length >= file.size.max() {
             part.restart()?;
         }
         part.hash_existing()?;
@@ -57,11 +57,6 @@ impl<'a> Part<'a> {
         self.length
     }
 
-    /// Returns how many bytes are missing.
-    pub(super) fn missing(&self) -> u64 {
-        self.file.size() - self.length
-    }
-
     /// Discards all bytes.
     pub(super) fn restart(&mut self) -> Result<(), Error> {
         if self.length > 0 {
@@ -74,7 +69,7 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// Appends bytes, at most [`missing`](Self::missing) of them.
+    /// Appends bytes.
     ///
     /// On an error the file is removed, so that a full disk gets the space back.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
@@ -94,12 +89,21 @@ impl<'a> Part<'a> {
 
     /// Renames the complete file to its name in `dir`.
     pub(super) fn persist(self, dir: &Path) -> Result<(), Error> {
-        place::persist(&self.target, &self.path, &dir.join(self.file.name()))
+        place::persist(&self.target, &self.path, &dir.join(&self.file.name))
             .inspect_err(|_| self.discard())
     }
 
     /// Removes the file.
     pub(super) fn discard(&self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Nothing was received of an empty file, so it need not be kept.
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if self.length == 0 {
+            self.discard();
+        }
     }
 }
