@@ -147,7 +147,7 @@ fn a_worker_is_locked_down_before_it_imports_a_package() {
     let mut printed = String::new();
     std::io::Read::read_to_string(&mut run.stdout.take().unwrap(), &mut printed).unwrap();
     assert_eq!((printed.as_str(), ended(run).code()), ("ran\n", Some(0)));
-    assert_eq!(machine.images(".refused").len(), 1);
+    assert_eq!(machine.images(".bin").len(), 0);
 }
 
 #[tokio::test]
