@@ -126,12 +126,13 @@ impl PolicyArgs {
     ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
-        let (engine, packages) = assets::open_engine(assets, &self.permissions.ca_file, |assets| {
-            let builder = self.isolation.confine(Engine::builder().assets(assets));
-            progress.during(&progress::of_engine(packages), || {
-                self.permissions.engine(builder, self.memory, packages.to_vec())
-            })
-        })?;
+        let (engine, packages) =
+            assets::open_engine(assets, &self.permissions.ca_file, |assets| {
+                let builder = self.isolation.confine(Engine::builder().assets(assets));
+                progress.during(&progress::of_engine(packages), || {
+                    self.permissions.engine(builder, self.memory, packages.to_vec())
+                })
+            })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
             .max_stdout_bytes(kept)
