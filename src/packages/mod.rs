@@ -25,6 +25,7 @@ mod policy;
 mod prefer;
 mod preload;
 mod process;
+mod pure;
 mod report;
 pub(crate) mod requirement;
 mod resolve;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolet_pyodide_assets::{Authorities, Digest};
+use pep440_rs::Version;
 
 use super::directory::Candidate;
 use super::error::PackageError;
@@ -115,7 +116,7 @@ impl Pip {
         write_over(&work.join(PREFERRED), &preferred_lines(extra.preferred)?)?;
         arguments.push("--".into());
         arguments.extend(requirements.iter().map(|requirement| requirement.to_string().into()));
-        self.run(work, &arguments, requirements)?;
+        self.run(work, &target_arguments(), &arguments, requirements)?;
         let bytes = files::read(&report, MAX_REPORT_BYTES).map_err(PackageError::io(&report))?;
         report::parse(&bytes)
     }
@@ -141,20 +142,38 @@ impl Pip {
         let mut arguments: Vec<OsString> =
             ["download", "--no-deps", "--require-hashes", "--dest"].map(OsString::from).into();
         arguments.extend([into.clone().into(), "--requirement".into(), list.into()]);
-        self.run(work, &arguments, &requirements)?;
-        let mut wheels = BTreeMap::new();
-        for entry in into.read_dir().map_err(PackageError::io(&into))? {
-            let path = entry.map_err(PackageError::io(&into))?.path();
-            let bytes = files::read(&path, MAX_WHEEL_BYTES).map_err(PackageError::io(&path))?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            wheels.insert(Digest::of(&bytes), (name, bytes));
-        }
-        Ok(wheels)
+        self.run(work, &target_arguments(), &arguments, &requirements)?;
+        downloaded(&into)
+    }
+
+    /// Downloads a wheel of a package for the same Python on a desktop. Returns its name and bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`download`](Self::download).
+    pub(crate) fn download_for_desktops(
+        &self,
+        work: &Path,
+        name: &str,
+        version: &Version,
+    ) -> Result<(String, Arc<[u8]>), PackageError> {
+        let into = work.join(format!("desktop-{name}"));
+        files::make_directory(&into).map_err(PackageError::io(&into))?;
+        let exact = Requirement::exactly(name, version);
+        let mut arguments: Vec<OsString> =
+            ["download", "--no-deps", "--dest"].map(OsString::from).into();
+        arguments.extend([into.clone().into(), "--".into(), exact.to_string().into()]);
+        self.run(work, &desktop_arguments(), &arguments, std::slice::from_ref(&exact))?;
+        let wheels = downloaded(&into)?;
+        wheels.into_values().next().ok_or_else(|| {
+            PackageError::Pip(format!("it did not download {name} {version} for a desktop"))
+        })
     }
 
     fn run(
         &self,
         work: &Path,
+        target: &[&str],
         arguments: &[OsString],
         wanted: &[Requirement],
     ) -> Result<(), PackageError> {
@@ -165,7 +184,7 @@ impl Pip {
         command
             .args(["-X", "utf8", "-c", DRIVER, &markers, PREFERRED])
             .arg(action)
-            .args(target_arguments())
+            .args(target)
             .args(rest);
         command.current_dir(work).env_clear().envs(passed_environment());
         if !self.authorities.is_empty() {
@@ -215,14 +234,37 @@ impl Pip {
     }
 }
 
+/// Reads the wheels in a directory that pip has filled.
+fn downloaded(into: &Path) -> Result<Downloads, PackageError> {
+    let mut wheels = BTreeMap::new();
+    for entry in into.read_dir().map_err(PackageError::io(into))? {
+        let path = entry.map_err(PackageError::io(into))?.path();
+        let bytes = files::read(&path, MAX_WHEEL_BYTES).map_err(PackageError::io(&path))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        wheels.insert(Digest::of(&bytes), (name, bytes));
+    }
+    Ok(wheels)
+}
+
 /// Returns the options that select wheels, and only wheels, for the guest's interpreter.
 fn target_arguments() -> Vec<&'static str> {
+    wheels_for(&[ABI, "abi3", "none"], &[PLATFORM, "any"])
+}
+
+/// Returns the options that select wheels for the same Python on the desktops that most projects
+/// build wheels for.
+fn desktop_arguments() -> Vec<&'static str> {
+    let linux = ["manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"];
+    wheels_for(&[ABI], &linux)
+}
+
+fn wheels_for(abis: &[&'static str], platforms: &[&'static str]) -> Vec<&'static str> {
     let mut arguments = vec!["--quiet", "--no-input", "--disable-pip-version-check"];
     arguments.extend(["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON]);
-    for abi in [ABI, "abi3", "none"] {
+    for abi in abis {
         arguments.extend(["--abi", abi]);
     }
-    for platform in [PLATFORM, "any"] {
+    for platform in platforms {
         arguments.extend(["--platform", platform]);
     }
     arguments

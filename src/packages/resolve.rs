@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use isolet_pyodide_assets::{DownloadError, Help, Lock, Wanted, lock};
+use isolet_pyodide_assets::{Digest, DownloadError, Help, Lock, Wanted, lock};
 use pep440_rs::Version;
 
 use super::directory::Candidate;
@@ -15,11 +15,13 @@ use super::local::{self, Local, Source};
 use super::lock::LockedPackage;
 use super::pip::Extra;
 use super::prefer;
+use super::pure;
 use super::report::Pin;
 use super::requirement::Requirement;
 use super::store::Inner;
 use super::stubs::Stubs;
 use super::wheel::{MAX_WHEEL_BYTES, Wheel};
+use super::wheel_name::WheelName;
 
 /// How often names are added to those that only the directories have.
 const MAX_ROUNDS: usize = 3;
@@ -116,7 +118,7 @@ impl Inner {
                 lacking.push(pin);
             }
         }
-        wheels.extend(self.fetch(&locked)?);
+        wheels.extend(self.fetch_or_strip(work, &locked)?);
         if lacking.is_empty() {
             return Ok(wheels);
         }
@@ -165,6 +167,39 @@ impl Inner {
             },
             None => Ok(None),
         }
+    }
+
+    /// Fetches wheels of Pyodide's distribution. A package that works without its compiled part
+    /// falls back to that, if its wheel cannot be fetched.
+    fn fetch_or_strip(
+        &self,
+        work: &Path,
+        packages: &[&LockedPackage],
+    ) -> Result<Vec<Arc<Wheel>>, PackageError> {
+        let (accelerated, native): (Vec<&LockedPackage>, Vec<_>) =
+            packages.iter().partition(|one| pure::works_without_accelerator(&one.file.name));
+        let mut wheels = self.fetch(&native)?;
+        match self.fetch(&accelerated) {
+            Ok(fetched) => wheels.extend(fetched),
+            Err(error) => {
+                for package in accelerated {
+                    // The first error says what is wrong; the other would be about the index.
+                    match self.strip(work, package) {
+                        Ok(wheel) => wheels.push(wheel),
+                        Err(_) => return Err(error),
+                    }
+                }
+            }
+        }
+        Ok(wheels)
+    }
+
+    /// Makes a wheel without compiled parts of the package index's wheel for another platform.
+    fn strip(&self, work: &Path, package: &LockedPackage) -> Result<Arc<Wheel>, PackageError> {
+        let WheelName { name, version, .. } = &package.file;
+        let (file_name, bytes) = self.pip.download_for_desktops(work, name, version)?;
+        let (file_name, bytes) = pure::without_accelerator(&file_name, bytes)?;
+        self.keep(&file_name, Digest::of(&bytes), &bytes.into())
     }
 
     /// Fetches wheels of Pyodide's distribution.

@@ -168,3 +168,28 @@ fn pandas_comes_with_time_zones() {
     let found: Vec<&str> = resolved.wheels().iter().map(|wheel| wheel.name()).collect();
     assert_eq!(found, ["pandas", "tzdata"]);
 }
+
+#[test]
+fn a_package_whose_accelerator_nobody_has_is_taken_without_it() {
+    let work = directory();
+    let digest = Digest::of(b"a file that is not at hand");
+    let native = |name: &str| format!("{name}-cp314-cp314-pyemscripten_2026_0_wasm32.whl");
+    let (markupsafe, numpy) = (native("markupsafe-3.0.3"), native("numpy-2.4.6"));
+    let packages = [
+        ("markupsafe", "markupsafe", markupsafe.as_str(), digest, &[][..]),
+        ("numpy", "numpy", numpy.as_str(), digest, &[]),
+    ];
+    let cache = work.path().join("cache");
+    let store = PackageStore::new(cache, &lock(&packages), StoreOptions::default()).unwrap();
+    let resolved = store.resolve(&requirements(&["markupsafe==3.0.3"])).unwrap();
+    let [wheel] = resolved.wheels() else { panic!("{resolved:?}") };
+    assert_eq!(wheel.file_name(), "markupsafe-3.0.3-0pure-py3-none-any.whl");
+    let tree = PackageTree::default();
+    tree.add(wheel).unwrap();
+    let names = tree.names("markupsafe").unwrap();
+    assert!(names.contains(&"_native.py".to_owned()), "{names:?}");
+    assert!(names.iter().all(|name| !name.contains(".so")), "{names:?}");
+    // One that does nothing without its native code is still missing.
+    let error = store.resolve(&requirements(&["numpy==2.4.6"])).unwrap_err().to_string();
+    assert!(error.contains("`numpy-2.4.6-cp314"), "{error}");
+}
