@@ -1,4 +1,6 @@
 """Runs a program with a model of its own."""
+# With: litellm==1.75.0
+# Without `==`, pip would download every version to find that none can be loaded.
 
 import dspy
 from dspy.utils import DummyLM

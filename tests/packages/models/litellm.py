@@ -1,4 +1,6 @@
 """Asks its mock of a model."""
+# With: litellm==1.83.7
+# Without `==`, pip would download every version to find that none can be loaded.
 
 import litellm
 

@@ -7,4 +7,5 @@ import pandas as pd
 csv = "city,month,rain\nOslo,2026-01,49.1\nOslo,2026-02,36.2\nRome,2026-01,66.9\nRome,2026-02,\n"
 df = pd.read_csv(io.StringIO(csv), parse_dates=["month"])
 df["rain"] = df.groupby("city").rain.transform(lambda rain: rain.fillna(rain.mean()))
-assert df.pivot_table(index="month", columns="city", values="rain").loc["2026-02", "Rome"] == 66.9
+table = df.pivot_table(index="city", columns="month", values="rain")
+assert table.shape == (2, 2) and table.loc["Rome", "2026-02-01"] == 66.9

@@ -20,5 +20,5 @@ class Results:
             self.outcomes.append(report.outcome)
 
 
-assert pytest.main(["-q", "test_x.py"], plugins=[Results]) == pytest.ExitCode.TESTS_FAILED
+assert pytest.main(["-q", "test_x.py"], plugins=[Results()]) == pytest.ExitCode.TESTS_FAILED
 assert Results.outcomes == ["passed", "failed"]

@@ -1,7 +1,7 @@
-//! The list of packages: a script for each, in `tests/packages/GROUP/NAME.py`.
+//! The list of packages: a script for each, `GROUP/NAME.py` in `tests/packages`.
 //!
 //! A script begins with a docstring of one sentence that says what it does with the package. A
-//! second line `# With: NAME, NAME` names other packages that it needs.
+//! second line `# With: REQUIREMENT, REQUIREMENT` adds what else `--with` needs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -36,7 +36,7 @@ pub(super) struct Package {
     pub(super) name: String,
     /// What the script does, as a sentence without its period.
     pub(super) does: String,
-    /// Other packages that the script needs.
+    /// Further requirements of the script.
     pub(super) with: Vec<String>,
     pub(super) script: String,
 }
@@ -70,15 +70,13 @@ pub(super) fn read() -> Result<Vec<Package>> {
 
 /// Returns the packages with these names, or all packages.
 pub(super) fn chosen<'a>(packages: &'a [Package], names: &[OsString]) -> Result<Vec<&'a Package>> {
-    if names.is_empty() {
-        return Ok(packages.iter().collect());
+    let is = |package: &Package, name: &OsString| *package.name == **name;
+    let is_unknown = |name: &&OsString| !packages.iter().any(|package| is(package, name));
+    if let Some(unknown) = names.iter().find(is_unknown) {
+        bail!("there is no script for `{}` in `{DIRECTORY}`", unknown.to_string_lossy());
     }
-    let find = |name: &OsString| {
-        let found = packages.iter().find(|package| *package.name == **name);
-        let name = name.to_string_lossy();
-        found.with_context(|| format!("there is no script for `{name}` in `{DIRECTORY}`"))
-    };
-    names.iter().map(find).collect()
+    let wanted = |package: &&Package| names.is_empty() || names.iter().any(|n| is(package, n));
+    Ok(packages.iter().filter(wanted).collect())
 }
 
 impl Package {

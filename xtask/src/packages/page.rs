@@ -35,8 +35,8 @@ pub(super) fn render(rows: &[Row<'_>], versions: &str) -> Result<String> {
 # Packages
 
 `cargo xtask packages` wrote this page on {date}, with isolet {isolet}, Pyodide {pyodide} and
-CPython {python}. Each row is one run of a script that works with the package and checks the result:
-`tests/packages/GROUP/NAME.py`, by `isolet run --with NAME`.
+CPython {python}. Each row is one run, by `isolet run --with NAME`, of a script that works with the
+package and checks the result. The scripts are in `tests/packages`.
 
 {counts}.
 
@@ -45,16 +45,19 @@ cargo xtask packages pandas rich       # runs these scripts again, and prints th
 isolet run --with rich -c 'import rich; rich.print(\"[bold]Hello[/]\")'
 ```
 
-The version is the newest that pip finds for isolet's interpreter. The wheel is:
+The version is the newest that pip finds for isolet's interpreter, which may be an old one, from
+before the package had native code. The wheel is:
 
-* `pure`: a wheel on PyPI without native code;
-* `compiled`: a wheel on PyPI that contains WebAssembly;
-* `Pyodide`: Pyodide's build, given in a directory (`--wheels`). `cargo xtask packages` gets eleven
-  of them into `target/science/wheels`.
+* `PyPI`: from PyPI, without native code;
+* `PyPI, compiled`: from PyPI, with WebAssembly;
+* `Pyodide's`: Pyodide's build, from a directory (`--wheels`). `cargo xtask packages` gets eleven
+  such wheels into `target/science/wheels`.
 
-A package was not tried if Pyodide has a build of it, or of a package that it needs, which the
-machine could not fetch. isolet fetches it by itself where Pyodide's CDN can be reached.
-[limitations.md](limitations.md) explains why some packages cannot work.
+The last column says what the script did. If it did not work, it has the error, or the package for
+which PyPI has no wheel that isolet can load. [limitations.md](limitations.md) has the reasons.
+
+`not tried`: Pyodide has a build of the package, or of one that it needs, but the machine did not
+reach Pyodide's CDN. isolet fetches such a build where it does.
 
 {table}",
         date = date.trim(),
@@ -80,7 +83,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
         let is_first = index == 0 || rows.get(index - 1).is_none_or(|b| b.package.group != *group);
         if is_first {
             let gap = if index == 0 { "" } else { "\n" };
-            let head = "| package | version | wheel | works | what was done, or the error |";
+            let head = "| package | version | wheel | works | what it did, or the reason |";
             write_to(&mut text, format_args!("{gap}## {group}\n\n{head}\n|-|-|-|-|-|\n"));
         }
         let (version, wheel) = match &row.tried.loaded {
@@ -89,7 +92,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
         };
         let (works, remark) = match &row.tried.outcome {
             Outcome::Works => ("yes", does.clone()),
-            Outcome::Fails(error) => ("no", code(error)),
+            Outcome::Fails(error) => ("no", reason(error)),
             Outcome::NotTried(file) => {
                 let mut parts = file.split('-');
                 let (name, version) = (parts.next(), parts.next());
@@ -107,9 +110,17 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
 
 fn shown(origin: Origin) -> &'static str {
     match origin {
-        Origin::Pure => "pure",
-        Origin::Native => "compiled",
-        Origin::Pyodide => "Pyodide",
+        Origin::Pure => "PyPI",
+        Origin::Native => "PyPI, compiled",
+        Origin::Pyodide => "Pyodide's",
+    }
+}
+
+/// Returns why a package does not work, in short.
+fn reason(error: &str) -> String {
+    match error.rsplit_once("No matching distribution found for ") {
+        Some((_, wanted)) => format!("no wheel of {}", code(wanted)),
+        None => code(error),
     }
 }
 
@@ -156,22 +167,29 @@ mod tests {
         let expected = "\
 ## X
 
-| package | version | wheel | works | what was done, or the error |
+| package | version | wheel | works | what it did, or the reason |
 |-|-|-|-|-|
-| a | 1.0 | pure | yes | Does it |
-| b | 1.0 | compiled | no | `E: 'x' \\| y` |
+| a | 1.0 | PyPI | yes | Does it |
+| b | 1.0 | PyPI, compiled | no | `E: 'x' \\| y` |
 
 ## Y
 
-| package | version | wheel | works | what was done, or the error |
+| package | version | wheel | works | what it did, or the reason |
 |-|-|-|-|-|
-| c | 1.0 | Pyodide | yes | Does it |
+| c | 1.0 | Pyodide's | yes | Does it |
 | d | - | - | not tried | needs Pyodide's d-e 2.1 |
 ";
         assert_eq!(table(&rows), expected);
         assert_eq!(counts(&rows), "Of 4 packages, 2 work, 1 do not, and 1 were not tried");
         let page = render(&rows, "isolet 0.1.0\nPyodide  2\nPython   3.14.2\n").unwrap();
         assert!(page.contains("with isolet 0.1.0, Pyodide 2 and\nCPython 3.14.2."), "{page}");
+    }
+
+    #[test]
+    fn package_without_a_wheel_is_named() {
+        let error = "pip cannot resolve a: No matching distribution found for b==1";
+        assert_eq!(reason(error), "no wheel of `b==1`");
+        assert_eq!(reason("TypeError: no"), "`TypeError: no`");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Gets the wheels for `cargo xtask test --science` and `packages`: Pyodide's builds of numpy, pandas and others.
+//! Gets the wheels for `cargo xtask test --science` and `cargo xtask packages`: Pyodide's builds of
+//! numpy, pandas and others.
 //!
 //! The package index has no such builds. A package on it, `open-webui`, contains some, because it
 //! runs Pyodide in the browser.
