@@ -1,5 +1,5 @@
 """Runs a program with a model of its own."""
-# With: litellm==1.75.0
+# With: litellm==1.83.7
 # Without `==`, pip would download every version to find that none can be loaded.
 
 import dspy

@@ -35,8 +35,8 @@ pub(super) fn render(rows: &[Row<'_>], versions: &str) -> Result<String> {
 # Packages
 
 `cargo xtask packages` wrote this page on {date}, with isolet {isolet}, Pyodide {pyodide} and
-CPython {python}. Each row is one run, by `isolet run --with NAME`, of a script that works with the
-package and checks the result. The scripts are in `tests/packages`.
+CPython {python}. Each row is one run, by `isolet run --no-image --with NAME`, of a script that
+works with the package and checks the result. The scripts are in `tests/packages`.
 
 {counts}.
 
@@ -100,6 +100,8 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
                 ("not tried", format!("needs Pyodide's {} {version}", name.replace('_', "-")))
             }
         };
+        let with = row.package.with.iter().map(|requirement| format!(" (with `{requirement}`)"));
+        let remark = with.fold(remark, |remark, with| remark + &with);
         write_to(
             &mut text,
             format_args!("| {name} | {version} | {wheel} | {works} | {remark} |\n"),
@@ -158,6 +160,7 @@ mod tests {
             .map(|(group, name)| package(group, name));
         let loaded = |origin| Some(("1.0".to_owned(), origin));
         let row = |package, loaded, outcome| Row { package, tried: Tried { loaded, outcome } };
+        let b = Package { with: vec!["f==1".to_owned()], ..b };
         let rows = [
             row(&a, loaded(Origin::Pure), Outcome::Works),
             row(&b, loaded(Origin::Native), Outcome::Fails("E: `x` | y".to_owned())),
@@ -170,7 +173,7 @@ mod tests {
 | package | version | wheel | works | what it did, or the reason |
 |-|-|-|-|-|
 | a | 1.0 | PyPI | yes | Does it |
-| b | 1.0 | PyPI, compiled | no | `E: 'x' \\| y` |
+| b | 1.0 | PyPI, compiled | no | `E: 'x' \\| y` (with `f==1`) |
 
 ## Y
 
