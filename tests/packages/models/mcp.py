@@ -2,9 +2,9 @@
 
 import asyncio
 
-from mcp.server.fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
 
-server = FastMCP("server")
+server = MCPServer("server")
 
 
 @server.tool()
