@@ -14,6 +14,7 @@ mod dist;
 mod fuzz;
 mod licenses;
 mod lint;
+mod packages;
 mod process;
 mod python;
 mod run;
@@ -43,6 +44,7 @@ Usage: cargo xtask COMMAND
   cpython-tests DIR [--jobs N] [--again] [MODULE...]
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
+  packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/packages.md
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
@@ -84,6 +86,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", ..] => bench::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
+        ["packages", ..] => packages::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),

@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 
+pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::{process, python, setup};
 
 /// Runs the tests with numpy, pandas and others, in both isolations.

@@ -1,4 +1,5 @@
-//! Gets the wheels for `cargo xtask test --science`: Pyodide's builds of numpy, pandas and others.
+//! Gets the wheels for `cargo xtask test --science` and `cargo xtask packages`: Pyodide's builds of
+//! numpy, pandas and others.
 //!
 //! The package index has no such builds. A package on it, `open-webui`, contains some, because it
 //! runs Pyodide in the browser.
@@ -46,7 +47,7 @@ with zipfile.ZipFile(archive) as archive:
 ";
 
 /// Returns a directory with the wheels, and downloads them if they are not there yet.
-pub(super) fn wheels() -> Result<PathBuf> {
+pub(crate) fn wheels() -> Result<PathBuf> {
     let directory = process::target_dir()?.join("science/wheels");
     if WHEELS.iter().all(|wheel| is_there(&directory, wheel)) {
         return Ok(directory);
@@ -75,6 +76,11 @@ pub(super) fn wheels() -> Result<PathBuf> {
     }
     fs::remove_dir_all(&download).with_context(|| cannot_write(&download))?;
     Ok(directory)
+}
+
+/// Returns the sha256 of each wheel.
+pub(crate) fn digests() -> impl Iterator<Item = String> {
+    WHEELS.iter().map(|(_, digest)| (*digest).to_owned())
 }
 
 fn file_name(wheel: &str) -> String {

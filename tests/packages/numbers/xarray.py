@@ -1,0 +1,7 @@
+"""Computes means along a named dimension."""
+
+import numpy as np
+import xarray as xr
+
+rain = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("city", "month"), coords={"city": ["a", "b"]})
+assert rain.mean("month").sel(city="b").item() == 4

@@ -1,0 +1,6 @@
+"""Groups by SQL."""
+
+import duckdb
+
+sql = "select city, sum(n) from (values ('a', 1), ('a', 2)) t(city, n) group by city"
+assert duckdb.sql(sql).fetchall() == [("a", 3)]
