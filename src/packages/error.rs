@@ -39,6 +39,9 @@ pub(crate) enum PackageError {
     /// pip found no packages that meet the requirements.
     #[error("pip cannot resolve {wanted}: {reason}")]
     Unresolved { wanted: String, reason: String },
+    /// pip did not come to an end: it tries one version after the other of what has no wheel.
+    #[error("pip did not resolve {wanted} in time: limit {limit} s, needed more")]
+    Slow { wanted: String, limit: u64 },
     /// pip cannot be used.
     #[error("pip cannot be used: {0}")]
     Pip(String),
@@ -69,6 +72,10 @@ impl PackageError {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unavailable { hint, .. } => Some(hint),
+            Self::Slow { .. } => Some(
+                "ask for an exact version, as in `NAME==1.0`: pip then says which package has no \
+                 wheel for isolet's Python",
+            ),
             Self::Pip(_) => Some("install python3 with pip 23 or later, or give wheels"),
             Self::Release { .. } => Some(
                 "give the files of exactly that release, or these in a directory of wheels \

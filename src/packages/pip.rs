@@ -208,7 +208,7 @@ impl Pip {
                 Failure::Broken(reason) => unusable(reason),
                 Failure::Silent => unusable(format!("it ended with {status} and said nothing")),
             }),
-            None => Err(unusable(format!("limit {} s, needed more", MAX_TIME.as_secs()))),
+            None => Err(PackageError::Slow { wanted: names.join(" "), limit: MAX_TIME.as_secs() }),
         }
     }
 }
