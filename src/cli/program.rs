@@ -11,6 +11,7 @@ use zip::ZipArchive;
 
 use super::notebook::{self, Notebook};
 use super::permissions::PermissionArgs;
+use super::words;
 
 /// The guest directory for a copy of a zip file, if no directory that the guest sees contains the
 /// file.
@@ -40,6 +41,13 @@ pub(super) struct Program {
 impl Program {
     /// Reads what to run. If it is a directory, mounts it for the guest.
     pub(super) fn read(wanted: Wanted, permissions: &mut PermissionArgs) -> Result<Self> {
+        let misplaced = words::option_among(&wanted.rest);
+        let mut program = Self::read_program(wanted, permissions)?;
+        program.neighbours.misplaced = misplaced;
+        Ok(program)
+    }
+
+    fn read_program(wanted: Wanted, permissions: &mut PermissionArgs) -> Result<Self> {
         let Wanted { file, code, module, rest } = wanted;
         if let Some(code) = code {
             // With -c there is no file: the first positional word is the first argument.
@@ -93,7 +101,7 @@ impl Program {
         if let Some(guest) = permissions.guest_path(&directory) {
             return Self::new(source, cell.import_from(guest));
         }
-        let neighbours = Neighbours { directory: Some(directory), module: None };
+        let neighbours = Neighbours { directory: Some(directory), ..Neighbours::default() };
         Self { neighbours, ..Self::new(source, cell) }
     }
 
@@ -164,17 +172,39 @@ impl Program {
     }
 }
 
-/// A directory from which python would import and that the guest does not see.
+/// What a program may lack: a directory from which python would import and that the guest does not
+/// see, or an option that is among the program's arguments.
 #[derive(Default)]
 pub(super) struct Neighbours {
     directory: Option<PathBuf>,
+    /// The option.
+    misplaced: Option<String>,
     /// The name given with `-m`.
     module: Option<String>,
 }
 
 impl Neighbours {
-    /// Returns a hint if the run failed because a module in that directory is missing.
+    /// Returns a hint if the run failed because of that.
     pub(super) fn hint(&self, execution: &Execution) -> Option<String> {
+        self.missing_module(execution).or_else(|| self.misplaced_option(execution))
+    }
+
+    /// Returns a hint if the run failed for want of something that options give.
+    fn misplaced_option(&self, execution: &Execution) -> Option<String> {
+        const OF_OPTIONS: [&str; 3] =
+            ["ModuleNotFoundError", "FileNotFoundError", "PermissionError"];
+        let option = self.misplaced.as_deref()?;
+        let exception = execution.exception()?;
+        OF_OPTIONS.contains(&exception.type_name.as_str()).then(|| {
+            format!(
+                "`{option}` comes after the program, so that it is one of the program's \
+                 arguments; isolet's options come before it"
+            )
+        })
+    }
+
+    /// Returns a hint if a module in that directory is missing.
+    fn missing_module(&self, execution: &Execution) -> Option<String> {
         let directory = self.directory.as_deref()?;
         let missing = match execution.outcome() {
             Outcome::Raised(exception) if exception.type_name == "ModuleNotFoundError" => {

@@ -37,6 +37,19 @@ fn after_output(words: &[OsString], at: usize) -> usize {
     if is_notebook { at + length } else { at }
 }
 
+/// Returns the first word that is an option of `isolet run`, among the arguments of a program.
+pub(super) fn option_among(arguments: &[String]) -> Option<String> {
+    let mut command = Cli::command();
+    command.build();
+    let run = command.find_subcommand("run")?;
+    let is_option = |word: &&String| {
+        word.len() > 2 && word.starts_with("--") && last_option(OsStr::new(word), run).is_some()
+    };
+    let before_end = arguments.iter().take_while(|word| *word != "--");
+    let option = before_end.clone().find(is_option)?;
+    Some(option.split_once('=').map_or(option.as_str(), |(name, _)| name).to_owned())
+}
+
 /// Returns `true` if the options of `isolet run` ask for JSON, on a command line that `clap` cannot
 /// parse. The words after an unknown option are treated as options up to the first one that is not.
 pub(super) fn ask_for_json(words: &[OsString]) -> bool {
@@ -259,6 +272,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_option_of_ours_among_the_arguments_of_a_program_is_found() {
+        let among = |words: &[&str]| {
+            option_among(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(among(&["x", "--with", "pandas"]).as_deref(), Some("--with"));
+        assert_eq!(among(&["--mount=a:/b"]).as_deref(), Some("--mount"));
+        assert_eq!(among(&["--nosuch", "-c", "x", "--", "--with"]), None);
     }
 
     #[test]

@@ -232,3 +232,16 @@ async fn code_that_is_too_long_for_a_cell_is_no_module_either() {
     let error = session.run(Cell::module("x".repeat(1001))).await.unwrap_err();
     assert!(error.session_survives() && error.to_string().contains("1001"), "{error}");
 }
+
+#[test]
+fn an_option_among_the_arguments_of_a_program_is_said_when_it_is_missed() {
+    let scratch = Scratch::new("misplaced");
+    let script = scratch.file("x.py", "import sys\nprint(sys.argv[1:])\nimport nosuch\n");
+    let ran = isolet(["run", &script, "--with", "nosuch"]);
+    assert_eq!(ran.stdout, "['--with', 'nosuch']\n");
+    let hint = "hint: `--with` comes after the program, so that it is one of the program's \
+                arguments; isolet's options come before it\n";
+    assert!(ran.stderr.ends_with(hint), "{ran:?}");
+    let ran = isolet(["run", &script, "--nosuch"]);
+    assert!(!ran.stderr.contains("hint: "), "{ran:?}");
+}
