@@ -10,7 +10,7 @@ use isolet::{Engine, LoadedPackage, Permissions, Sandbox};
 use serde_json::json;
 
 use super::progress::{self, Progress};
-use super::{assets, json as lines, units};
+use super::{assets, json as lines, permissions, units};
 
 #[derive(clap::Subcommand)]
 pub(super) enum PackagesCommand {
@@ -79,20 +79,8 @@ pub(super) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Resu
 
 impl FetchArgs {
     fn permissions(&self) -> Result<Permissions> {
-        let mut permissions = Permissions::none().on_package_download(progress::tell);
-        for directory in &self.wheels {
-            permissions = permissions.wheels(directory);
-        }
-        if let Some(source) = &self.pyodide_packages {
-            permissions = permissions.pyodide_packages(source);
-        }
-        if self.offline {
-            permissions = permissions.offline_packages();
-        }
-        for file in &self.ca_file {
-            permissions = permissions.ca_file(file)?;
-        }
-        Ok(permissions)
+        let Self { wheels, pyodide_packages, offline, ca_file, .. } = self;
+        Ok(permissions::sources(wheels, pyodide_packages.as_deref(), *offline, ca_file)?)
     }
 }
 

@@ -356,23 +356,33 @@ impl PermissionArgs {
         Ok(permissions)
     }
 
-    /// Returns permissions of nothing, with the sources of packages.
     fn sources(&self) -> Result<Permissions, isolet::Error> {
-        let mut permissions = Permissions::none().on_package_download(progress::tell);
-        for directory in &self.wheels {
-            permissions = permissions.wheels(directory);
-        }
-        if let Some(source) = &self.pyodide_packages {
-            permissions = permissions.pyodide_packages(source);
-        }
-        if self.offline {
-            permissions = permissions.offline_packages();
-        }
-        for file in &self.ca_file {
-            permissions = permissions.ca_file(file)?;
-        }
-        Ok(permissions)
+        let Self { wheels, pyodide_packages, offline, ca_file, .. } = self;
+        sources(wheels, pyodide_packages.as_deref(), *offline, ca_file)
     }
+}
+
+/// Returns permissions of nothing, with the sources of packages.
+pub(super) fn sources(
+    wheels: &[PathBuf],
+    pyodide_packages: Option<&str>,
+    offline: bool,
+    ca_file: &[PathBuf],
+) -> Result<Permissions, isolet::Error> {
+    let mut permissions = Permissions::none().on_package_download(progress::tell);
+    for directory in wheels {
+        permissions = permissions.wheels(directory);
+    }
+    if let Some(source) = pyodide_packages {
+        permissions = permissions.pyodide_packages(source);
+    }
+    if offline {
+        permissions = permissions.offline_packages();
+    }
+    for file in ca_file {
+        permissions = permissions.ca_file(file)?;
+    }
+    Ok(permissions)
 }
 
 /// Returns the warning that the image of these packages is made at each start.
