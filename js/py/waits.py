@@ -3,6 +3,7 @@
 import asyncio
 import collections.abc
 import functools
+import inspect
 import math
 import time
 import weakref
@@ -325,6 +326,42 @@ class Loop(webloop.WebLoop):
     def stop(self):
         if self._stopper is not None and not self._stopper.done():
             self._stopper.set_result(None)
+
+
+def refuse(reason, *names):
+    """Puts in place of methods of Pyodide's that name a browser what says why they are missing."""
+
+    def method(name):
+        def refused(self, *args, **options):
+            raise NotImplementedError(f"{name}() is not available in isolet: {reason}")
+
+        async def refused_later(self, *args, **options):
+            refused(self)
+
+        is_async = inspect.iscoroutinefunction(getattr(webloop.WebLoop, name))
+        return refused_later if is_async else refused
+
+    for name in names:
+        setattr(Loop, name, method(name))
+
+
+refuse(
+    "sockets carry HTTP requests only, for which httpx, requests and urllib.request work",
+    *("create_connection", "create_unix_connection", "create_datagram_endpoint", "start_tls"),
+    *("sock_connect", "sock_recv", "sock_recvfrom", "sock_recvfrom_into", "sock_sendall"),
+    *("sock_sendto", "sock_sendfile", "sendfile"),
+)
+refuse(
+    "a guest cannot be a server",
+    *("create_server", "create_unix_server", "connect_accepted_socket", "sock_accept"),
+)
+refuse("a guest has no processes", "subprocess_shell", "subprocess_exec")
+refuse("a guest has no signals", "add_signal_handler", "remove_signal_handler")
+refuse(
+    "only threads and tasks can wait for files and pipes",
+    *("add_reader", "add_writer", "remove_reader", "remove_writer"),
+    *("connect_read_pipe", "connect_write_pipe"),
+)
 
 
 class LoopPolicy(webloop.WebLoopPolicy):

@@ -26,6 +26,8 @@ mod progress;
 mod repl;
 mod report;
 mod run;
+mod sixel;
+mod tables;
 mod terminal;
 mod tokens;
 mod units;

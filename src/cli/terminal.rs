@@ -72,7 +72,8 @@ fn pass(to: impl Write, filter: Option<&mut Filter>, bytes: &[u8]) -> io::Result
     }
 }
 
-fn write_all(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+/// Writes to a terminal at once.
+pub(super) fn write_all(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes)?;
     to.flush()
 }

@@ -1,5 +1,5 @@
-//! Shows what a run displays: pictures on a terminal that can draw them, everything else as text or
-//! as files.
+//! Shows what a run displays: pictures on a terminal that can draw them, tables drawn on any,
+//! everything else as text or as files.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use isolet::{Display, MimeData};
 
 use super::directory;
 use super::pictures::Protocol;
+use super::tables;
 use super::terminal::{self, Printer};
 
 const PLAIN: &str = "text/plain";
@@ -49,6 +50,8 @@ struct State {
     is_terminal: bool,
     /// Set to show the values of cells, too.
     shows_results: bool,
+    /// Set once the value of the last cell was drawn as a table, in place of its repr.
+    has_drawn_result: bool,
     /// The number of displays that were neither drawn nor written.
     unseen: u64,
 }
@@ -62,12 +65,15 @@ struct Folder {
 
 impl Viewer {
     /// Makes a viewer that writes displays to `directory`, if there is one. It is created, but not
-    /// its parents. With `shows_results` the pictures that are values of cells are shown, too.
+    /// its parents. With `shows_results`, pictures and tables that are values of cells are shown,
+    /// too.
     pub(super) fn new(directory: Option<&Path>, shows_results: bool) -> Result<Self> {
         let is_terminal = io::stdout().is_terminal();
         let protocol = is_terminal.then(Protocol::of_terminal).flatten();
         let folder = directory.map(Folder::open).transpose()?;
-        let state = State { folder, protocol, is_terminal, shows_results, unseen: 0 };
+        let (has_drawn_result, unseen) = (false, 0);
+        let state =
+            State { folder, protocol, is_terminal, shows_results, has_drawn_result, unseen };
         Ok(Self(Arc::new(Mutex::new(state))))
     }
 
@@ -78,14 +84,22 @@ impl Viewer {
             Some(folder) => folder.write(display)?,
             None => Vec::new(),
         };
-        // Its repr is shown elsewhere, if at all.
-        if display.is_result() && !(state.shows_results && is_picture(display)) {
+        if display.is_result() && !state.shows_results {
+            // Its repr is shown elsewhere, if at all.
             return Ok(());
         }
         if let (Some(protocol), Some(MimeData::Bytes(png))) =
             (state.protocol, display.get("image/png"))
+            && let Some(drawn) = protocol.sequence(png)
         {
-            return protocol.draw(&mut io::stdout().lock(), png);
+            return terminal::write_all(io::stdout().lock(), drawn.as_bytes());
+        }
+        if let Some(table) = state.table(display) {
+            state.has_drawn_result = display.is_result();
+            return printer.print(isolet::Stream::Stdout, format!("{table}\n").as_bytes());
+        }
+        if display.is_result() && !is_picture(display) {
+            return Ok(());
         }
         if !is_picture(display)
             && let Some(text) = display.get(PLAIN).and_then(MimeData::as_str)
@@ -111,6 +125,11 @@ impl Viewer {
         displays.iter().try_for_each(|display| folder.write(display).map(drop))
     }
 
+    /// Returns `true` if the value of the last cell was drawn as a table, and forgets it.
+    pub(super) fn take_drawn_result(&self) -> bool {
+        std::mem::take(&mut self.lock().has_drawn_result)
+    }
+
     /// Returns a line about the pictures that nobody has seen, if there are any.
     pub(super) fn unseen(&self) -> Option<String> {
         match std::mem::take(&mut self.lock().unseen) {
@@ -124,6 +143,19 @@ impl Viewer {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns a display that is a table as the terminal shows it, if it fits.
+    fn table(&self, display: &Display) -> Option<String> {
+        if !self.is_terminal || is_picture(display) {
+            return None;
+        }
+        let html = display.get("text/html")?.as_str()?;
+        // One line of text is hardly the table, so that even a wrapped one is better.
+        let text = display.get(PLAIN).and_then(MimeData::as_str).unwrap_or_default();
+        tables::draw(html, terminal::terminal()?.columns, text.lines().count() < 2)
     }
 }
 

@@ -109,3 +109,29 @@ fn an_interrupted_wait_for_input_takes_no_line() {
     pty.wait_for(|screen| screen.contains("'Ada'"));
     ends(pty);
 }
+
+const TABLE: &str = "class Table:\r    def _repr_html_(self):\r        \
+    return '<table><tr><th>name</th><th>moons</th></tr><tr><td>Mars</td><td>2</td></tr></table>'\r\r";
+
+#[test]
+fn a_table_is_drawn_in_place_of_its_repr() {
+    let scratch = Scratch::new("table");
+    let mut pty = prompt(&scratch, &[]);
+    pty.send(TABLE);
+    pty.wait_for(|screen| screen.matches(">>>").count() == 2);
+    pty.send("Table()\r");
+    pty.wait_for(|screen| screen.matches(">>>").count() == 3);
+    pty.send("'next'\r");
+    pty.wait_for(|screen| screen.matches(">>>").count() == 4);
+    let drawn = "\
+>>> Table()
+┌──────┬───────┐
+│ name ┆ moons │
+╞══════╪═══════╡
+│ Mars ┆     2 │
+└──────┴───────┘
+>>> 'next'
+'next'";
+    assert!(pty.screen().contains(drawn), "{}", pty.screen());
+    ends(pty);
+}

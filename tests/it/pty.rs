@@ -114,3 +114,14 @@ impl Pty {
         self.parser.process(bytes);
     }
 }
+
+impl Drop for Pty {
+    /// Closes the terminal, which ends the program, if a test has failed before its end.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended meanwhile.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -89,6 +89,22 @@ async fn modules_that_pyodide_leaves_out_are_there() {
 }
 
 #[tokio::test]
+async fn what_asyncio_cannot_do_is_said_in_words_about_a_guest() {
+    let mut session = session().await;
+    for (call, reason) in [
+        ("open_connection('example.com', 443, ssl=True)", "httpx, requests and urllib.request"),
+        ("start_server(print, 'localhost', 0)", "a guest cannot be a server"),
+        ("create_subprocess_exec('ls')", "a guest has no processes"),
+        ("sleep(0, asyncio.get_running_loop().add_reader(0, print))", "threads and tasks"),
+    ] {
+        let error = raised(&mut session, format!("import asyncio; await asyncio.{call}")).await;
+        assert_eq!(error.type_name, "NotImplementedError");
+        assert!(error.message.contains(reason), "{}", error.message);
+        assert!(!error.message.contains("browser"), "{}", error.message);
+    }
+}
+
+#[tokio::test]
 async fn keys_are_derived_as_openssl_does_and_scrypt_says_what_to_use() {
     let mut session = session().await;
     // RFC 7914, section 11, and RFC 6070.

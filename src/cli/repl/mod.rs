@@ -78,7 +78,9 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
         if let Outcome::Exited(_) = streamed.execution.outcome() {
             break exit::status(&streamed.execution);
         }
-        show(&streamed.execution, args.raw)?;
+        if !shown.viewer.take_drawn_result() {
+            show(&streamed.execution, args.raw)?;
+        }
         streamed.show_missing()?;
         if session.state() != SessionState::Ready {
             *session = replace(&sandbox)?;
