@@ -1,6 +1,7 @@
 //! The entry point of the `isolet` command.
 
 mod cli;
+mod service;
 
 fn main() -> std::process::ExitCode {
     isolet::init();

@@ -22,12 +22,16 @@ enum Where {
 }
 
 impl IsolationArgs {
-    /// Configures an engine with this isolation.
-    pub(super) fn confine(&self, engine: EngineBuilder) -> EngineBuilder {
-        let isolation = match self.isolation {
+    /// Returns where guests run.
+    pub(super) fn isolation(&self) -> Isolation {
+        match self.isolation {
             Where::Process => Isolation::Process,
             Where::Thread => Isolation::Thread,
-        };
-        engine.isolation(isolation).require(self.require.iter().copied())
+        }
+    }
+
+    /// Configures an engine with this isolation.
+    pub(super) fn confine(&self, engine: EngineBuilder) -> EngineBuilder {
+        engine.isolation(self.isolation()).require(self.require.iter().copied())
     }
 }

@@ -14,6 +14,7 @@ mod host_files;
 mod interrupts;
 mod isolation;
 mod json;
+mod json_text;
 mod made_files;
 mod notebook;
 mod options;
@@ -26,6 +27,7 @@ mod progress;
 mod repl;
 mod report;
 mod run;
+mod serve;
 mod sixel;
 mod tables;
 mod terminal;
@@ -75,6 +77,8 @@ enum Command {
     Cache(cache::CacheCommand),
     /// Print the installed versions and the isolation layers in force
     Doctor(doctor::DoctorArgs),
+    /// Serve sandboxes and sessions to a program, such as the Python package
+    Serve(serve::ServeArgs),
     /// Serve DSPy as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
     /// Print a shell's completion script
@@ -190,6 +194,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args),
         Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
+        Command::Serve(args) => serve::serve(&args, assets),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };

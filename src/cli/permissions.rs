@@ -15,6 +15,7 @@ use isolet::{
 
 use super::host_files::HostFiles;
 use super::{audit, exit, json, progress, terminal, units};
+use crate::service::IMAGE_MEMORY_BYTES;
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]
@@ -95,9 +96,6 @@ pub(super) struct PermissionArgs {
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
 }
-
-/// The memory of a session, in bytes, from which on its packages may come with an image.
-const IMAGE_MEMORY_BYTES: u64 = 512 << 20;
 
 /// The guest path at which `--here` mounts a directory.
 const HERE: &str = "/here";

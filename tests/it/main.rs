@@ -58,6 +58,7 @@ mod recursion;
 mod repl;
 mod science;
 mod security;
+mod serve;
 mod server;
 mod session;
 mod stdin;

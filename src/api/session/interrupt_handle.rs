@@ -1,4 +1,4 @@
-//! A handle that interrupts a session's runs from another thread.
+//! A handle that interrupts a session's runs from another thread, or ends the session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,13 @@ impl InterruptHandle {
     /// only when it returns. If no run is under way, nothing happens.
     pub fn interrupt(&self) {
         self.0.interrupt();
+    }
+
+    /// Ends the current run and the session at once, as dropping the session does.
+    ///
+    /// The future of the run returns soon; its result says that the session is closed.
+    pub fn kill(&self) {
+        self.0.close();
     }
 }
 

@@ -3,8 +3,8 @@
 use isolet::{Tool, ToolError, ToolSpec, Value};
 
 use super::channel::{self, Channel};
-use super::json;
 use super::messages::{self, Incoming, ToolEntry};
+use crate::cli::json_text as json;
 
 /// Makes a tool that forwards its calls to the client.
 pub(super) fn tool(entry: ToolEntry, channel: &Channel) -> Tool {

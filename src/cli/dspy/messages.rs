@@ -5,7 +5,7 @@ use isolet::profile::python_interpreter::{InterpreterError, Output};
 use isolet::{Param, PyException, TypeHint, Value};
 use serde::Deserialize;
 
-use super::json;
+use crate::cli::json_text as json;
 
 /// Codes of JSON-RPC itself. The client ends the session when it receives one.
 pub(super) const PARSE_ERROR: i32 = -32700;

@@ -4,7 +4,6 @@
 mod bridge;
 mod channel;
 mod files;
-mod json;
 mod messages;
 mod runner;
 

@@ -41,6 +41,21 @@ pub enum TypeHint {
 }
 
 impl TypeHint {
+    /// Returns the type that a JSON schema describes, as far as a hint can say it: its `type`,
+    /// `items`, `additionalProperties`, `anyOf`, `oneOf`, `enum`, `const` and local `$ref`.
+    ///
+    /// ```
+    /// use isolet::{TypeHint, Value};
+    ///
+    /// let items = Value::dict([("type", "string")]);
+    /// let schema = Value::dict([("type", "array".into()), ("items", items)]);
+    /// assert_eq!(TypeHint::from_json_schema(&schema).to_string(), "list[str]");
+    /// ```
+    #[must_use]
+    pub fn from_json_schema(schema: &Value) -> Self {
+        super::schema::of_value(schema)
+    }
+
     /// Returns this type or `None`.
     #[must_use]
     pub fn or_none(self) -> Self {

@@ -41,6 +41,14 @@ pub(crate) fn arguments(schema: &Json) -> Result<Arguments, String> {
     Ok(Arguments { doc, params })
 }
 
+/// Returns the type that a schema describes.
+pub(super) fn of_value(schema: &Value) -> TypeHint {
+    match serde_json::to_value(schema) {
+        Ok(Json::Object(root)) => hint(&Json::Object(root.clone()), &root, 0),
+        _ => TypeHint::Any,
+    }
+}
+
 fn param(name: &str, field: &Json, required: bool, root: &Map<String, Json>) -> Param {
     let hint = hint(field, root, 0);
     let mut param = Param::new(name);

@@ -19,6 +19,8 @@ pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len};
 pub use de::from_value;
 pub use ser::to_value;
 
+use crate::data::error::{Error, ErrorKind};
+
 /// The name under which an int beyond serde's types passes between [`Value`]s.
 const BIG_INT_TOKEN: &str = "$isolet::BigInt";
 
@@ -65,6 +67,32 @@ impl Value {
     #[must_use]
     pub fn dict<K: Into<Self>, T: Into<Self>>(items: impl IntoIterator<Item = (K, T)>) -> Self {
         Self::Dict(items.into_iter().map(|(key, item)| (key.into(), item.into())).collect())
+    }
+
+    /// Appends the value in Python's `marshal` format, version 2, as `marshal.dumps(value, 2)`
+    /// writes it. Only plain data: no code objects, no references.
+    ///
+    /// ```
+    /// let mut bytes = Vec::new();
+    /// isolet::Value::from("hi").write_marshal(&mut bytes);
+    /// assert_eq!(bytes, b"u\x02\0\0\0hi");
+    /// ```
+    pub fn write_marshal(&self, to: &mut Vec<u8>) {
+        marshal::encode(self, to);
+    }
+
+    /// Reads exactly one value in Python's `marshal` format. It may take at most `max_bytes` bytes
+    /// of memory.
+    ///
+    /// The bytes may come from anybody: what is no plain data is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) with the reason.
+    pub fn from_marshal(bytes: &[u8], max_bytes: u64) -> Result<Self, Error> {
+        marshal::decode_within(bytes, max_bytes).map_err(|error| {
+            Error::new(ErrorKind::Value, format!("this is no value in marshal's format: {error}"))
+        })
     }
 
     /// Returns Python's name of the type.

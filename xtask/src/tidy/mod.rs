@@ -89,7 +89,8 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("profile", &["data", "host", "api"]),
-    ("cli", &[]),
+    ("service", &[]),
+    ("cli", &["service"]),
     ("fuzzing", &["data", "fs", "net", "packages", "protocol", "worker/wire"]),
 ];
 

@@ -1,0 +1,179 @@
+//! The messages of a client: from lists of plain values to requests of the service.
+
+use isolet::Value;
+
+use crate::service::{Answer, Failure, Request, SessionCommand};
+
+/// A message of a client.
+pub(super) enum Message {
+    Hello {
+        number: i64,
+        protocol: i64,
+    },
+    Request {
+        number: i64,
+        request: Request,
+    },
+    Answer {
+        call: u64,
+        answer: Answer,
+    },
+    Shutdown {
+        number: i64,
+    },
+    /// A request that cannot be one.
+    Wrong {
+        number: i64,
+        failure: Failure,
+    },
+}
+
+/// The arguments of a message that are still to be read.
+struct Arguments(std::vec::IntoIter<Value>);
+
+/// What an argument is not.
+type Mismatch = String;
+
+impl Message {
+    /// Reads a message. An error means that it is not even a request with a number.
+    pub(super) fn read(message: Value) -> Result<Self, String> {
+        let Value::List(items) = message else {
+            return Err(format!("a message is {}, and has to be a list", message.type_name()));
+        };
+        let mut items = Arguments(items.into_iter());
+        let operation = items.text("the operation")?;
+        let number = items.int("the number")?;
+        match Self::operation(&operation, number, &mut items) {
+            Ok(message) => Ok(message),
+            Err(reason) => {
+                let failure = Failure::protocol(format!("`{operation}`: {reason}"));
+                Ok(Self::Wrong { number, failure })
+            }
+        }
+    }
+
+    fn operation(name: &str, number: i64, rest: &mut Arguments) -> Result<Self, Mismatch> {
+        let request = match name {
+            "hello" => {
+                let fields = rest.next();
+                let protocol = fields.get("protocol").and_then(Value::as_i64);
+                let protocol = protocol.ok_or("the int `protocol` is missing")?;
+                return Ok(Self::Hello { number, protocol });
+            }
+            "answer" => {
+                let answer = Ok(rest.next());
+                return Ok(Self::Answer { call: unsigned(number)?, answer });
+            }
+            "fail" => {
+                let answer = Err((rest.text("TYPE")?, rest.text("TEXT")?));
+                return Ok(Self::Answer { call: unsigned(number)?, answer });
+            }
+            "shutdown" => return Ok(Self::Shutdown { number }),
+            "sandbox" => Request::Sandbox { sandbox: rest.int("SANDBOX")?, policy: rest.next() },
+            "drop" => Request::Drop { sandbox: rest.int("SANDBOX")? },
+            "prewarm" => {
+                let (sandbox, count) = (rest.int("SANDBOX")?, rest.int("COUNT")?);
+                let count = usize::try_from(count).map_err(|_| "COUNT is negative")?;
+                Request::Prewarm { sandbox, count }
+            }
+            "session" => Request::Session {
+                session: rest.int("SESSION")?,
+                sandbox: rest.int("SANDBOX")?,
+                inputs: rest.variables("INPUTS")?,
+            },
+            "interrupt" => Request::Interrupt { session: rest.int("SESSION")? },
+            "cancel" => Request::Cancel { session: rest.int("SESSION")? },
+            "kill" => Request::Kill { session: rest.int("SESSION")? },
+            other => {
+                let session = rest.int("SESSION")?;
+                Request::InSession { session, command: command(other, rest)? }
+            }
+        };
+        Ok(Self::Request { number, request })
+    }
+}
+
+fn command(name: &str, rest: &mut Arguments) -> Result<SessionCommand, Mismatch> {
+    Ok(match name {
+        "close" => SessionCommand::Close,
+        "reset" => SessionCommand::Reset,
+        "run" => SessionCommand::Run {
+            code: rest.text("CODE")?,
+            inputs: rest.variables("INPUTS")?,
+            options: rest.next(),
+        },
+        "set" => SessionCommand::Set { variables: rest.variables("the variables")? },
+        "get" => SessionCommand::Get { name: rest.text("NAME")? },
+        "delete" => SessionCommand::Delete { name: rest.text("NAME")? },
+        "variables" => SessionCommand::Variables,
+        "complete" => SessionCommand::Complete { text: rest.text("TEXT")? },
+        "register" => SessionCommand::Register { tools: rest.next() },
+        "submit" => SessionCommand::Submit { submit: rest.next() },
+        "load_packages" => {
+            SessionCommand::LoadPackages { requirements: rest.texts("the requirements")? }
+        }
+        "put_file" => SessionCommand::PutFile {
+            path: rest.text("PATH")?,
+            contents: match rest.next() {
+                Value::Bytes(bytes) => bytes,
+                Value::Str(text) => text.into_bytes(),
+                other => return Err(mismatch("BYTES", "bytes", &other)),
+            },
+        },
+        "get_file" => SessionCommand::GetFile { path: rest.text("PATH")? },
+        "list_files" => SessionCommand::ListFiles { path: rest.text("PATH")? },
+        "remove_file" => SessionCommand::RemoveFile { path: rest.text("PATH")? },
+        _ => return Err("there is no such operation".to_owned()),
+    })
+}
+
+fn mismatch(what: &str, wanted: &str, found: &Value) -> Mismatch {
+    format!("{what} is {}, and has to be {wanted}", found.type_name())
+}
+
+fn unsigned(number: i64) -> Result<u64, Mismatch> {
+    u64::try_from(number).map_err(|_| format!("there is no call {number}"))
+}
+
+impl Arguments {
+    /// Takes the next argument; `None` stands for those that were left out.
+    fn next(&mut self) -> Value {
+        self.0.next().unwrap_or_default()
+    }
+
+    fn text(&mut self, what: &str) -> Result<String, Mismatch> {
+        match self.next() {
+            Value::Str(text) => Ok(text),
+            other => Err(mismatch(what, "a string", &other)),
+        }
+    }
+
+    fn int(&mut self, what: &str) -> Result<i64, Mismatch> {
+        match self.next() {
+            Value::Int(number) => Ok(number),
+            other => Err(mismatch(what, "an int", &other)),
+        }
+    }
+
+    fn texts(&mut self, what: &str) -> Result<Vec<String>, Mismatch> {
+        let text = |item: &Value| item.as_str().map(str::to_owned);
+        match self.next() {
+            Value::List(items) => items.iter().map(text).collect::<Option<_>>(),
+            _ => None,
+        }
+        .ok_or_else(|| format!("{what} have to be a list of strings"))
+    }
+
+    /// Takes a dict of variables, which may be missing.
+    fn variables(&mut self, what: &str) -> Result<Vec<(String, Value)>, Mismatch> {
+        let item = |(name, value)| match name {
+            Value::Str(name) => Ok((name, value)),
+            other => Err(mismatch("the name of a variable", "a string", &other)),
+        };
+        match self.next() {
+            Value::None => Ok(Vec::new()),
+            Value::Dict(items) => items.into_iter().map(item).collect(),
+            other => Err(mismatch(what, "a dict", &other)),
+        }
+    }
+}

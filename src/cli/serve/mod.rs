@@ -1,0 +1,204 @@
+//! `isolet serve --stdio`: the service on standard input and output, one frame a message. See
+//! `docs/serve.md`.
+
+mod client;
+mod frames;
+mod messages;
+mod parent;
+mod wire;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use isolet::{Engine, Value};
+
+use self::client::Stdout;
+use self::frames::Input;
+use self::messages::Message;
+use self::wire::Wire;
+use super::assets;
+use super::isolation::IsolationArgs;
+use crate::service::{Client, Engines, Failure, Service, Work};
+
+/// The version of the protocol.
+const PROTOCOL: i64 = 1;
+
+/// How many threads wait for messages at most.
+const WAITING_THREADS: usize = 2;
+
+#[derive(clap::Args)]
+pub(super) struct ServeArgs {
+    /// Speak on standard input and output
+    #[arg(long, required = true)]
+    stdio: bool,
+    /// How messages are encoded: as JSON, or in Python's marshal format
+    #[arg(long, value_name = "ENCODING", value_enum, default_value_t)]
+    wire: Wire,
+    /// Maximum number of open sessions; one more fails
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    max_sessions: usize,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
+/// Serves one client until its input ends or it asks for the end.
+pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    debug_assert!(args.stdio, "the only way to be called");
+    parent::end_with_it()?;
+    let base = assets::open_engine(assets, &[], |assets| {
+        let builder = Engine::builder().assets(assets).max_sessions(args.max_sessions);
+        let builder = args.isolation.confine(builder);
+        // The first session does not wait for the image, and assets that are missing are fetched.
+        builder.clone().build()?;
+        Ok(builder)
+    })?;
+    let client = Arc::new(Stdout::new(args.wire));
+    let engines = Arc::new(Engines::new(base, args.isolation.isolation()));
+    let service = Service::new(Arc::clone(&client) as Arc<dyn Client>, engines);
+    let connection = Arc::new(Connection {
+        wire: args.wire,
+        client,
+        service,
+        input: Mutex::default(),
+        waiting: AtomicUsize::new(0),
+    });
+    connection.add_thread()?;
+    // One of its threads ends the process.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Ends the process, and with it all workers. No thread that could do so in a milder way is left
+/// when the client has gone: any of them may be busy with a guest.
+#[expect(clippy::exit, reason = "the workers notice it, and nothing else has to be put in order")]
+fn end(status: u8) -> ! {
+    std::process::exit(status.into())
+}
+
+/// The client's end of the pipes. Threads take turns: one reads, and goes on to do what it has read
+/// while the next one reads.
+struct Connection {
+    wire: Wire,
+    client: Arc<Stdout>,
+    service: Arc<Service>,
+    input: Mutex<Reading>,
+    /// The number of threads that wait for their turn, or read.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Reading {
+    input: Input,
+    has_greeted: bool,
+}
+
+/// What a message leads to.
+enum Step {
+    /// Nothing more.
+    Next,
+    /// Work for this thread.
+    Work(Work),
+    /// An answer.
+    Reply(i64, Result<Value, Failure>),
+    /// The end, after this answer.
+    End(Option<(i64, Result<Value, Failure>)>),
+    /// The end, because of the client.
+    Fatal(String),
+}
+
+impl Connection {
+    /// Reads messages and carries them out, until the process ends.
+    fn run(self: &Arc<Self>) {
+        loop {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            let step = {
+                let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+                loop {
+                    match self.step(&mut reading) {
+                        Step::Next => {}
+                        step => break step,
+                    }
+                }
+            };
+            // Another thread has to read meanwhile: answers of tools, interrupts.
+            if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+                // Without another thread, this one reads again when it has done its work.
+                let _ = self.add_thread();
+            }
+            match step {
+                Step::Next => {}
+                Step::Work(work) => work.run(),
+                Step::Reply(number, result) => self.client.reply(number, result),
+                Step::End(answer) => {
+                    self.service.end();
+                    if let Some((number, result)) = answer {
+                        self.client.reply(number, result);
+                    }
+                    end(0);
+                }
+                Step::Fatal(reason) => {
+                    self.service.end();
+                    self.client.fatal(&reason);
+                    // If standard error is closed, the client alone is told.
+                    let _ = writeln!(io::stderr(), "error: {reason}");
+                    end(super::exit::FAILED);
+                }
+            }
+            if self.waiting.load(Ordering::Relaxed) >= WAITING_THREADS {
+                return;
+            }
+        }
+    }
+
+    fn add_thread(self: &Arc<Self>) -> Result<()> {
+        let connection = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("isolet-serve".to_owned());
+        thread.spawn(move || connection.run()).context("a thread that reads cannot start")?;
+        Ok(())
+    }
+
+    fn step(&self, reading: &mut Reading) -> Step {
+        let frame = match reading.input.next() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Step::End(None),
+            Err(error) => return Step::Fatal(error.to_string()),
+        };
+        let message = match self.wire.decode(&frame).and_then(Message::read) {
+            Ok(message) => message,
+            Err(reason) => return Step::Fatal(format!("a message cannot be read: {reason}")),
+        };
+        match message {
+            Message::Hello { number, protocol: PROTOCOL } => {
+                reading.has_greeted = true;
+                let version = env!("CARGO_PKG_VERSION");
+                let answer = [("protocol", PROTOCOL.into()), ("version", Value::from(version))];
+                Step::Reply(number, Ok(Value::dict(answer)))
+            }
+            Message::Hello { number, protocol } => {
+                let message = format!(
+                    "the client speaks version {protocol} of the protocol, isolet {} speaks \
+                     version {PROTOCOL}; install versions that belong together",
+                    env!("CARGO_PKG_VERSION")
+                );
+                Step::End(Some((number, Err(Failure::protocol(message)))))
+            }
+            _ if !reading.has_greeted => {
+                Step::Fatal("the first message has to be `hello`".to_owned())
+            }
+            Message::Answer { call, answer } => {
+                self.service.answer(call, answer);
+                Step::Next
+            }
+            Message::Request { number, request } => {
+                self.service.accept(number, request).map_or(Step::Next, Step::Work)
+            }
+            Message::Shutdown { number } => Step::End(Some((number, Ok(Value::None)))),
+            Message::Wrong { number, failure } => Step::Reply(number, Err(failure)),
+        }
+    }
+}

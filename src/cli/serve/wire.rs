@@ -1,0 +1,203 @@
+//! The encodings of messages: Python's `marshal` format, and JSON.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use isolet::Value;
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
+
+use super::frames::MAX_BYTES;
+use crate::cli::json_text;
+
+const BYTES: &str = "$bytes";
+const FLOAT: &str = "$float";
+const DICT: &str = "$dict";
+
+/// How messages are encoded: as JSON, or in Python's `marshal` format, version 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Wire {
+    #[default]
+    Json,
+    Marshal,
+}
+
+impl Wire {
+    /// Decodes a message.
+    pub(super) fn decode(self, bytes: &[u8]) -> Result<Value, String> {
+        match self {
+            Self::Marshal => {
+                // In memory a value takes up to some ten times as many bytes.
+                let max_bytes = (MAX_BYTES as u64).saturating_mul(16);
+                Value::from_marshal(bytes, max_bytes).map_err(|error| error.to_string())
+            }
+            Self::Json => {
+                let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+                let value = json_text::parse(text).map_err(|error| error.to_string())?;
+                from_json(value)
+            }
+        }
+    }
+
+    /// Appends an encoded message.
+    pub(super) fn encode(self, message: &Value, to: &mut Vec<u8>) {
+        match self {
+            Self::Marshal => message.write_marshal(to),
+            Self::Json => {
+                // Writing to a vector does not fail, and every value has a form.
+                let _ = serde_json::to_writer(to, &ToJson(message));
+            }
+        }
+    }
+}
+
+/// Replaces the objects that stand for what JSON cannot write.
+fn from_json(value: Value) -> Result<Value, String> {
+    match value {
+        Value::List(items) => {
+            items.into_iter().map(from_json).collect::<Result<_, _>>().map(Value::List)
+        }
+        Value::Dict(items) => match marked(&items) {
+            None => {
+                let items = items.into_iter();
+                let items = items.map(|(key, item)| Ok((key, from_json(item)?)));
+                items.collect::<Result<_, String>>().map(Value::Dict)
+            }
+            Some((BYTES, Value::Str(text))) => STANDARD
+                .decode(text)
+                .map(Value::Bytes)
+                .map_err(|error| format!("`{BYTES}` is no base64: {error}")),
+            Some((FLOAT, Value::Str(text))) => match text.as_str() {
+                "nan" => Ok(Value::Float(f64::NAN)),
+                "inf" => Ok(Value::Float(f64::INFINITY)),
+                "-inf" => Ok(Value::Float(f64::NEG_INFINITY)),
+                other => Err(format!("`{FLOAT}` is {other:?}, and has to be nan, inf or -inf")),
+            },
+            Some((DICT, Value::List(pairs))) => {
+                let pair = |pair: &Value| match pair.as_list() {
+                    Some([key, item]) => Ok((from_json(key.clone())?, from_json(item.clone())?)),
+                    _ => Err(format!("`{DICT}` has to be a list of pairs")),
+                };
+                pairs.iter().map(pair).collect::<Result<_, _>>().map(Value::Dict)
+            }
+            Some((mark, other)) => {
+                Err(format!("`{mark}` is {}, which it cannot be", other.type_name()))
+            }
+        },
+        other => Ok(other),
+    }
+}
+
+/// Returns the mark of an object that stands for something else, and what it holds.
+fn marked(items: &[(Value, Value)]) -> Option<(&'static str, &Value)> {
+    let [(Value::Str(key), item)] = items else { return None };
+    [BYTES, FLOAT, DICT].into_iter().find(|mark| mark == key).map(|mark| (mark, item))
+}
+
+/// Writes a value as JSON without loss.
+struct ToJson<'a>(&'a Value);
+
+impl Serialize for ToJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Bool(flag) => serializer.serialize_bool(*flag),
+            Value::Int(number) => serializer.serialize_i64(*number),
+            Value::BigInt(number) => match RawValue::from_string(number.to_string()) {
+                Ok(digits) => digits.serialize(serializer),
+                // Too long for decimal.
+                Err(_) => serializer.serialize_str(&number.to_string()),
+            },
+            Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
+            Value::Float(number) => {
+                let text = if number.is_nan() {
+                    "nan"
+                } else if *number > 0.0 {
+                    "inf"
+                } else {
+                    "-inf"
+                };
+                mark(serializer, FLOAT, &text)
+            }
+            Value::Str(text) => serializer.serialize_str(text),
+            Value::Bytes(bytes) => mark(serializer, BYTES, &STANDARD.encode(bytes)),
+            Value::List(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                for item in items {
+                    list.serialize_element(&ToJson(item))?;
+                }
+                list.end()
+            }
+            Value::Dict(items) => {
+                let is_plain = items.iter().all(|(key, _)| key.as_str().is_some());
+                let is_like_a_mark = matches!(
+                    items.as_slice(), [(Value::Str(key), _)] if key.starts_with('$')
+                );
+                if !is_plain || is_like_a_mark {
+                    return mark(serializer, DICT, &Pairs(items));
+                }
+                let mut map = serializer.serialize_map(Some(items.len()))?;
+                for (key, item) in items {
+                    map.serialize_entry(key.as_str().unwrap_or_default(), &ToJson(item))?;
+                }
+                map.end()
+            }
+            _ => serializer.serialize_unit(),
+        }
+    }
+}
+
+struct Pairs<'a>(&'a [(Value, Value)]);
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(key, item)| [ToJson(key), ToJson(item)]))
+    }
+}
+
+fn mark<S: Serializer>(
+    serializer: S,
+    name: &str,
+    value: &impl Serialize,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry(name, value)?;
+    map.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_passes_through_both_encodings_without_loss() {
+        let value = Value::List(vec![
+            Value::None,
+            true.into(),
+            (1i128 << 100).into(),
+            Value::Float(f64::NEG_INFINITY),
+            Value::Float(2.0),
+            Value::bytes(b"\0\xff".to_vec()),
+            Value::dict([("a", Value::from("\u{1f600}"))]),
+            Value::dict([("$bytes", Value::from(1i64))]),
+            Value::Dict(vec![(Value::Int(1), Value::None), ("1".into(), Value::None)]),
+        ]);
+        for wire in [Wire::Json, Wire::Marshal] {
+            let mut bytes = Vec::new();
+            wire.encode(&value, &mut bytes);
+            assert_eq!(wire.decode(&bytes).unwrap(), value, "{wire:?}");
+        }
+        let mut nan = Vec::new();
+        Wire::Json.encode(&Value::Float(f64::NAN), &mut nan);
+        assert_eq!(nan, br#"{"$float":"nan"}"#);
+    }
+
+    #[test]
+    fn a_mark_that_holds_something_else_is_an_error() {
+        for text in
+            [r#"{"$bytes": 1}"#, r#"{"$bytes": "?"}"#, r#"{"$float": "1"}"#, r#"{"$dict": [1]}"#]
+        {
+            let error = Wire::Json.decode(text.as_bytes()).unwrap_err();
+            assert!(error.starts_with("`$"), "{error}");
+        }
+        assert!(Wire::Json.decode(b"[1").is_err() && Wire::Marshal.decode(b"c").is_err());
+    }
+}

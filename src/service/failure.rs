@@ -1,0 +1,62 @@
+//! Why a request failed, in the form that all wires pass on.
+
+use isolet::{Error, ErrorKind};
+
+/// A request that failed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    /// What failed, for programs.
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    /// What helps, in the terms of a client.
+    pub(crate) hint: Option<String>,
+    /// Whether the session that the request was about can go on.
+    pub(crate) session_alive: bool,
+}
+
+impl Failure {
+    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, session_alive: true }
+    }
+
+    /// A message that this protocol does not have.
+    pub(crate) fn protocol(message: impl Into<String>) -> Self {
+        Self::new("protocol", message)
+    }
+
+    /// An invalid argument or policy.
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self::new("config", message)
+    }
+
+    pub(super) fn busy(session: i64) -> Self {
+        let message = format!("session {session} is busy, a run is under way in it");
+        Self::new("busy", message)
+    }
+
+    pub(super) fn closed(message: impl Into<String>) -> Self {
+        Self { session_alive: false, ..Self::new("closed", message) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Config => "config",
+            ErrorKind::Assets => "assets",
+            ErrorKind::Start => "start",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Busy => "busy",
+            ErrorKind::Limit => "limit",
+            ErrorKind::Value => "value",
+            ErrorKind::Packages => "packages",
+            _ => "died",
+        };
+        Self {
+            kind,
+            message: error.to_string(),
+            hint: error.hint().map(str::to_owned),
+            session_alive: error.session_survives(),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The service core: sandboxes and sessions by number, for a client at the other end of a wire.
+//!
+//! A wire turns what its client sends into [`Request`]s, and writes what [`Client`] is told. It
+//! decides nothing. Each request is answered once. Those of one session are carried out in order;
+//! different sessions are independent.
+
+mod calls;
+mod engines;
+mod execution;
+mod failure;
+mod output;
+mod policy;
+mod sandboxes;
+mod session;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isolet::{AuditEvent, Display, Stream, Value};
+
+pub(crate) use self::calls::Answer;
+use self::calls::Calls;
+pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES};
+pub(crate) use self::execution::display as display_value;
+pub(crate) use self::failure::Failure;
+use self::output::Flusher;
+use self::sandboxes::SandboxEntry;
+use self::session::{Command, Refused, SessionEntry};
+
+/// The client of a service: what it is told and asked. Its methods are called by any thread and may
+/// wait for the client to read.
+pub(crate) trait Client: Send + Sync + 'static {
+    /// Answers a request.
+    fn reply(&self, request: i64, result: Result<Value, Failure>);
+    /// Passes on output of a run, which has the number of its request.
+    fn output(&self, run: i64, stream: Stream, text: String);
+    /// Passes on what a run displays.
+    fn display(&self, run: i64, display: &Display);
+    /// Asks for a tool to be called.
+    fn call(&self, call: u64, session: i64, run: i64, tool: &str, arguments: Value);
+    /// Says that nobody waits for a call any more.
+    fn uncall(&self, call: u64);
+    /// Passes on an entry of the audit log.
+    fn audit(&self, sandbox: i64, session: i64, event: &AuditEvent);
+}
+
+/// What a client asks for.
+pub(crate) enum Request {
+    /// Make a sandbox.
+    Sandbox { sandbox: i64, policy: Value },
+    /// Forget a sandbox.
+    Drop { sandbox: i64 },
+    /// Keep interpreters ready.
+    Prewarm { sandbox: i64, count: usize },
+    /// Start a session.
+    Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)> },
+    /// Do something in a session, in its turn.
+    InSession { session: i64, command: Command },
+    /// Interrupt a session's run.
+    Interrupt { session: i64 },
+    /// Interrupt a session's run, and end the session if that does not help.
+    Cancel { session: i64 },
+    /// End a session and its run at once.
+    Kill { session: i64 },
+}
+
+pub(crate) use self::session::Command as SessionCommand;
+
+/// Work that a request leads to, for the thread that has read the request once another one reads.
+pub(crate) struct Work(Box<dyn FnOnce() + Send>);
+
+impl Work {
+    fn new(work: impl FnOnce() + Send + 'static) -> Self {
+        Self(Box::new(work))
+    }
+
+    /// Does the work. Returns when it is done, which may take as long as code of a guest.
+    pub(crate) fn run(self) {
+        (self.0)();
+    }
+}
+
+/// One client's sandboxes and sessions.
+pub(crate) struct Service {
+    client: Arc<dyn Client>,
+    engines: Arc<Engines>,
+    calls: Arc<Calls>,
+    flusher: Arc<Flusher>,
+    sandboxes: Mutex<HashMap<i64, Arc<SandboxEntry>>>,
+    sessions: Mutex<HashMap<i64, Arc<SessionEntry>>>,
+    /// By the numbers that the library gives them.
+    guests: Arc<Guests>,
+}
+
+/// The sessions by the numbers that the library gives them.
+#[derive(Default)]
+struct Guests(Mutex<HashMap<u64, Arc<SessionEntry>>>);
+
+impl Guests {
+    fn get(&self, id: u64) -> Option<Arc<SessionEntry>> {
+        lock(&self.0).get(&id).map(Arc::clone)
+    }
+}
+
+impl Service {
+    pub(crate) fn new(client: Arc<dyn Client>, engines: Arc<Engines>) -> Arc<Self> {
+        Arc::new(Self {
+            flusher: Flusher::new(Arc::clone(&client)),
+            client,
+            engines,
+            calls: Arc::default(),
+            sandboxes: Mutex::default(),
+            sessions: Mutex::default(),
+            guests: Arc::default(),
+        })
+    }
+
+    /// Answers a call of a tool. Does nothing if the call is over.
+    pub(crate) fn answer(&self, call: u64, answer: Answer) {
+        self.calls.answer(call, answer);
+    }
+
+    /// Accepts a request. Returns the work that it is, or `None` if another thread does it.
+    ///
+    /// Does not wait, and tells the client nothing.
+    pub(crate) fn accept(self: &Arc<Self>, number: i64, request: Request) -> Option<Work> {
+        let accepted = match request {
+            Request::Sandbox { sandbox, policy } => self.make_sandbox(number, sandbox, policy),
+            Request::Drop { sandbox } => {
+                let dropped = lock(&self.sandboxes).remove(&sandbox);
+                dropped.map(|_| Some(self.answered(number))).ok_or_else(|| no_sandbox(sandbox))
+            }
+            Request::Prewarm { sandbox, count } => self.prewarm(number, sandbox, count),
+            Request::Session { session, sandbox, inputs } => {
+                self.open_session(number, session, sandbox, inputs)
+            }
+            Request::InSession { session, command } => self.in_session(number, session, command),
+            Request::Interrupt { session } => self
+                .session(session)
+                .map(|entry| entry.interrupt())
+                .map(|()| Some(self.answered(number))),
+            Request::Cancel { session } => self.session(session).map(|entry| {
+                let service = Arc::clone(self);
+                Some(Work::new(move || {
+                    entry.cancel();
+                    service.client.reply(number, Ok(Value::None));
+                }))
+            }),
+            Request::Kill { session } => self
+                .session(session)
+                .map(|entry| entry.kill())
+                .map(|()| Some(self.answered(number))),
+        };
+        accepted.unwrap_or_else(|failure| Some(self.replied(number, Err(failure))))
+    }
+
+    /// Ends all sessions and their runs.
+    pub(crate) fn end(&self) {
+        for (_, entry) in lock(&self.sessions).drain() {
+            entry.kill();
+        }
+    }
+
+    fn replied(&self, number: i64, result: Result<Value, Failure>) -> Work {
+        let client = Arc::clone(&self.client);
+        Work::new(move || client.reply(number, result))
+    }
+
+    /// Returns the work of a request that has been carried out.
+    fn answered(&self, number: i64) -> Work {
+        self.replied(number, Ok(Value::None))
+    }
+
+    fn make_sandbox(
+        self: &Arc<Self>,
+        number: i64,
+        sandbox: i64,
+        policy: Value,
+    ) -> Result<Option<Work>, Failure> {
+        let entry = Arc::new(SandboxEntry::new(sandbox));
+        let mut sandboxes = lock(&self.sandboxes);
+        if sandboxes.contains_key(&sandbox) {
+            return Err(Failure::protocol(format!("there is a sandbox {sandbox} already")));
+        }
+        sandboxes.insert(sandbox, Arc::clone(&entry));
+        let service = Arc::clone(self);
+        Ok(Some(Work::new(move || {
+            let made = policy::Policy::read(policy).and_then(|policy| {
+                policy.build(&service.engines, |name| service.tool_handler(name), {
+                    let (client, guests) =
+                        (Arc::clone(&service.client), Arc::clone(&service.guests));
+                    move |event: &AuditEvent| {
+                        let session = guests.get(event.session).map_or(0, |entry| entry.number());
+                        client.audit(sandbox, session, event);
+                    }
+                })
+            });
+            let result = made.as_ref().map(|_| Value::Dict(Vec::new())).map_err(Clone::clone);
+            if made.is_err() {
+                lock(&service.sandboxes).remove(&sandbox);
+            }
+            entry.finish(made);
+            service.client.reply(number, result);
+        })))
+    }
+
+    fn prewarm(
+        self: &Arc<Self>,
+        number: i64,
+        sandbox: i64,
+        count: usize,
+    ) -> Result<Option<Work>, Failure> {
+        let (entry, client) = (self.sandbox(sandbox)?, Arc::clone(&self.client));
+        Ok(Some(Work::new(move || {
+            let warmed = entry.wait().and_then(|made| {
+                made.sandbox.prewarm(count)?;
+                Ok(made.sandbox.blocking().prewarmed()?)
+            });
+            client.reply(number, warmed.map(|()| Value::None));
+        })))
+    }
+
+    fn open_session(
+        self: &Arc<Self>,
+        number: i64,
+        session: i64,
+        sandbox: i64,
+        inputs: Vec<(String, Value)>,
+    ) -> Result<Option<Work>, Failure> {
+        let sandbox = self.sandbox(sandbox)?;
+        let mut sessions = lock(&self.sessions);
+        if sessions.contains_key(&session) {
+            return Err(Failure::protocol(format!("there is a session {session} already")));
+        }
+        let entry = Arc::new(SessionEntry::new(session, sandbox));
+        sessions.insert(session, Arc::clone(&entry));
+        drop(sessions);
+        // A new session has no other work.
+        let _ = entry.push(number, Command::Open { inputs });
+        Ok(Some(self.draining(entry)))
+    }
+
+    fn in_session(
+        self: &Arc<Self>,
+        number: i64,
+        session: i64,
+        command: Command,
+    ) -> Result<Option<Work>, Failure> {
+        let entry = self.session(session)?;
+        if matches!(command, Command::Close) {
+            lock(&self.sessions).remove(&session);
+            entry.kill();
+        }
+        match entry.push(number, command) {
+            Ok(true) => Ok(Some(self.draining(entry))),
+            Ok(false) => Ok(None),
+            Err(Refused::Busy) => Err(Failure::busy(session)),
+            Err(Refused::Look(command)) => {
+                let client = Arc::clone(&self.client);
+                Ok(Some(Work::new(move || client.reply(number, entry.look(command)))))
+            }
+        }
+    }
+
+    /// Returns the work of carrying out the session's commands.
+    fn draining(self: &Arc<Self>, entry: Arc<SessionEntry>) -> Work {
+        let service = Arc::clone(self);
+        Work::new(move || entry.drain(&service))
+    }
+
+    fn sandbox(&self, sandbox: i64) -> Result<Arc<SandboxEntry>, Failure> {
+        lock(&self.sandboxes).get(&sandbox).map(Arc::clone).ok_or_else(|| no_sandbox(sandbox))
+    }
+
+    fn session(&self, session: i64) -> Result<Arc<SessionEntry>, Failure> {
+        let entry = lock(&self.sessions).get(&session).map(Arc::clone);
+        entry.ok_or_else(|| Failure::protocol(format!("there is no session {session}")))
+    }
+}
+
+fn no_sandbox(sandbox: i64) -> Failure {
+    Failure::protocol(format!("there is no sandbox {sandbox}"))
+}
+
+/// Locks a mutex whose data stays valid if a thread panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,247 @@
+//! Policies of clients: what a sandbox allows, as plain values.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use isolet::{
+    AuditEvent, Isolation, Layer, Limits, Mount, Permissions, Sandbox, SandboxBuilder, Value,
+};
+use serde::Deserialize;
+
+use super::engines::{self, Engines, Wanted};
+use super::sandboxes::Made;
+use super::tools::{self, ToolHandler};
+use super::{Failure, execution};
+
+/// A policy, as `docs/serve.md` describes it.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Policy {
+    tools: Option<Value>,
+    submit: Option<Value>,
+    mounts: Vec<MountEntry>,
+    allow_net: Vec<String>,
+    deny_net: Vec<String>,
+    allow_public_net: bool,
+    headers: BTreeMap<String, BTreeMap<String, String>>,
+    ca_files: Vec<PathBuf>,
+    env: BTreeMap<String, String>,
+    allow_env: Vec<String>,
+    packages: Vec<String>,
+    allow_packages: Vec<String>,
+    preload: Vec<String>,
+    wheels: Vec<PathBuf>,
+    offline: bool,
+    limits: LimitsEntry,
+    isolation: Option<Isolation>,
+    require: Vec<Layer>,
+    audit: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MountEntry {
+    host: PathBuf,
+    guest: String,
+    #[serde(default)]
+    mode: ModeEntry,
+    #[serde(default)]
+    quota_bytes: Option<u64>,
+    #[serde(default)]
+    quota_files: Option<u64>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ModeEntry {
+    #[default]
+    Ro,
+    Overlay,
+    Rw,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LimitsEntry {
+    run_time: Option<f64>,
+    grace: Option<f64>,
+    memory: Option<u64>,
+    stdout: Option<u64>,
+    stderr: Option<u64>,
+    value: Option<u64>,
+    calls: Option<u64>,
+    source: Option<u64>,
+    display_bytes: Option<u64>,
+    displays: Option<u64>,
+    files: Option<u64>,
+    output_lines: Option<u64>,
+    tool_calls: Option<u64>,
+    concurrent_tools: Option<usize>,
+    refusals: Option<u64>,
+}
+
+impl Policy {
+    pub(super) fn read(policy: Value) -> Result<Self, Failure> {
+        isolet::from_value(policy)
+            .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
+    }
+
+    /// Makes the sandbox. `handler` makes what a tool of a name does, and `audit` is told of each
+    /// access, if the policy asks for it.
+    pub(super) fn build(
+        self,
+        engines: &Engines,
+        handler: impl Fn(&str) -> ToolHandler,
+        audit: impl Fn(&AuditEvent) + Send + Sync + 'static,
+    ) -> Result<Made, Failure> {
+        let limits = self.limits.limits()?;
+        let permissions = self.permissions()?;
+        let isolation = self.isolation.unwrap_or_else(|| engines.isolation());
+        let mut wanted = Wanted {
+            isolation,
+            preload: self.preload.clone(),
+            confined: Vec::new(),
+            sources: format!("{:?} {:?} {}", self.wheels, self.ca_files, self.offline),
+        };
+        let mut packages = self.packages.clone();
+        let mut engine = None;
+        if self.may_start_imported(&limits) {
+            wanted.confined.clone_from(&packages);
+            match engines.get(&wanted, &permissions) {
+                Err(error) if engines::has_to_load(&error) => wanted.confined.clear(),
+                made => {
+                    engine = Some(made?);
+                    packages.clear();
+                }
+            }
+        }
+        let engine = match engine {
+            Some(engine) => engine,
+            None => engines.get(&wanted, &permissions)?,
+        };
+        let mut builder = Sandbox::builder(&engine)
+            .limits(limits.clone())
+            .permissions(permissions)
+            .isolation(isolation)
+            .require(self.require.iter().copied());
+        builder = self.add_tools(builder, &handler)?;
+        if self.audit {
+            builder = builder.on_audit(move |event| audit(event));
+        }
+        Ok(Made { sandbox: builder.build()?, packages, grace: limits.grace() })
+    }
+
+    /// Returns `true` if it makes no difference for the packages whether an image has imported
+    /// them: there is nothing that they could read then, the audit log does not miss them, and the
+    /// sessions have room for all that they import.
+    fn may_start_imported(&self, limits: &Limits) -> bool {
+        !self.packages.is_empty()
+            && self.preload.is_empty()
+            && self.env.is_empty()
+            && self.allow_env.is_empty()
+            && !self.audit
+            && limits.memory_bytes() >= engines::IMAGE_MEMORY_BYTES
+    }
+
+    fn add_tools(
+        &self,
+        mut builder: SandboxBuilder,
+        handler: &dyn Fn(&str) -> ToolHandler,
+    ) -> Result<SandboxBuilder, Failure> {
+        if let Some(tools) = &self.tools {
+            for tool in tools::read(tools.clone(), handler)? {
+                builder = builder.tool(tool);
+            }
+        }
+        if let Some(submit) = self.submit.as_ref().filter(|submit| !submit.is_none()) {
+            builder = builder.submit(tools::read_submit(submit.clone())?);
+        }
+        Ok(builder)
+    }
+
+    fn permissions(&self) -> Result<Permissions, Failure> {
+        let mut permissions = Permissions::none();
+        for mount in &self.mounts {
+            permissions = permissions.mount(&mount.guest, mount.open()?)?;
+        }
+        for rule in &self.allow_net {
+            permissions = permissions.allow_net(rule)?;
+        }
+        for rule in &self.deny_net {
+            permissions = permissions.deny_net(rule)?;
+        }
+        if self.allow_public_net {
+            permissions = permissions.allow_public_net();
+        }
+        for (origin, headers) in &self.headers {
+            for (name, value) in headers {
+                permissions = permissions.inject_header(origin, name, value)?;
+            }
+        }
+        for file in &self.ca_files {
+            permissions = permissions.ca_file(file)?;
+        }
+        for (name, value) in &self.env {
+            permissions = permissions.env(name, value);
+        }
+        for name in &self.allow_env {
+            permissions = permissions.allow_env(name)?;
+        }
+        for package in self.packages.iter().chain(&self.allow_packages) {
+            permissions = permissions.allow_package(package)?;
+        }
+        for directory in &self.wheels {
+            permissions = permissions.wheels(directory);
+        }
+        Ok(if self.offline { permissions.offline_packages() } else { permissions })
+    }
+}
+
+impl MountEntry {
+    fn open(&self) -> Result<Mount, Failure> {
+        let mut mount = match self.mode {
+            ModeEntry::Ro => Mount::read_only(&self.host)?,
+            ModeEntry::Overlay => Mount::overlay(&self.host)?,
+            ModeEntry::Rw => Mount::read_write(&self.host)?,
+        };
+        if let Some(bytes) = self.quota_bytes {
+            mount = mount.quota_bytes(bytes);
+        }
+        if let Some(files) = self.quota_files {
+            mount = mount.quota_files(files);
+        }
+        Ok(mount)
+    }
+}
+
+impl LimitsEntry {
+    fn limits(&self) -> Result<Limits, Failure> {
+        let mut limits = Limits::default();
+        if let Some(seconds) = self.run_time {
+            limits = limits.max_run_time(execution::duration("limits.run_time", seconds)?);
+        }
+        if let Some(seconds) = self.grace {
+            limits = limits.max_grace(execution::duration("limits.grace", seconds)?);
+        }
+        let set = |limits, value: Option<u64>, setter: fn(Limits, u64) -> Limits| match value {
+            Some(value) => setter(limits, value),
+            None => limits,
+        };
+        limits = set(limits, self.memory, Limits::max_memory_bytes);
+        limits = set(limits, self.stdout, Limits::max_stdout_bytes);
+        limits = set(limits, self.stderr, Limits::max_stderr_bytes);
+        limits = set(limits, self.value, Limits::max_value_bytes);
+        limits = set(limits, self.calls, Limits::max_call_bytes);
+        limits = set(limits, self.source, Limits::max_source_bytes);
+        limits = set(limits, self.display_bytes, Limits::max_display_bytes);
+        limits = set(limits, self.displays, Limits::max_displays);
+        limits = set(limits, self.files, Limits::max_files);
+        limits = set(limits, self.output_lines, Limits::max_output_lines);
+        limits = set(limits, self.tool_calls, Limits::max_tool_calls);
+        limits = set(limits, self.refusals, Limits::max_refusals);
+        if let Some(calls) = self.concurrent_tools {
+            limits = limits.max_concurrent_tools(calls);
+        }
+        Ok(limits)
+    }
+}

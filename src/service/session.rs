@@ -1,0 +1,431 @@
+//! A session of a client: its commands, in their order, and what works while code runs.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use isolet::blocking::{Session, SessionHandle};
+use isolet::{
+    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Stdin, Value,
+    Variable,
+};
+use serde::Deserialize;
+
+use super::output::Collector;
+use super::sandboxes::SandboxEntry;
+use super::{Failure, Service, execution, lock, tools};
+
+/// What a session is asked to do.
+pub(crate) enum Command {
+    Open { inputs: Vec<(String, Value)> },
+    Close,
+    Reset,
+    Run { code: String, inputs: Vec<(String, Value)>, options: Value },
+    Set { variables: Vec<(String, Value)> },
+    Get { name: String },
+    Delete { name: String },
+    Variables,
+    Complete { text: String },
+    Register { tools: Value },
+    Submit { submit: Value },
+    LoadPackages { requirements: Vec<String> },
+    PutFile { path: String, contents: Vec<u8> },
+    GetFile { path: String },
+    ListFiles { path: String },
+    RemoveFile { path: String },
+}
+
+/// Why a session does not take a command.
+pub(super) enum Refused {
+    /// Code runs.
+    Busy,
+    /// Code runs, and the command can be carried out by [`SessionEntry::look`].
+    Look(Command),
+}
+
+/// The options of a run.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RunOptions {
+    run_time: Option<f64>,
+    stream: bool,
+    stdin: Option<Input>,
+    argv: Vec<String>,
+    name: Option<String>,
+    program: bool,
+}
+
+/// Standard input, as text or bytes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Input {
+    Text(String),
+    Bytes(serde_bytes::ByteBuf),
+}
+
+pub(super) struct SessionEntry {
+    number: i64,
+    sandbox: Arc<SandboxEntry>,
+    queue: Mutex<Queue>,
+    /// Notified when a run has ended.
+    ended: Condvar,
+    /// Locked while a command is carried out.
+    session: Mutex<Option<Session>>,
+    handles: Mutex<Option<Handles>>,
+    /// The number of the request whose code runs.
+    run: AtomicI64,
+    output: Arc<Collector>,
+}
+
+#[derive(Default)]
+struct Queue {
+    commands: VecDeque<(i64, Command)>,
+    /// Set while a thread carries out commands.
+    is_draining: bool,
+    /// Set while that thread runs code.
+    is_running: bool,
+    /// Set when the session was ended from outside.
+    is_killed: bool,
+    /// Why the session could not start.
+    failure: Option<Failure>,
+}
+
+/// What works from any thread.
+#[derive(Clone)]
+struct Handles {
+    session: SessionHandle,
+    interrupt: InterruptHandle,
+    grace: Duration,
+}
+
+impl SessionEntry {
+    pub(super) fn new(number: i64, sandbox: Arc<SandboxEntry>) -> Self {
+        Self {
+            number,
+            sandbox,
+            queue: Mutex::default(),
+            ended: Condvar::new(),
+            session: Mutex::default(),
+            handles: Mutex::default(),
+            run: AtomicI64::new(0),
+            output: Collector::new(),
+        }
+    }
+
+    pub(super) fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// Returns the number of the request whose code runs.
+    pub(super) fn current_run(&self) -> i64 {
+        self.run.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn output(&self) -> &Collector {
+        &self.output
+    }
+
+    /// Adds a command. Returns `true` if the caller is to [`drain`](Self::drain) the commands.
+    pub(super) fn push(&self, request: i64, command: Command) -> Result<bool, Refused> {
+        let mut queue = lock(&self.queue);
+        if queue.is_running {
+            match command {
+                Command::Close => {}
+                Command::Get { .. } | Command::Variables => return Err(Refused::Look(command)),
+                _ => return Err(Refused::Busy),
+            }
+        }
+        queue.commands.push_back((request, command));
+        Ok(!mem::replace(&mut queue.is_draining, true))
+    }
+
+    /// Carries out all commands.
+    pub(super) fn drain(self: &Arc<Self>, service: &Arc<Service>) {
+        let mut session = lock(&self.session);
+        loop {
+            let mut queue = lock(&self.queue);
+            let Some((request, command)) = queue.commands.pop_front() else {
+                queue.is_draining = false;
+                return;
+            };
+            queue.is_running = matches!(command, Command::Run { .. });
+            drop(queue);
+            let result = self.carry_out(service, &mut session, request, command);
+            let mut queue = lock(&self.queue);
+            // Before the client knows, because it may send the next command at once.
+            let was_running = mem::replace(&mut queue.is_running, false);
+            drop(queue);
+            if was_running {
+                self.ended.notify_all();
+            }
+            service.client.reply(request, result);
+        }
+    }
+
+    pub(super) fn interrupt(&self) {
+        if let Some(handles) = lock(&self.handles).as_ref() {
+            handles.interrupt.interrupt();
+        }
+    }
+
+    /// Interrupts the run, and ends the session if the run goes on.
+    pub(super) fn cancel(&self) {
+        let Some(handles) = lock(&self.handles).clone() else { return };
+        let queue = lock(&self.queue);
+        if !queue.is_running {
+            return;
+        }
+        let run = self.current_run();
+        handles.interrupt.interrupt();
+        let goes_on = |queue: &mut Queue| queue.is_running && self.current_run() == run;
+        let waited = self.ended.wait_timeout_while(queue, handles.grace, goes_on);
+        if waited.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
+            self.kill();
+        }
+    }
+
+    /// Ends the session and its run at once.
+    pub(super) fn kill(&self) {
+        lock(&self.queue).is_killed = true;
+        if let Some(handles) = lock(&self.handles).as_ref() {
+            handles.interrupt.kill();
+        }
+    }
+
+    /// Reads variables while code runs.
+    pub(super) fn look(&self, command: Command) -> Result<Value, Failure> {
+        let handles = lock(&self.handles).clone().ok_or_else(|| self.closed())?;
+        match command {
+            Command::Get { name } => Ok(optional(handles.session.get(&name)?)),
+            _ => Ok(variables(&handles.session.variables()?)),
+        }
+    }
+
+    fn carry_out(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        session: &mut Option<Session>,
+        request: i64,
+        command: Command,
+    ) -> Result<Value, Failure> {
+        if let Command::Open { inputs } = command {
+            let opened = self.open(service, inputs);
+            return match opened {
+                Ok((opened, report)) => {
+                    *session = Some(opened);
+                    Ok(report)
+                }
+                Err(failure) => {
+                    lock(&self.queue).failure = Some(failure.clone());
+                    Err(failure)
+                }
+            };
+        }
+        if let Command::Close = command {
+            self.forget(service);
+            *session = None;
+            return Ok(Value::None);
+        }
+        let session = session.as_mut().ok_or_else(|| self.closed())?;
+        let done = match command {
+            Command::Reset => return self.reset(service, session),
+            Command::Run { code, inputs, options } => {
+                return self.run(service, session, request, code, inputs, options);
+            }
+            Command::Set { variables } => session.set_many(variables).map(|()| Value::None)?,
+            Command::Get { name } => optional(session.get(&name)?),
+            Command::Delete { name } => session.delete(&name)?.into(),
+            Command::Variables => variables(&session.variables()?),
+            Command::Complete { text } => session.complete(text)?.into(),
+            Command::Register { tools } => {
+                for tool in tools::read(tools, &|name| service.tool_handler(name))? {
+                    session.register(tool)?;
+                }
+                Value::None
+            }
+            Command::Submit { submit } => {
+                session.set_submit(tools::read_submit(submit)?)?;
+                Value::None
+            }
+            Command::LoadPackages { requirements } => {
+                packages(&session.load_packages(&requirements)?)
+            }
+            Command::PutFile { path, contents } => {
+                session.files().put(&path, contents)?;
+                Value::None
+            }
+            Command::GetFile { path } => {
+                session.files().get(&path)?.map_or(Value::None, Value::Bytes)
+            }
+            Command::ListFiles { path } => {
+                let entry = |entry: isolet::FileEntry| {
+                    Value::dict([
+                        ("name", entry.name.into()),
+                        ("is_dir", entry.is_directory.into()),
+                        ("size", execution::int(entry.size)),
+                    ])
+                };
+                Value::List(session.files().list(&path)?.into_iter().map(entry).collect())
+            }
+            Command::RemoveFile { path } => session.files().remove(&path)?.into(),
+            Command::Open { .. } | Command::Close => Value::None,
+        };
+        Ok(done)
+    }
+
+    fn open(
+        self: &Arc<Self>,
+        service: &Service,
+        inputs: Vec<(String, Value)>,
+    ) -> Result<(Session, Value), Failure> {
+        let made = self.sandbox.wait()?;
+        let mut session = made.sandbox.blocking().session()?;
+        self.introduce(service, &session, made.grace)?;
+        if !made.packages.is_empty() {
+            session.load_packages(&made.packages)?;
+        }
+        if !inputs.is_empty() {
+            session.set_many(inputs)?;
+        }
+        let report = report(session.isolation());
+        Ok((session, report))
+    }
+
+    fn reset(self: &Arc<Self>, service: &Service, session: &mut Session) -> Result<Value, Failure> {
+        let made = self.sandbox.wait()?;
+        self.forget(service);
+        lock(&self.queue).is_killed = false;
+        session.reset()?;
+        self.introduce(service, session, made.grace)?;
+        if !made.packages.is_empty() {
+            session.load_packages(&made.packages)?;
+        }
+        Ok(report(session.isolation()))
+    }
+
+    /// Makes the interpreter of the session known to tools and to other threads.
+    fn introduce(
+        self: &Arc<Self>,
+        service: &Service,
+        session: &Session,
+        grace: Duration,
+    ) -> Result<(), Failure> {
+        let handles =
+            Handles { session: session.handle(), interrupt: session.interrupt_handle(), grace };
+        lock(&service.guests.0).insert(handles.session.id(), Arc::clone(self));
+        *lock(&self.handles) = Some(handles);
+        if lock(&self.queue).is_killed { Err(self.closed()) } else { Ok(()) }
+    }
+
+    fn forget(&self, service: &Service) {
+        if let Some(handles) = lock(&self.handles).take() {
+            lock(&service.guests.0).remove(&handles.session.id());
+        }
+    }
+
+    fn run(
+        self: &Arc<Self>,
+        service: &Service,
+        session: &mut Session,
+        request: i64,
+        code: String,
+        inputs: Vec<(String, Value)>,
+        options: Value,
+    ) -> Result<Value, Failure> {
+        let options =
+            if options.is_none() { RunOptions::default() } else { read_options(options)? };
+        let mut cell = Cell::new(code);
+        if !options.argv.is_empty() {
+            let program = options.name.clone().unwrap_or_default();
+            cell = cell.argv(std::iter::once(program).chain(options.argv));
+        }
+        if let Some(name) = options.name {
+            cell = cell.name(name);
+        }
+        if options.program {
+            cell = cell.program();
+        }
+        if let Some(seconds) = options.run_time {
+            cell = cell.max_run_time(execution::duration("run_time", seconds)?);
+        }
+        match options.stdin {
+            Some(Input::Text(text)) => cell = cell.stdin(Stdin::from_bytes(text)),
+            Some(Input::Bytes(bytes)) => cell = cell.stdin(Stdin::from_bytes(bytes.into_vec())),
+            None => {}
+        }
+        if !inputs.is_empty() {
+            session.set_many(inputs)?;
+        }
+        self.run.store(request, Ordering::Relaxed);
+        if !options.stream {
+            return Ok(execution::to_value(&session.run(cell)?));
+        }
+        self.output.begin(request);
+        let mut run = session.run_streaming(cell);
+        for event in &mut run {
+            match event {
+                RunEvent::Output(chunk) => {
+                    self.output.push(chunk.stream, chunk.bytes, &service.flusher);
+                }
+                RunEvent::Display(display) => {
+                    self.output.flush(&*service.client, false);
+                    service.client.display(request, &display);
+                }
+                _ => {}
+            }
+        }
+        let execution = run.finish();
+        self.output.flush(&*service.client, true);
+        Ok(execution::to_value(&execution?))
+    }
+
+    fn closed(&self) -> Failure {
+        let number = self.number;
+        match &lock(&self.queue).failure {
+            Some(failure) => Failure::closed(format!(
+                "session {number} could not start: {}; make a new one",
+                failure.message
+            )),
+            None => Failure::closed(format!("session {number} is closed, make a new one")),
+        }
+    }
+}
+
+fn read_options(options: Value) -> Result<RunOptions, Failure> {
+    isolet::from_value(options)
+        .map_err(|error| Failure::config(format!("the options of a run are invalid: {error}")))
+}
+
+fn optional(value: Option<Value>) -> Value {
+    Value::List(value.into_iter().collect())
+}
+
+fn variables(variables: &[Variable]) -> Value {
+    let one = |variable: &Variable| {
+        Value::dict([
+            ("name", variable.name.as_str()),
+            ("type", variable.type_name.as_str()),
+            ("repr", variable.repr.as_str()),
+        ])
+    };
+    Value::List(variables.iter().map(one).collect())
+}
+
+fn packages(packages: &[LoadedPackage]) -> Value {
+    let one = |package: &LoadedPackage| {
+        Value::dict([("name", package.name.as_str()), ("version", package.version.as_str())])
+    };
+    Value::List(packages.iter().map(one).collect())
+}
+
+fn report(isolation: &IsolationReport) -> Value {
+    let kind = match isolation.isolation() {
+        Isolation::Thread => "thread",
+        _ => "process",
+    };
+    let layers = isolation.layers();
+    let layers = layers.map(|(layer, _)| (layer.to_string(), isolation.is_enforced(layer)));
+    Value::dict([("isolation", kind.into()), ("layers", Value::dict(layers))])
+}

@@ -1,0 +1,155 @@
+//! Tools whose functions are the client's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use isolet::{Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint, Value};
+use serde::Deserialize;
+
+use super::{Failure, Service, execution};
+
+/// A tool as a client describes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolEntry {
+    name: String,
+    #[serde(default)]
+    doc: String,
+    #[serde(default)]
+    parameters: Vec<ParamEntry>,
+    #[serde(default)]
+    returns: Value,
+    #[serde(default)]
+    timeout: Option<f64>,
+    #[serde(default)]
+    max_calls: Option<u64>,
+}
+
+/// A parameter of a tool, or a field of a submission.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParamEntry {
+    name: String,
+    #[serde(default)]
+    doc: String,
+    #[serde(default)]
+    schema: Value,
+    #[serde(default, deserialize_with = "present")]
+    default: Option<Value>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default = "yes")]
+    check: bool,
+    #[serde(default)]
+    kind: KindEntry,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum KindEntry {
+    #[default]
+    Standard,
+    KeywordOnly,
+}
+
+/// How the result of a run is submitted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubmitEntry {
+    fields: Vec<ParamEntry>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Distinguishes a default of `None` from no default.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// What a tool does when it is called.
+pub(super) type ToolHandler = Arc<
+    dyn Fn(Value, ToolContext) -> futures_util::future::BoxFuture<'static, Result<Value, ToolError>>
+        + Send
+        + Sync,
+>;
+
+/// Reads a list of tools. `handler` makes what a tool of a name does.
+pub(super) fn read(
+    tools: Value,
+    handler: &dyn Fn(&str) -> ToolHandler,
+) -> Result<Vec<Tool>, Failure> {
+    let entries: Vec<ToolEntry> = isolet::from_value(tools)
+        .map_err(|error| Failure::config(format!("the tools are invalid: {error}")))?;
+    entries.into_iter().map(|entry| entry.tool(handler)).collect()
+}
+
+/// Reads the fields of a submission.
+pub(super) fn read_submit(submit: Value) -> Result<Vec<Param>, Failure> {
+    let entry: SubmitEntry = isolet::from_value(submit)
+        .map_err(|error| Failure::config(format!("`submit` is invalid: {error}")))?;
+    Ok(entry.fields.into_iter().map(ParamEntry::param).collect())
+}
+
+impl ToolEntry {
+    fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
+        let mut spec = ToolSpec::new(&self.name).doc(self.doc);
+        spec = spec.returns(TypeHint::from_json_schema(&self.returns));
+        spec = self.parameters.into_iter().map(ParamEntry::param).fold(spec, ToolSpec::param);
+        let handler = handler(&self.name);
+        let mut tool = Tool::from_handler(spec, move |arguments, cx| handler(arguments, cx));
+        if let Some(seconds) = self.timeout {
+            let timeout: Duration = execution::duration("timeout", seconds)?;
+            tool = tool.timeout(timeout);
+        }
+        if let Some(calls) = self.max_calls {
+            tool = tool.max_calls(calls);
+        }
+        Ok(tool)
+    }
+}
+
+impl ParamEntry {
+    fn param(self) -> Param {
+        let hint = TypeHint::from_json_schema(&self.schema);
+        let mut param = Param::new(self.name).doc(self.doc);
+        param = if self.check { param.hint(hint) } else { param.annotation(hint) };
+        param = match self.default {
+            Some(default) => param.default_value(default),
+            None if self.optional => param.optional(),
+            None => param,
+        };
+        match self.kind {
+            KindEntry::Standard => param,
+            KindEntry::KeywordOnly => param.keyword_only(),
+        }
+    }
+}
+
+impl Service {
+    /// Returns what the tool of this name does: it asks the client.
+    pub(super) fn tool_handler(self: &Arc<Self>, name: &str) -> ToolHandler {
+        let name: Arc<str> = name.into();
+        let (client, calls) = (Arc::clone(&self.client), Arc::clone(&self.calls));
+        let guests = Arc::clone(&self.guests);
+        Arc::new(move |arguments, context| {
+            let name = Arc::clone(&name);
+            let (client, calls) = (Arc::clone(&client), Arc::clone(&calls));
+            let entry = guests.get(context.session_id());
+            Box::pin(async move {
+                let gone = || ToolError::new("RuntimeError", "the session's owner has gone");
+                let entry = entry.ok_or_else(gone)?;
+                let call = calls.begin(&client);
+                // What was written before the call comes before it.
+                entry.output().flush(&*client, false);
+                let run = entry.current_run();
+                client.call(call.number(), entry.number(), run, &name, arguments);
+                match call.answer().await.ok_or_else(gone)? {
+                    Ok(value) => Ok(value),
+                    Err((type_name, text)) => Err(ToolError::new(type_name, text)),
+                }
+            })
+        })
+    }
+}
