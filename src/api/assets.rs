@@ -6,8 +6,9 @@ use crate::data::error::Error;
 use crate::support::cache_dir::{ASSETS_VARIABLE, cache_dir};
 
 /// Returns the directory of the assets, the first of these that applies: `explicit`; the value of
-/// `ISOLET_ASSETS`; the checkout's own directory, for an executable built in a checkout of isolet;
-/// the user's cache directory.
+/// `ISOLET_ASSETS`; `../share/isolet/assets` beside the executable's directory, where packages
+/// install them; the checkout's own directory, for an executable built in a checkout of isolet; the
+/// user's cache directory.
 ///
 /// Does not check that the directory exists.
 ///
@@ -24,8 +25,25 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(dir) = named {
         return Ok(dir.into());
     }
-    let version = concat!("assets-", env!("CARGO_PKG_VERSION"));
-    checkout_dir().map_or_else(|| cache_dir(version), Ok)
+    installed_dir().or_else(checkout_dir).map_or_else(|| cache_dir(VERSION), Ok)
+}
+
+/// Returns the directory of the image of these assets: their own, or the user's cache directory if
+/// they were installed with the executable. What is installed may belong to somebody else, and
+/// knows of no further files when it is removed.
+pub(super) fn image_dir(assets: &Path) -> PathBuf {
+    let is_installed = installed_dir().is_some_and(|installed| installed == assets);
+    let cached = is_installed.then(|| cache_dir(VERSION).ok()).flatten();
+    cached.unwrap_or_else(|| assets.to_owned())
+}
+
+/// The directory of one version in the user's cache directory.
+const VERSION: &str = concat!("assets-", env!("CARGO_PKG_VERSION"));
+
+fn installed_dir() -> Option<PathBuf> {
+    let executable = std::env::current_exe().ok()?;
+    let prefix = executable.parent()?.parent()?;
+    Some(prefix.join("share/isolet/assets")).filter(|dir| dir.is_dir())
 }
 
 /// The maximum depth of an executable in a checkout: `target/TRIPLE/release/examples/NAME`.

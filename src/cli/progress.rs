@@ -46,6 +46,25 @@ impl Progress {
     }
 }
 
+/// Does some work, and says what it is on a line of standard error once it takes longer than a
+/// second. For programs that others start, whose standard error may be a log.
+pub(super) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel::<()>();
+        let say = move || {
+            if let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(STEP) {
+                // If standard error is closed, nobody can be told.
+                let _ = writeln!(io::stderr(), "isolet: {what}");
+            }
+        };
+        // Without the thread nothing is said.
+        let _ = thread::Builder::new().spawn_scoped(scope, say);
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
 /// Describes the work of making an engine for these packages.
 pub(super) fn of_engine(packages: &[String]) -> String {
     match packages {

@@ -34,8 +34,8 @@ pub(crate) struct Place {
     pub(super) dir: PathBuf,
     path: PathBuf,
     key: Digest,
-    /// The directory of the assets, which has the image without packages.
-    assets: PathBuf,
+    /// The directory of the image without packages.
+    home: PathBuf,
     /// The key of that image.
     base: Digest,
     /// The prefixes of the names of images that are made from the same inputs.
@@ -44,9 +44,9 @@ pub(crate) struct Place {
 
 impl Place {
     /// Returns the place of the image of these assets with these packages: in `images`, or without
-    /// packages in the directory of the assets.
+    /// packages in `home`.
     pub(crate) fn new(
-        assets: &Path,
+        home: &Path,
         images: &Path,
         lock: &Lock,
         preload: &Preload,
@@ -57,24 +57,19 @@ impl Place {
         let (plain, preloaded) =
             (format!("{PREFIX}{}", short(base)), format!("{PRELOADED}{}", short(base)));
         let (dir, name, key) = if preload.is_empty() {
-            (assets, format!("{plain}.bin"), base)
+            (home, format!("{plain}.bin"), base)
         } else {
             let key = Digest::of(format!("{base} {importer:?} {}", preload.key()).as_bytes());
             (images, format!("{preloaded}-{}.bin", short(key)), key)
         };
         let (dir, path) = (dir.to_owned(), dir.join(name));
-        Self { dir, path, key, assets: assets.to_owned(), base, current: [plain, preloaded] }
+        Self { dir, path, key, home: home.to_owned(), base, current: [plain, preloaded] }
     }
 
     /// Returns the place of the image without packages.
     pub(crate) fn without_packages(&self) -> Self {
         let name = format!("{}.bin", self.current[0]);
-        Self {
-            dir: self.assets.clone(),
-            path: self.assets.join(name),
-            key: self.base,
-            ..self.clone()
-        }
+        Self { dir: self.home.clone(), path: self.home.join(name), key: self.base, ..self.clone() }
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -47,16 +47,13 @@ impl Place {
         if self.path_is_preloaded() { self.remove_oldest() } else { self.remove_outdated() }
     }
 
-    /// Makes the directory of images with packages, which only this user may write to. That of the
-    /// assets exists.
+    /// Makes the directory, which only this user may write to.
     fn make_directory(&self) {
-        if self.path_is_preloaded() {
-            let mut builder = fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            // What is not there fails when the image is stored; the image then serves this process.
-            let _ = builder.recursive(true).create(&self.dir);
-        }
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        // What is not there fails when the image is stored; the image then serves this process.
+        let _ = builder.recursive(true).create(&self.dir);
     }
 
     /// Removes images of other versions.

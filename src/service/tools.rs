@@ -141,7 +141,9 @@ impl Service {
                 let gone = || ToolError::new("RuntimeError", "the session's owner has gone");
                 let entry = entry.ok_or_else(gone)?;
                 let call = calls.begin(&client);
-                // What was written before the call comes before it.
+                // What was written before the call comes before it. The run's thread takes output
+                // first whenever it has a choice.
+                tokio::task::yield_now().await;
                 entry.output().flush(&*client, false);
                 let run = entry.current_run();
                 client.call(call.number(), entry.number(), run, &name, arguments);

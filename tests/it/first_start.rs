@@ -222,3 +222,36 @@ fn a_directory_that_the_user_named_is_not_filled() {
     assert!(!named.exists());
     assert_eq!(server.connections(), 0);
 }
+
+/// As in a Python environment: `bin/isolet`, with the assets in `share/isolet/assets`.
+#[test]
+fn assets_that_are_installed_with_the_command_stay_as_they_are() {
+    let newcomer = Newcomer::new("http://127.0.0.1:1/{file}".to_owned());
+    let home = newcomer.home.path();
+    let (bin, share) = (home.join("prefix/bin"), home.join("prefix/share/isolet/assets"));
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(&share).unwrap();
+    fs::rename(home.join("isolet"), bin.join("isolet")).unwrap();
+    for file in lock().unwrap().files() {
+        fs::copy(assets_dir().join(file.name()), share.join(file.name())).unwrap();
+    }
+    let installed = bytes_in(&share);
+    let run = |args: &[&str]| {
+        let settings = newcomer.command(args);
+        let mut installed = Command::new(bin.join("isolet"));
+        installed.args(args).stdin(Stdio::null()).env_remove(isolet::ASSETS_VARIABLE);
+        for (name, value) in settings.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+            installed.env(name, value);
+        }
+        Ran::from(installed.output().unwrap())
+    };
+    for _ in 0..2 {
+        let ran = run(&["run", "-c", "print(40 + 2)"]);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("42\n", Some(0)), "{}", ran.stderr);
+    }
+    assert_eq!(bytes_in(&share), installed);
+    let cache = newcomer.cache().join(concat!("assets-", env!("CARGO_PKG_VERSION")));
+    let images = fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.file_name());
+    let images: Vec<_> = images.filter(|name| name.to_string_lossy().ends_with(".bin")).collect();
+    assert_eq!(images.len(), 1, "{images:?}");
+}

@@ -22,6 +22,7 @@ mod setup;
 mod test;
 mod tidy;
 mod vendored_v8;
+mod wheel;
 
 use std::env;
 use std::ffi::OsString;
@@ -49,6 +50,7 @@ Usage: cargo xtask COMMAND
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
+  wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
@@ -91,6 +93,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
+        ["wheel"] => wheel::run().map(|_| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["lint"] => lint::run(),

@@ -31,6 +31,8 @@ use crate::packages::{LazyStore, PackagePolicy, Preload};
 #[must_use]
 pub struct EngineBuilder {
     pub(super) assets: Option<PathBuf>,
+    /// The directory of the image without packages.
+    pub(super) image_home: Option<PathBuf>,
     pub(super) images: Option<PathBuf>,
     pub(super) damaged_image: DamagedImage,
     pub(super) packages: PackagePolicy,
@@ -43,6 +45,7 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         Self {
             assets: None,
+            image_home: None,
             images: None,
             damaged_image: DamagedImage::default(),
             packages: PackagePolicy::default(),
@@ -73,6 +76,16 @@ impl EngineBuilder {
     /// those that were not used for the longest time are removed.
     pub fn images(mut self, dir: impl Into<PathBuf>) -> Self {
         self.images = Some(dir.into());
+        self
+    }
+
+    /// Sets the directory of the image without packages.
+    #[cfg_attr(
+        not(feature = "engine"),
+        expect(dead_code, reason = "programs make images for others")
+    )]
+    pub(super) fn image_home(mut self, dir: PathBuf) -> Self {
+        self.image_home = Some(dir);
         self
     }
 

@@ -20,6 +20,8 @@ pub(super) enum DamagedImage {
 /// What an image is made of, and where its place is.
 pub(super) struct Wanted<'a> {
     pub(super) assets: &'a Path,
+    /// The directory of the image without packages.
+    pub(super) home: &'a Path,
     /// The directory of images with packages.
     pub(super) images: &'a Path,
     /// The packages in it, resolved, and what they were resolved from.
@@ -35,8 +37,8 @@ pub(super) struct Wanted<'a> {
 /// Finds the image, or has it made.
 pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
     let lock = lock().map_err(Error::of_assets)?;
-    let Wanted { assets, images, preload, importer, .. } = *wanted;
-    let place = Place::new(assets, images, lock, preload, importer);
+    let Wanted { home, images, preload, importer, .. } = *wanted;
+    let place = Place::new(home, images, lock, preload, importer);
     match ImageFile::find(&place) {
         Ok(Some(image)) => Ok(image),
         Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
@@ -71,8 +73,8 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
 
     let program = crate::worker::find_worker(wanted.confinement.worker.as_deref())?;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    let Wanted { assets, images, packages, importer, .. } = *wanted;
-    ask(&program, &ImageRequest::new(assets, images, packages, importer, replaces))?;
+    let Wanted { assets, home, images, packages, importer, .. } = *wanted;
+    ask(&program, &ImageRequest::new(assets, home, images, packages, importer, replaces))?;
     ImageFile::find(place)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",

@@ -96,8 +96,10 @@ impl Engine {
             Isolation::Thread => Importer::GuestThread,
             Isolation::Process => Importer::GuestWorker,
         };
+        let home = told.image_home.unwrap_or_else(|| crate::api::assets::image_dir(&assets_dir));
         let image = image::open(&image::Wanted {
             assets: &assets_dir,
+            home: &home,
             images: &images,
             preload: &preload,
             packages: &told.packages,

@@ -20,8 +20,8 @@ use self::client::Stdout;
 use self::frames::Input;
 use self::messages::Message;
 use self::wire::Wire;
-use super::assets;
 use super::isolation::IsolationArgs;
+use super::{assets, progress};
 use crate::service::{Client, Engines, Failure, Service, Work};
 
 /// The version of the protocol.
@@ -53,7 +53,8 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
         let builder = Engine::builder().assets(assets).max_sessions(args.max_sessions);
         let builder = args.isolation.confine(builder);
         // The first session does not wait for the image, and assets that are missing are fetched.
-        builder.clone().build()?;
+        let what = "making the memory image, which takes some seconds and happens once";
+        progress::said(what, || builder.clone().build())?;
         Ok(builder)
     })?;
     let client = Arc::new(Stdout::new(args.wire));
@@ -95,6 +96,8 @@ struct Connection {
 struct Reading {
     input: Input,
     has_greeted: bool,
+    /// Set when a thread is about to end the process.
+    is_over: bool,
 }
 
 /// What a message leads to.
@@ -118,12 +121,17 @@ impl Connection {
             self.waiting.fetch_add(1, Ordering::Relaxed);
             let step = {
                 let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-                loop {
+                if reading.is_over {
+                    return;
+                }
+                let step = loop {
                     match self.step(&mut reading) {
                         Step::Next => {}
                         step => break step,
                     }
-                }
+                };
+                reading.is_over = matches!(step, Step::End(_) | Step::Fatal(_));
+                step
             };
             // Another thread has to read meanwhile: answers of tools, interrupts.
             if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {

@@ -69,7 +69,8 @@ fn read_and_make() -> Result<(), Error> {
     for requirement in &request.preload {
         packages.preload(requirement)?;
     }
-    let mut builder = Engine::builder().assets(request.assets).images(request.images);
+    let builder = Engine::builder().assets(request.assets).images(request.images);
+    let mut builder = builder.image_home(request.home);
     builder = match request.importer {
         Importer::Owner => builder,
         Importer::GuestThread => builder.confine_preloaded().isolation(Isolation::Thread),

@@ -24,6 +24,7 @@ impl Kind {
 impl ImageRequest {
     pub(crate) fn new(
         assets: &Path,
+        home: &Path,
         images: &Path,
         packages: &PackagePolicy,
         importer: Importer,
@@ -44,6 +45,7 @@ impl ImageRequest {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             assets: absolute(assets),
+            home: absolute(home),
             images: absolute(images),
             preload: allowed.iter().map(ToString::to_string).chain(modules).collect(),
             wheels: wheels.iter().map(|dir| absolute(dir)).collect(),

@@ -26,6 +26,8 @@ pub(crate) struct ImageRequest {
     /// The version that asks.
     version: String,
     assets: PathBuf,
+    /// The directory of the image without packages.
+    home: PathBuf,
     images: PathBuf,
     /// Requirements of the packages that are imported in it.
     preload: Vec<String>,
