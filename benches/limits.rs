@@ -72,7 +72,7 @@ fn latencies(engine: &Engine, runs: usize) -> Result<(), Error> {
     let isolation = engine_isolation(engine)?;
     println!("latency past the deadline (or the grace), {isolation}, {runs} runs each, ms");
     println!("{:26} {:>8} {:>8} {:>8}", "guest", "p50", "p99", "worst");
-    let limits = Limits::default().max_run_time(DEADLINE);
+    let limits = Limits::default().max_run_time(DEADLINE).max_host_time(DEADLINE);
     for (name, killed, code) in GUESTS {
         let limits = limits.clone().max_grace(if *killed { GRACE } else { GRACE * 100 });
         let sandbox = Sandbox::builder(engine)

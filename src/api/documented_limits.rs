@@ -33,6 +33,10 @@ fn time(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
+fn hours(time: Duration) -> String {
+    format!("{} h", time.as_secs_f64() / 3600.0)
+}
+
 fn bytes(bytes: impl TryInto<u64>) -> String {
     let bytes = bytes.try_into().ok().unwrap();
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -66,6 +70,7 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
     );
     let expected = [
         ("`max_run_time`", time(limits.run_time())),
+        ("`max_host_time`", hours(limits.host_time())),
         ("`max_grace`", time(limits.grace())),
         ("`max_memory_bytes`", bytes(limits.memory_bytes())),
         ("`max_stdout_bytes`", bytes(limits.stdout_bytes())),

@@ -105,6 +105,9 @@ struct PolicyArgs {
     /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
+    /// Maximum time of the host's functions in a run, which --timeout does not include
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    host_timeout: std::time::Duration,
     /// Maximum size of each output stream, such as 64KiB. isolet drops the rest and exits with
     /// status 3; with --json it drops the middle [default: no limit; with --json 16MiB]
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
@@ -141,6 +144,7 @@ impl PolicyArgs {
             })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
+            .max_host_time(self.host_timeout)
             .max_stdout_bytes(kept)
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);

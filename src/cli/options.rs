@@ -1,9 +1,10 @@
 //! Rewrites the library's messages for the command: replaces calls by the options that do the same.
 
 /// Calls that the messages mention, and the options for them.
-const OPTIONS: [(&str, &str); 6] = [
+const OPTIONS: [(&str, &str); 7] = [
     ("`Permissions::ca_file`", "`--ca-file`"),
     ("`Limits::max_run_time`", "`--timeout`"),
+    ("`Limits::max_host_time`", "`--host-timeout`"),
     ("`Limits::max_memory_bytes`", "`--memory`"),
     ("`Permissions::wheels`", "`--wheels`"),
     ("`Permissions::pyodide_packages`", "`--pyodide-packages`"),
@@ -40,6 +41,7 @@ mod tests {
         let time = Duration::from_secs(1);
         let terminations = [
             Termination::Deadline { limit: time, observed: time },
+            Termination::HostTime { limit: time, observed: time },
             Termination::Memory { limit: 1, observed: 2 },
             Termination::Limit { kind: LimitKind::Refusals, limit: 1, observed: 2 },
             Termination::Limit { kind: LimitKind::ToolCalls, limit: 1, observed: 2 },

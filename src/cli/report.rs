@@ -1,6 +1,7 @@
 //! The JSON object that `isolet run --json` prints.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -56,6 +57,7 @@ struct File<'a> {
 #[derive(Default, serde::Serialize)]
 struct Usage {
     wall_time_ms: f64,
+    host_time_ms: f64,
     peak_memory_bytes: u64,
     stdout_bytes: u64,
     stderr_bytes: u64,
@@ -126,7 +128,8 @@ fn failed<'a>(diagnostics: Diagnostics<'a>, execution: Option<&'a Execution>) ->
 impl<'a> RunReport<'a> {
     pub(super) fn new(execution: &'a Execution) -> Self {
         let usage = execution.usage();
-        let wall_time_ms = (usage.wall_time.as_secs_f64() * 1e6).round() / 1e3;
+        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        let wall_time_ms = milliseconds(usage.wall_time);
         let (status, exit_code) = match execution.outcome() {
             Outcome::Completed(_) => ("completed", None),
             Outcome::Raised(_) => ("raised", None),
@@ -157,6 +160,7 @@ impl<'a> RunReport<'a> {
             truncated: execution.truncated().is_any(),
             usage: Usage {
                 wall_time_ms,
+                host_time_ms: milliseconds(usage.host_time),
                 peak_memory_bytes: usage.peak_memory_bytes,
                 stdout_bytes: usage.stdout_bytes,
                 stderr_bytes: usage.stderr_bytes,
@@ -232,7 +236,7 @@ impl<'a> Diagnostics<'a> {
                 ("SystemExit", format!("the guest exited with status {code}"), None)
             }
             Outcome::Terminated(termination) => match termination {
-                Termination::Deadline { limit, .. } => {
+                Termination::Deadline { limit, .. } | Termination::HostTime { limit, .. } => {
                     ("TIMEOUT", in_options(&termination.to_string()), Some(limit.as_secs_f64()))
                 }
                 Termination::Memory { .. } => {

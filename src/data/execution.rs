@@ -57,7 +57,17 @@ pub enum Termination {
     Deadline {
         /// The limit.
         limit: Duration,
-        /// The time from the call until the host decided how the run ended.
+        /// The time from the call until the host decided how the run ended, without the time that
+        /// tools took.
+        observed: Duration,
+    },
+    /// The tools that the run called took longer than
+    /// [`Limits::max_host_time`](crate::Limits::max_host_time). The session stays usable if the
+    /// guest ended within the [grace](crate::Limits::max_grace).
+    HostTime {
+        /// The limit.
+        limit: Duration,
+        /// The time during which at least one tool was running.
         observed: Duration,
     },
     /// The run exceeded the limit of a count. The session stays usable if the guest ended within
@@ -126,6 +136,13 @@ impl fmt::Display for Termination {
             Self::Deadline { limit, observed } => write!(
                 f,
                 "the run was terminated after {:.3} s, the limit is {} s (`Limits::max_run_time`)",
+                observed.as_secs_f64(),
+                limit.as_secs_f64()
+            ),
+            Self::HostTime { limit, observed } => write!(
+                f,
+                "the run was terminated after its tools had taken {:.3} s, the limit is {} s \
+                 (`Limits::max_host_time`)",
                 observed.as_secs_f64(),
                 limit.as_secs_f64()
             ),
@@ -199,6 +216,9 @@ pub struct Variable {
 pub struct Usage {
     /// Wall-clock time from the call until the host decided how the run ended.
     pub wall_time: Duration,
+    /// The part of the wall-clock time during which at least one tool was running, see
+    /// [`Limits::max_host_time`](crate::Limits::max_host_time).
+    pub host_time: Duration,
     /// The session's peak memory so far, in bytes, as
     /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run
     /// ended the session.

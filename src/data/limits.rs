@@ -20,6 +20,7 @@ use crate::data::error::{Error, ErrorKind};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     run_time: Duration,
+    host_time: Duration,
     grace: Duration,
     stdout_bytes: u64,
     stderr_bytes: u64,
@@ -39,8 +40,11 @@ pub struct Limits {
 impl Limits {
     /// The default of [`max_run_time`](Self::max_run_time).
     pub const DEFAULT_RUN_TIME: Duration = Duration::from_secs(30);
-    /// The maximum of [`max_run_time`](Self::max_run_time): a century, in effect no limit.
+    /// The maximum of [`max_run_time`](Self::max_run_time) and
+    /// [`max_host_time`](Self::max_host_time): a century, in effect no limit.
     pub const LONGEST_RUN_TIME: Duration = Duration::from_hours(100 * 365 * 24);
+    /// The default of [`max_host_time`](Self::max_host_time).
+    pub const DEFAULT_HOST_TIME: Duration = Duration::from_hours(1);
     /// The default of [`max_grace`](Self::max_grace).
     pub const DEFAULT_GRACE: Duration = Duration::from_millis(500);
     /// The default of [`max_stdout_bytes`](Self::max_stdout_bytes): 1 MiB.
@@ -97,18 +101,39 @@ impl Limits {
     /// longer message or traceback only the end is kept, after a note; longer `args` are omitted.
     pub const EXCEPTION_CHARS: u32 = 65_536;
 
-    /// Sets the wall-clock limit of one run.
+    /// Sets the wall-clock limit of one run, without the time that its tools take.
     ///
-    /// The host measures the time from the call until it decides how the run ended. At the deadline
-    /// it raises `KeyboardInterrupt` in the guest, and kills a guest that does not end within the
-    /// [grace](Self::max_grace). The output so far is kept, and the outcome is
-    /// [`Terminated`](crate::Outcome::Terminated) in both cases. Unless the guest was killed, the
-    /// session stays usable and keeps its variables.
+    /// The host measures the time from the call until it decides how the run ended. The clock
+    /// stands still while a [tool](crate::Tool) is running: that time has a limit of its own,
+    /// [`max_host_time`](Self::max_host_time). At the deadline the host raises `KeyboardInterrupt`
+    /// in the guest, and kills a guest that does not end within the [grace](Self::max_grace). The
+    /// output so far is kept, and the outcome is [`Terminated`](crate::Outcome::Terminated) in both
+    /// cases. Unless the guest was killed, the session stays usable and keeps its variables.
     ///
     /// Default: 30 seconds. [`SandboxBuilder::build`](crate::SandboxBuilder::build) rejects zero.
     #[must_use]
     pub fn max_run_time(mut self, time: Duration) -> Self {
         self.run_time = time;
+        self
+    }
+
+    /// Sets the limit of the time that the tools of one run take.
+    ///
+    /// This time passes while at least one tool's function is running: from its start until its
+    /// result is there, or the call is cancelled. Several at once count once. What the guest does
+    /// meanwhile counts too, so that no guest can compute longer than this limit and
+    /// [`max_run_time`](Self::max_run_time) together. Calls that wait to be started, requests to
+    /// the network, access to files and loading packages belong to the run time.
+    ///
+    /// At the limit the host stops the run as at the deadline; the outcome is
+    /// [`Termination::HostTime`](crate::Termination::HostTime).
+    /// [`Tool::timeout`](crate::Tool::timeout) limits a single call, with an exception in the
+    /// guest.
+    ///
+    /// Default: one hour. [`SandboxBuilder::build`](crate::SandboxBuilder::build) rejects zero.
+    #[must_use]
+    pub fn max_host_time(mut self, time: Duration) -> Self {
+        self.host_time = time;
         self
     }
 
@@ -292,10 +317,16 @@ impl Limits {
         self
     }
 
-    /// Returns the wall-clock limit of one run.
+    /// Returns the wall-clock limit of one run, without the time that its tools take.
     #[must_use]
     pub fn run_time(&self) -> Duration {
         self.run_time
+    }
+
+    /// Returns the limit of the time that the tools of one run take.
+    #[must_use]
+    pub fn host_time(&self) -> Duration {
+        self.host_time
     }
 
     /// Returns how long an interrupted guest may take to end.
@@ -383,11 +414,13 @@ impl Limits {
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
-        if self.run_time.is_zero() {
-            return Err(Error::new(
-                ErrorKind::Config,
-                "the run time limit is 0 s, it must be more than that",
-            ));
+        for (what, time) in [("run time", self.run_time), ("host time", self.host_time)] {
+            if time.is_zero() {
+                return Err(Error::new(
+                    ErrorKind::Config,
+                    format!("the {what} limit is 0 s, it must be more than that"),
+                ));
+            }
         }
         if self.concurrent_tools == 0 {
             return Err(Error::new(
@@ -395,7 +428,9 @@ impl Limits {
                 "the limit of concurrent tool calls is 0, it must be more than that",
             ));
         }
-        for (what, time) in [("run time", self.run_time), ("grace", self.grace)] {
+        let times =
+            [("run time", self.run_time), ("host time", self.host_time), ("grace", self.grace)];
+        for (what, time) in times {
             if time > Self::LONGEST_RUN_TIME {
                 return Err(Error::new(
                     ErrorKind::Config,
@@ -425,6 +460,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             run_time: Self::DEFAULT_RUN_TIME,
+            host_time: Self::DEFAULT_HOST_TIME,
             grace: Self::DEFAULT_GRACE,
             stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
             stderr_bytes: Self::DEFAULT_STDERR_BYTES,

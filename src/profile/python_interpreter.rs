@@ -149,8 +149,9 @@ impl From<Error> for InterpreterError {
 /// A Python session as DSPy's modules use it: state persists between executions, until
 /// [`shutdown`](Self::shutdown) or an error of the session.
 ///
-/// Unlike in DSPy, an execution ends at [`Limits::max_run_time`], which ends the session, and no
-/// value, exception or output of the code can end the session.
+/// Unlike in DSPy, an execution ends at [`Limits::max_run_time`] or [`Limits::max_host_time`], and
+/// no value, exception or output of the code can end the session. After such a limit the session
+/// goes on if the code ends within [`Limits::max_grace`].
 #[derive(Debug)]
 pub struct PythonInterpreter {
     engine: Engine,

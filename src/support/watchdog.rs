@@ -56,14 +56,23 @@ fn start() -> Result<&'static Queue, std::io::Error> {
 pub(crate) fn arm(deadline: Instant, action: Action) -> Result<Armed, std::io::Error> {
     let queue = start()?;
     let action = Arc::new(Mutex::new(Some(action)));
-    let id = queue.enter(deadline, Arc::clone(&action));
+    let id = queue.number();
+    queue.enter(deadline, id, Arc::clone(&action));
     Ok(Armed { queue, action, id })
 }
 
 /// Calls `action` at `deadline`, and then as often as it asks for. It cannot be disarmed.
 pub(crate) fn repeat(deadline: Instant, action: Action) -> Result<(), std::io::Error> {
-    start()?.enter(deadline, Arc::new(Mutex::new(Some(action))));
+    let queue = start()?;
+    queue.enter(deadline, queue.number(), Arc::new(Mutex::new(Some(action))));
     Ok(())
+}
+
+impl Armed {
+    /// Calls the action at this time too, in addition to the time that it is waiting for.
+    pub(crate) fn call_at(&self, deadline: Instant) {
+        self.queue.enter(deadline, self.id, Arc::clone(&self.action));
+    }
 }
 
 impl Drop for Armed {
@@ -80,11 +89,16 @@ impl Queue {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues an action and returns its number.
-    fn enter(&self, deadline: Instant, action: Arc<Mutex<Option<Action>>>) -> u64 {
+    /// Returns a number for an action.
+    fn number(&self) -> u64 {
         let mut entries = self.lock();
         entries.last += 1;
-        let id = entries.last;
+        entries.last
+    }
+
+    /// Queues an action.
+    fn enter(&self, deadline: Instant, id: u64, action: Arc<Mutex<Option<Action>>>) {
+        let mut entries = self.lock();
         entries.waiting.insert((deadline, id), action);
         // When the thread wakes up, it finds deadlines later than the one it waited for. Waking it
         // for every run would cost more than many short runs take.
@@ -93,7 +107,6 @@ impl Queue {
         if is_first {
             self.changed.notify_one();
         }
-        id
     }
 
     fn serve(&self) {
@@ -171,6 +184,25 @@ mod tests {
         repeat(Instant::now(), Box::new(action)).unwrap();
         assert_eq!(calls.recv(), Ok(1));
         assert_eq!(calls.recv(), Ok(0));
+        assert!(calls.recv().is_err());
+    }
+
+    #[test]
+    fn an_action_is_called_at_further_times_and_at_none_of_them_once_it_is_disarmed() {
+        let (sender, calls) = mpsc::channel();
+        let far = Instant::now() + Duration::from_hours(1);
+        let armed = arm(
+            far,
+            Box::new(move || {
+                sender.send(()).unwrap();
+                None
+            }),
+        )
+        .unwrap();
+        armed.call_at(Instant::now());
+        assert_eq!(calls.recv(), Ok(()));
+        armed.call_at(far);
+        drop(armed);
         assert!(calls.recv().is_err());
     }
 

@@ -2,9 +2,11 @@
 
 import os
 import tempfile
+import time
 import unittest
 
-from interpreter import BIN, MODE, Case, CodeInterpreterError, make
+import dspy
+from interpreter import BIN, MODE, Case, CodeInterpreterError, better, make
 
 
 class State(Case):
@@ -110,6 +112,26 @@ class Life(Case):
         it = self.interpreter()
         self.assertEqual(os.path.realpath(it.deno_command[0]), os.path.realpath(BIN))
         self.assertEqual(it("import sys; list(sys.version_info[:2])"), [3, 14])
+
+
+@better("there are no limits")
+class Limits(Case):
+    def limited(self, *options):
+        def nap():
+            time.sleep(1.5)
+
+        it = dspy.PythonInterpreter(deno_command=[BIN, "dspy", *options], tools={"nap": nap})
+        self.addCleanup(it.shutdown)
+        return it
+
+    def test_tools_take_no_time_of_the_execution(self):
+        it = self.limited("--timeout", "1s")
+        self.assertEqual(it("nap(); nap(); 42"), 42)
+        self.assertIn("the limit is 1 s", self.fails(it, "nap()\nwhile True: pass"))
+
+    def test_the_time_of_tools_has_a_limit(self):
+        it = self.limited("--host-timeout", "1s")
+        self.assertIn("tools had taken 1.0", self.fails(it, "nap()"))
 
 
 class Host(Case):

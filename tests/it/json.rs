@@ -56,7 +56,14 @@ fn a_completed_run_has_all_fields() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["peak_memory_bytes", "stderr_bytes", "stdout_bytes", "tool_calls", "wall_time_ms"]
+        [
+            "host_time_ms",
+            "peak_memory_bytes",
+            "stderr_bytes",
+            "stdout_bytes",
+            "tool_calls",
+            "wall_time_ms"
+        ]
     );
     assert_eq!(report["usage"]["stdout_bytes"], 3);
 }

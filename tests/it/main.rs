@@ -29,6 +29,7 @@ mod garbage;
 #[path = "../golden/mod.rs"]
 mod golden;
 mod guest_images;
+mod host_time;
 mod hostile;
 mod interrupt;
 mod isolation;

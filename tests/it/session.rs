@@ -189,9 +189,10 @@ async fn what_was_used_is_counted() {
 
 #[tokio::test]
 async fn a_sandbox_refuses_a_policy_that_makes_no_sense() {
-    let limits = isolet::Limits::default().max_run_time(std::time::Duration::ZERO);
+    let limits = isolet::Limits::default();
     let refused = [
-        builder().limits(limits),
+        builder().limits(limits.clone().max_run_time(std::time::Duration::ZERO)),
+        builder().limits(limits.max_host_time(std::time::Duration::ZERO)),
         builder().permissions(Permissions::none().env("", "x")),
         builder().permissions(Permissions::none().env("A=B", "x")),
         builder().permissions(Permissions::none().env("A", "x\0")),

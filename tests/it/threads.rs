@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Param, Session, Termination, Tool, ToolSpec, Value};
+use isolet::{Limits, Outcome, Param, Session, Termination, Tool, ToolSpec, Value};
 use tokio::sync::{Barrier, mpsc};
 
 use crate::util::{Scratch, builder, eval, exec, isolet, raised, session};
@@ -88,16 +88,16 @@ async fn an_error_of_a_host_function_is_the_futures() {
 }
 
 #[tokio::test]
-async fn a_deadline_ends_a_pool_of_host_calls_and_the_session_lives_on() {
+async fn the_limit_of_host_time_ends_a_pool_of_host_calls_and_the_session_lives_on() {
     let (tool, mut events) = endless();
-    let mut session = with_tool(tool, Limits::default().max_grace(Duration::from_mins(1))).await;
+    let limits = Limits::default().max_host_time(Duration::from_secs(1));
+    let mut session = with_tool(tool, limits.max_grace(Duration::from_mins(1))).await;
     let code = "from concurrent.futures import ThreadPoolExecutor\nimport time\n\
         def work(i):\n    time.sleep(0)\n    return endless(i)\n\
         with ThreadPoolExecutor(3) as pool: list(pool.map(work, range(20)))";
-    let run = Cell::new(code).max_run_time(Duration::from_secs(1));
-    let execution = session.run(run).await.unwrap();
+    let execution = session.run(code).await.unwrap();
     let outcome = execution.outcome();
-    assert!(matches!(outcome, Outcome::Terminated(Termination::Deadline { .. })), "{execution:?}");
+    assert!(matches!(outcome, Outcome::Terminated(Termination::HostTime { .. })), "{execution:?}");
     assert!(execution.session_alive(), "{execution:?}");
     // All calls that began have ended; the others did not begin, or not for longer than that.
     assert_eq!(eval(&mut session, "import threading; threading.active_count()").await, 1.into());

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use isolet::{
-    Cell, Error, ErrorKind, Limits, Outcome, Param, SandboxBuilder, Session, Termination, Tool,
-    ToolSpec, Value,
+    Error, ErrorKind, Limits, Outcome, Param, SandboxBuilder, Session, Termination, Tool, ToolSpec,
+    Value,
 };
 use tokio::sync::{Barrier, mpsc};
 
@@ -156,13 +156,13 @@ async fn a_tool_that_takes_too_long_raises_timeout_error_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn the_deadline_ends_a_wait_for_a_tool_and_cancels_it() {
+async fn the_limit_of_host_time_ends_a_wait_for_a_tool_and_cancels_it() {
     let (tool, mut events) = endless();
-    let mut session = start(builder().tool(tool)).await;
-    let cell = Cell::new("print('before')\nendless(1)").max_run_time(Duration::from_millis(100));
-    let execution = session.run(cell).await.unwrap();
+    let limits = Limits::default().max_host_time(Duration::from_millis(100));
+    let mut session = start(builder().limits(limits).tool(tool)).await;
+    let execution = session.run("print('before')\nendless(1)").await.unwrap();
     assert!(
-        matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. })),
+        matches!(execution.outcome(), Outcome::Terminated(Termination::HostTime { .. })),
         "{execution:?}"
     );
     assert_eq!((execution.stdout(), execution.usage().tool_calls), ("before\n", 1));
@@ -173,7 +173,7 @@ async fn the_deadline_ends_a_wait_for_a_tool_and_cancels_it() {
 }
 
 #[tokio::test]
-async fn a_blocking_tool_that_never_returns_does_not_hold_up_the_deadline() {
+async fn a_blocking_tool_that_never_returns_does_not_hold_up_the_limit_of_host_time() {
     let tool = Tool::from_blocking_handler(int_param("t"), |_, cx| {
         // Ends only when it is cancelled.
         while !cx.is_cancelled() {
@@ -181,11 +181,11 @@ async fn a_blocking_tool_that_never_returns_does_not_hold_up_the_deadline() {
         }
         Ok(Value::None)
     });
-    let mut session = start(builder().tool(tool)).await;
-    let cell = Cell::new("t(1)").max_run_time(Duration::from_millis(100));
-    let execution = session.run(cell).await.unwrap();
+    let limits = Limits::default().max_host_time(Duration::from_millis(100));
+    let mut session = start(builder().limits(limits).tool(tool)).await;
+    let execution = session.run("t(1)").await.unwrap();
     assert!(
-        matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. })),
+        matches!(execution.outcome(), Outcome::Terminated(Termination::HostTime { .. })),
         "{execution:?}"
     );
 }

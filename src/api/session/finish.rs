@@ -18,6 +18,7 @@ pub(super) struct Ended {
     pub(super) termination: Option<Termination>,
     pub(super) memory_bytes: u64,
     pub(super) wall_time: Duration,
+    pub(super) host_time: Duration,
     pub(super) run: FinishedRun,
 }
 
@@ -28,13 +29,16 @@ impl Shared {
         &self,
         reply: Option<Reply>,
         report: Result<Report, String>,
-        Stop { cause, killed }: Stop,
+        Stop { cause, killed, times }: Stop,
         wall_time: Duration,
-        limit: Duration,
+        run_time: Duration,
     ) -> Ended {
         let mut run = self.host.finish();
         let stopped = cause.map(|cause| match cause {
-            Cause::Deadline => Termination::Deadline { limit, observed: wall_time },
+            Cause::Deadline => Termination::Deadline { limit: run_time, observed: times.guest },
+            Cause::HostTime => {
+                Termination::HostTime { limit: self.limits.host_time(), observed: times.host }
+            }
             Cause::Limit { kind, limit, observed } => Termination::Limit { kind, limit, observed },
         });
         let died = |reason: &str| Termination::Died { reason: codec::tail(reason) };
@@ -74,7 +78,7 @@ impl Shared {
         self.set_state(state);
         let is_over = state != SessionState::Ready;
         self.host.shut(if is_over { Passage::Closed } else { Passage::Idle });
-        Ended { report, termination, memory_bytes, wall_time, run }
+        Ended { report, termination, memory_bytes, wall_time, host_time: times.host, run }
     }
 }
 

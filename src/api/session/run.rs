@@ -53,9 +53,10 @@ impl Shared {
     }
 
     fn execution(&self, ended: Ended) -> Execution {
-        let Ended { mut report, termination, memory_bytes, wall_time, run } = ended;
+        let Ended { mut report, termination, memory_bytes, wall_time, host_time, run } = ended;
         let usage = Usage {
             wall_time,
+            host_time,
             peak_memory_bytes: memory_bytes,
             stdout_bytes: run.stdout.written(),
             stderr_bytes: run.stderr.written(),

@@ -152,7 +152,8 @@ impl Shared {
         self.check_ready()?;
         self.finish_start(&mut driver).await?;
         let started = Instant::now();
-        let stopping = self.stopper.begin(started + run_time).map_err(|error| {
+        let stopping = self.stopper.begin(started, run_time, self.limits.host_time());
+        let stopping = stopping.map_err(|error| {
             let message = format!("the watchdog thread cannot start: {error}");
             Error::new(ErrorKind::Start, message).with_source(error)
         })?;
@@ -205,7 +206,7 @@ impl Shared {
     ) -> Option<Reply> {
         let _peeks = PeekWindow::open(&self.peeks);
         let session = SessionHandle::new(Arc::clone(self) as _);
-        let mut calls = Calls::new(session, self.host.tools());
+        let mut calls = Calls::new(session, self.host.tools(), stopping.clock());
         let reply = loop {
             tokio::select! {
                 biased;

@@ -28,9 +28,13 @@ const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// What DSPy's options say the code may do.
 #[derive(clap::Args)]
 pub(super) struct DspyArgs {
-    /// Maximum wall-clock time of one execution, tool calls included; beyond it the session ends
+    /// Maximum wall-clock time of one execution, without its tool calls; beyond it the execution
+    /// ends
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
     pub(super) timeout: Duration,
+    /// Maximum time of the tool calls of one execution; beyond it the execution ends
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    pub(super) host_timeout: Duration,
     /// Maximum memory of the session, such as 256MiB; beyond it Python raises `MemoryError`
     #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = units::bytes)]
     pub(super) memory: u64,
@@ -54,6 +58,7 @@ pub(super) struct DspyArgs {
 pub(super) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let limits = Limits::default()
         .max_run_time(args.timeout)
+        .max_host_time(args.host_timeout)
         .max_value_bytes(MAX_VALUE_BYTES)
         .max_call_bytes(MAX_VALUE_BYTES)
         .max_source_bytes(MAX_VALUE_BYTES)

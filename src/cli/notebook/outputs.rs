@@ -183,7 +183,7 @@ fn failure(execution: &Execution) -> Option<Json> {
         }
         Outcome::Terminated(termination) => {
             let name = match termination {
-                Termination::Deadline { .. } => "TimeoutError",
+                Termination::Deadline { .. } | Termination::HostTime { .. } => "TimeoutError",
                 Termination::Memory { .. } => "MemoryError",
                 Termination::Interrupted => "KeyboardInterrupt",
                 _ => "RuntimeError",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use super::clock::{Alarm, RunClock, RunTimes};
 use super::gate::Passage;
 use crate::data::execution::LimitKind;
 use crate::protocol::Control;
@@ -20,8 +21,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Why the host stopped a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Cause {
-    /// The deadline has passed.
+    /// The guest's time is used up.
     Deadline,
+    /// The time of the tools is used up.
+    HostTime,
     /// A count exceeded its limit.
     Limit { kind: LimitKind, limit: u64, observed: u64 },
 }
@@ -33,6 +36,8 @@ pub(crate) struct Stop {
     pub(crate) cause: Option<Cause>,
     /// The guest was killed, whatever it has reported.
     pub(crate) killed: bool,
+    /// The time that the command took.
+    pub(crate) times: RunTimes,
 }
 
 /// The verdict on a command. Its lock is held while the guest is interrupted, so that no interrupt
@@ -86,7 +91,7 @@ pub(crate) struct RunStopper {
 pub(crate) struct Stopping<'a> {
     stopper: &'a Arc<RunStopper>,
     verdict: Arc<Verdict>,
-    _deadline: Armed,
+    clock: Arc<RunClock>,
 }
 
 impl RunStopper {
@@ -102,21 +107,34 @@ impl RunStopper {
         &self.control
     }
 
-    /// Begins a command that will be stopped at `deadline`.
+    /// Begins a command that will be stopped when its guest has taken `guest_limit`, or the tools
+    /// that it calls have taken `host_limit`.
     pub(crate) fn begin(
         self: &Arc<Self>,
-        deadline: Instant,
+        started: Instant,
+        guest_limit: Duration,
+        host_limit: Duration,
     ) -> Result<Stopping<'_>, std::io::Error> {
         self.control.clear_interrupt();
         let verdict = Arc::new(Verdict::default());
         *lock(&self.current) = Some(Arc::clone(&verdict));
-        let (stopper, late) = (Arc::clone(self), Arc::clone(&verdict));
-        let stop = move || {
-            stopper.apply(&late, Cause::Deadline);
+        let clock = Arc::new(RunClock::new(started, guest_limit, host_limit));
+        let (stopper, late, times) = (Arc::clone(self), Arc::clone(&verdict), Arc::clone(&clock));
+        let ring = move || {
+            let cause = match times.ring(Instant::now()) {
+                Alarm::Moved => return None,
+                Alarm::At(later) => return Some(later),
+                Alarm::GuestTime => Cause::Deadline,
+                Alarm::HostTime => Cause::HostTime,
+            };
+            stopper.apply(&late, cause);
             None
         };
-        match watchdog::arm(deadline, Box::new(stop)) {
-            Ok(armed) => Ok(Stopping { stopper: self, verdict, _deadline: armed }),
+        match watchdog::arm(clock.wakes(), Box::new(ring)) {
+            Ok(armed) => {
+                clock.set_alarm(armed);
+                Ok(Stopping { stopper: self, verdict, clock })
+            }
             Err(error) => {
                 lock(&self.current).take();
                 Err(error)
@@ -181,6 +199,11 @@ impl RunStopper {
 }
 
 impl Stopping<'_> {
+    /// Returns the command's clock.
+    pub(crate) fn clock(&self) -> &Arc<RunClock> {
+        &self.clock
+    }
+
     /// Waits until the guest was killed and its isolate had time to reply.
     pub(crate) async fn overdue(&self) {
         self.verdict.overdue.notified().await;
@@ -207,7 +230,8 @@ impl Stopping<'_> {
         };
         // Waits for a kill that is under way.
         drop(kill);
-        Stop { cause, killed: killed.load(Ordering::Acquire) }
+        let times = self.clock.end();
+        Stop { cause, killed: killed.load(Ordering::Acquire), times }
     }
 }
 

@@ -13,6 +13,7 @@ use super::queue::{Call, CallQueue, Place};
 use super::{SessionHandle, ToolContext, ToolHost, runtime};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::host::stop::RunClock;
 use crate::support::offload;
 
 type Outcome = Result<Value, ToolError>;
@@ -22,13 +23,15 @@ pub(crate) struct Calls {
     session: SessionHandle,
     host: Arc<ToolHost>,
     queue: Arc<CallQueue>,
+    clock: Arc<RunClock>,
     running: FuturesUnordered<BoxFuture<'static, (u32, Option<Outcome>)>>,
 }
 
 impl Calls {
-    pub(crate) fn new(session: SessionHandle, host: &Arc<ToolHost>) -> Self {
+    pub(crate) fn new(session: SessionHandle, host: &Arc<ToolHost>, clock: &Arc<RunClock>) -> Self {
         let (host, queue) = (Arc::clone(host), Arc::clone(host.queue()));
-        Self { session, host, queue, running: FuturesUnordered::new() }
+        let clock = Arc::clone(clock);
+        Self { session, host, queue, clock, running: FuturesUnordered::new() }
     }
 
     /// Starts calls as places become free, and waits for the next one that ends. Waits forever if
@@ -68,7 +71,8 @@ impl Calls {
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let context = ToolContext::new(self.session.clone(), spec, id, over, &place);
-        let served = serve(Arc::clone(&self.host), call, context, place);
+        let (host, clock) = (Arc::clone(&self.host), Arc::clone(&self.clock));
+        let served = serve(host, clock, call, context, place);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());
         self.queue.begin(id, abort, alive);
@@ -84,6 +88,7 @@ impl Drop for Calls {
 /// Decodes the arguments, calls the tool within its timeout, and turns a panic into an error.
 async fn serve(
     host: Arc<ToolHost>,
+    clock: Arc<RunClock>,
     call: Call,
     context: ToolContext,
     place: Arc<Place>,
@@ -103,6 +108,9 @@ async fn serve(
     let function = AssertUnwindSafe(async move {
         let arguments = offload::by_size(bytes, prepare).await;
         let arguments = arguments.map_err(|error| ToolError::new("RuntimeError", error))??;
+        // Dropped with this future. So the host time of a cancelled call ends, even if its function
+        // blocks a thread and goes on.
+        let _serving = clock.serve();
         (tool.handler)(arguments, context).await
     });
     let function = function.catch_unwind();

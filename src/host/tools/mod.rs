@@ -182,7 +182,7 @@ impl Tool {
     /// Sets the time limit of a call. Past it the call is cancelled and raises `TimeoutError` in
     /// the guest.
     ///
-    /// Default: none; only the run's own deadline ends a call.
+    /// Default: none; only [`Limits::max_host_time`](crate::Limits::max_host_time) ends a call.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.timeout = Some(time);
         self
