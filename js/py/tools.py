@@ -41,10 +41,12 @@ def attach(host_bridge):
 def define(command, namespace):
     """Makes the functions that the host allows and puts them into the namespace."""
     for spec in command["tools"]:
-        name = spec[0]
-        function = make_function(spec, functools.partial(call, name))
-        function.aio = make_function(spec, functools.partial(call_async, name), name + ".aio", True)
-        function.map = make_map(function)
+        name, is_async = spec[0], spec[4]
+        shown_name = name if is_async else f"{name}.aio"
+        aio = make_function(spec, functools.partial(call_async, name), shown_name, True)
+        function = aio if is_async else make_function(spec, functools.partial(call, name))
+        function.aio = aio
+        function.map = make_map(function, is_async)
         functions[name] = namespace[name] = function
     if command["submit"] is not None:
         function = make_function(command["submit"], functools.partial(submit, command["form"]))
@@ -64,7 +66,7 @@ def make_function(spec, target, shown_name=None, is_async=False):
     wrong with them. No text becomes source code: the host's names are names in the tree, and its
     defaults never are in it.
     """
-    name, doc, params, returns = spec
+    name, doc, params, returns = spec[:4]
     positional = [param for param in params if not param[1]]
     keyword_only = [param for param in params if param[1]]
     arguments = ast.arguments(
@@ -120,27 +122,28 @@ def annotation(hint):
     return typing.Any
 
 
-def make_map(function):
-    def map(*iterables, return_exceptions=False):
+def make_map(function, is_async):
+    async def map_async(*iterables, return_exceptions=False):
         """Calls the function with each item, side by side, and returns the results in order.
 
         Several iterables give several arguments, as with the built-in map(). The first exception is
         raised and the other calls are cancelled; with return_exceptions it is in its result's
         place.
         """
+        tasks = [asyncio.ensure_future(function.aio(*items)) for items in zip(*iterables)]
+        try:
+            return await asyncio.gather(*tasks, return_exceptions=return_exceptions)
+        finally:
+            for task in tasks:
+                task.cancel()
 
-        async def all_of():
-            tasks = [asyncio.ensure_future(function.aio(*items)) for items in zip(*iterables)]
-            try:
-                return await asyncio.gather(*tasks, return_exceptions=return_exceptions)
-            finally:
-                for task in tasks:
-                    task.cancel()
+    def map(*iterables, return_exceptions=False):
+        return waits.wait_for(map_async(*iterables, return_exceptions=return_exceptions))
 
-        return waits.wait_for(all_of())
-
-    map.__qualname__ = f"{function.__qualname__}.map"
-    return map
+    map.__doc__ = map_async.__doc__
+    made = map_async if is_async else map
+    made.__name__, made.__qualname__ = "map", f"{function.__qualname__}.map"
+    return made
 
 
 def call(name, arguments):

@@ -70,6 +70,7 @@ mod terminal;
 mod threads;
 mod tool_bounds;
 mod tool_calls;
+mod tool_specs;
 mod tools;
 mod util;
 mod values;

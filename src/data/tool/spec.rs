@@ -27,6 +27,16 @@ pub struct ToolSpec {
     pub(crate) doc: String,
     pub(crate) params: Vec<Param>,
     pub(crate) returns: TypeHint,
+    pub(crate) style: Style,
+}
+
+/// How the guest calls a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// The call returns the result.
+    Plain,
+    /// The call returns a coroutine.
+    Async,
 }
 
 /// A parameter of a tool.
@@ -69,7 +79,13 @@ impl ToolSpec {
     /// Starts the specification of a tool without parameters.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), doc: String::new(), params: Vec::new(), returns: TypeHint::Any }
+        Self {
+            name: name.into(),
+            doc: String::new(),
+            params: Vec::new(),
+            returns: TypeHint::Any,
+            style: Style::Plain,
+        }
     }
 
     /// Returns the specification of `SUBMIT` for a submission with these fields.
@@ -99,6 +115,14 @@ impl ToolSpec {
     #[must_use]
     pub fn returns(mut self, hint: TypeHint) -> Self {
         self.returns = hint;
+        self
+    }
+
+    /// Makes the guest's function a coroutine function: the guest has to await its calls, as in
+    /// `await search("cats")`.
+    #[must_use]
+    pub fn asynchronous(mut self) -> Self {
+        self.style = Style::Async;
         self
     }
 
@@ -234,6 +258,9 @@ impl Param {
 
 impl fmt::Display for ToolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.style == Style::Async {
+            f.write_str("async ")?;
+        }
         write!(f, "{}(", self.name)?;
         let mut keyword_only = false;
         for (at, param) in self.params.iter().enumerate() {

@@ -23,6 +23,7 @@ pub(crate) use session_handle::SessionAccess;
 pub use session_handle::SessionHandle;
 
 use crate::data::error::{Error, ErrorKind};
+use crate::data::tool::spec::Style;
 use crate::data::tool::{ToolError, ToolSpec, TypeHint, schema};
 use crate::data::value::{Value, from_value, to_value};
 
@@ -176,6 +177,13 @@ impl Tool {
     /// Sets the annotation of the result. It is documentation only.
     pub fn returns(mut self, hint: TypeHint) -> Self {
         Arc::make_mut(&mut self.spec).returns = hint;
+        self
+    }
+
+    /// Makes the guest's function a coroutine function, as
+    /// [`ToolSpec::asynchronous`](crate::ToolSpec::asynchronous) does.
+    pub fn asynchronous(mut self) -> Self {
+        Arc::make_mut(&mut self.spec).style = Style::Async;
         self
     }
 

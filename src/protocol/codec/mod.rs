@@ -3,6 +3,7 @@
 pub(crate) mod report;
 
 use crate::data::cell::{Program, Role};
+use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
 use crate::protocol::{Command, RunCommand};
@@ -124,6 +125,7 @@ fn function(spec: &ToolSpec) -> Value {
         spec.docstring().into(),
         Value::List(spec.params.iter().map(Param::to_value).collect()),
         spec.returns.to_value(),
+        (spec.style == Style::Async).into(),
     ])
 }
 
