@@ -21,6 +21,8 @@ CALL = "<call>"  # what the functions call; no guest code can spell it
 UNKNOWN = ...  # a default that only the host knows
 SIMPLE = {"None": None, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
 
+KINDS = ("positional_only", "standard", "var_positional", "keyword_only", "var_keyword")
+
 SHORT = 4096  # bytes of an answer that needs no room of its own
 
 bridge = None
@@ -67,13 +69,17 @@ def make_function(spec, target, shown_name=None, is_async=False):
     defaults never are in it.
     """
     name, doc, params, returns = spec[:4]
-    positional = [param for param in params if not param[1]]
-    keyword_only = [param for param in params if param[1]]
+    kinds = {kind: [param for param in params if param[1] == kind] for kind in KINDS}
+    named = {kind: [ast.arg(param[0]) for param in members] for kind, members in kinds.items()}
+    positional = kinds["positional_only"] + kinds["standard"]
+    keyword_only = kinds["keyword_only"]
     arguments = ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(param[0]) for param in positional],
-        kwonlyargs=[ast.arg(param[0]) for param in keyword_only],
+        posonlyargs=named["positional_only"],
+        args=named["standard"],
+        vararg=next(iter(named["var_positional"]), None),
+        kwonlyargs=named["keyword_only"],
         kw_defaults=[None] * len(keyword_only),
+        kwarg=next(iter(named["var_keyword"]), None),
         defaults=[],
     )
     bound = ast.Dict(

@@ -97,19 +97,19 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 /// Converts parameters to a form that Python can define. A parameter without a default that follows
-/// one with a default is keyword-only, as it was in the client's function.
+/// one with a default is keyword-only, as it was in the client's function, and so are those after
+/// it.
 pub(super) fn params(entries: Vec<FieldEntry>) -> Vec<Param> {
-    let mut optional = false;
+    let (mut optional, mut keyword_only) = (false, false);
     let param = |entry: FieldEntry| {
         let param = Param::new(entry.name).annotation(hint(entry.type_name.as_deref()));
-        match entry.default {
-            Some(default) => {
-                optional = true;
-                param.default_value(default)
-            }
-            None if optional => param.keyword_only(),
+        keyword_only |= optional && entry.default.is_none();
+        optional |= entry.default.is_some();
+        let param = match entry.default {
+            Some(default) => param.default_value(default),
             None => param,
-        }
+        };
+        if keyword_only { param.keyword_only() } else { param }
     };
     entries.into_iter().map(param).collect()
 }

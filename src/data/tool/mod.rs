@@ -3,9 +3,11 @@
 mod error;
 mod hint;
 pub(crate) mod name;
+pub(crate) mod param;
 pub(crate) mod schema;
 pub(crate) mod spec;
 
 pub use error::ToolError;
 pub use hint::TypeHint;
-pub use spec::{Param, ToolSpec};
+pub use param::Param;
+pub use spec::ToolSpec;

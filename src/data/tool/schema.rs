@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::hint::TypeHint;
-use super::spec::{Default, Param};
+use super::param::{Default, Param};
 use crate::data::value::Value;
 
 /// The depth to which references are followed. A recursive type is `Any` below it.

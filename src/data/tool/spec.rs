@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::hint::TypeHint;
 use super::name;
+use super::param::{Default, Kind, Param};
 use crate::data::error::{Error, ErrorKind};
-use crate::data::value::Value;
 
 /// What the guest sees of a tool. `help()` and `inspect.signature` show all of it.
 ///
@@ -37,42 +37,6 @@ pub(crate) enum Style {
     Plain,
     /// The call returns a coroutine.
     Async,
-}
-
-/// A parameter of a tool.
-#[derive(Clone, Debug, PartialEq)]
-#[must_use]
-pub struct Param {
-    pub(crate) name: String,
-    pub(crate) doc: String,
-    pub(crate) hint: TypeHint,
-    pub(crate) check: Check,
-    pub(crate) kind: Kind,
-    pub(crate) default: Default,
-}
-
-/// How a parameter may be passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Standard,
-    KeywordOnly,
-}
-
-/// The default of a parameter that the guest does not pass.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Default {
-    /// None: the parameter is required.
-    Required,
-    /// The host fills it in; the guest does not see the value.
-    Unknown,
-    Is(Value),
-}
-
-/// Whether the host checks an argument against its hint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
-    Checked,
-    AnnotationOnly,
 }
 
 impl ToolSpec {
@@ -149,24 +113,47 @@ impl ToolSpec {
         let (function, params) = (&self.name, &self.params);
         let mut optional: Option<&Param> = None;
         for (at, param) in params.iter().enumerate() {
-            if !name::is_identifier(&param.name) {
+            let (name, kind) = (&param.name, param.kind);
+            if !name::is_identifier(name) {
                 return refuse(format!(
                     "`{}` cannot be a parameter of `{function}`, it is no Python identifier",
-                    param.name.escape_debug()
+                    name.escape_debug()
                 ));
             }
-            if params[..at].iter().any(|earlier| earlier.name == param.name) {
-                return refuse(format!("`{function}` has two parameters named `{}`", param.name));
+            if params[..at].iter().any(|earlier| earlier.name == *name) {
+                return refuse(format!("`{function}` has two parameters named `{name}`"));
             }
-            if param.kind == Kind::KeywordOnly {
+            if let Some(earlier) = params[..at].iter().find(|earlier| earlier.kind > kind) {
+                return refuse(format!(
+                    "the {kind} parameter `{name}` of `{function}` comes after the {} parameter \
+                     `{}`, it has to come before it",
+                    earlier.kind, earlier.name
+                ));
+            }
+            if kind.takes_many() {
+                if let Some(earlier) = params[..at].iter().find(|earlier| earlier.kind == kind) {
+                    return refuse(format!(
+                        "`{function}` has two {kind} parameters, `{}` and `{name}`, it can have \
+                         one",
+                        earlier.name
+                    ));
+                }
+                if param.default != Default::Required {
+                    return refuse(format!(
+                        "the {kind} parameter `{name}` of `{function}` has a default, it cannot \
+                         have one"
+                    ));
+                }
+            }
+            if !kind.is_positional() {
                 continue;
             }
             if param.default != Default::Required {
                 optional = Some(param);
             } else if let Some(optional) = optional {
                 return refuse(format!(
-                    "the parameter `{}` of `{function}` has no default, but `{}` before it has",
-                    param.name, optional.name
+                    "the parameter `{name}` of `{function}` has no default, but `{}` before it has",
+                    optional.name
                 ));
             }
         }
@@ -182,77 +169,9 @@ impl ToolSpec {
                 text.push_str(if text.is_empty() { "Args:" } else { "\n\nArgs:" });
             }
             let doc = param.doc.trim().replace('\n', "\n        ");
-            text.extend(["\n    ", &param.name, ": ", &doc]);
+            text.extend(["\n    ", param.kind.stars(), &param.name, ": ", &doc]);
         }
         text
-    }
-}
-
-impl Param {
-    /// Makes a required parameter of any type, which can be passed by position or by keyword.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            doc: String::new(),
-            hint: TypeHint::Any,
-            check: Check::Checked,
-            kind: Kind::Standard,
-            default: Default::Required,
-        }
-    }
-
-    /// Sets the parameter's type, which the host checks before the tool runs.
-    pub fn hint(mut self, hint: TypeHint) -> Self {
-        self.hint = hint;
-        self.check = Check::Checked;
-        self
-    }
-
-    /// Sets the parameter's annotation, which the guest sees and nothing checks.
-    pub fn annotation(mut self, hint: TypeHint) -> Self {
-        self.hint = hint;
-        self.check = Check::AnnotationOnly;
-        self
-    }
-
-    /// Makes the parameter optional, with this default.
-    pub fn default_value(mut self, value: impl Into<Value>) -> Self {
-        self.default = Default::Is(value.into());
-        self
-    }
-
-    /// Makes the parameter optional, with a default that only the tool knows: an argument that the
-    /// guest does not pass is missing.
-    pub fn optional(mut self) -> Self {
-        self.default = Default::Unknown;
-        self
-    }
-
-    /// Makes the parameter keyword-only.
-    pub fn keyword_only(mut self) -> Self {
-        self.kind = Kind::KeywordOnly;
-        self
-    }
-
-    /// Sets the parameter's documentation, which becomes part of the tool's docstring.
-    pub fn doc(mut self, text: impl Into<String>) -> Self {
-        self.doc = text.into();
-        self
-    }
-
-    pub(crate) fn to_value(&self) -> Value {
-        let (has_default, default) = match &self.default {
-            Default::Required => ("no", Value::None),
-            Default::Unknown => ("unknown", Value::None),
-            Default::Is(value) => ("yes", value.clone()),
-        };
-        Value::List(vec![
-            self.name.as_str().into(),
-            (self.kind == Kind::KeywordOnly).into(),
-            self.hint.to_value(),
-            has_default.into(),
-            default,
-        ])
     }
 }
 
@@ -262,37 +181,29 @@ impl fmt::Display for ToolSpec {
             f.write_str("async ")?;
         }
         write!(f, "{}(", self.name)?;
-        let mut keyword_only = false;
-        for (at, param) in self.params.iter().enumerate() {
-            if at > 0 {
+        let mut before: Option<Kind> = None;
+        for param in &self.params {
+            if before.is_some() {
                 f.write_str(", ")?;
             }
-            if param.kind == Kind::KeywordOnly && !keyword_only {
-                keyword_only = true;
+            let ends_positional_only = before == Some(Kind::PositionalOnly);
+            if ends_positional_only && param.kind != Kind::PositionalOnly {
+                f.write_str("/, ")?;
+            }
+            let ends_positional = before.is_none_or(|kind| kind < Kind::VarPositional);
+            if ends_positional && param.kind == Kind::KeywordOnly {
                 f.write_str("*, ")?;
             }
             write!(f, "{param}")?;
+            before = Some(param.kind);
+        }
+        if before == Some(Kind::PositionalOnly) {
+            f.write_str(", /")?;
         }
         f.write_str(")")?;
         if self.returns != TypeHint::Any {
             write!(f, " -> {}", self.returns)?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Param {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        let annotated = self.hint != TypeHint::Any;
-        if annotated {
-            write!(f, ": {}", self.hint)?;
-        }
-        let equals = if annotated { " = " } else { "=" };
-        match &self.default {
-            Default::Required => Ok(()),
-            Default::Unknown => write!(f, "{equals}..."),
-            Default::Is(value) => write!(f, "{equals}{value}"),
-        }
     }
 }

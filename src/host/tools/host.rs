@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::Tool;
+use super::bind::bind;
 use super::queue::{Call, CallQueue, Place};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
-use crate::data::tool::spec::{Check, Default};
 use crate::data::tool::{ToolError, ToolSpec};
 use crate::data::value::Value;
 use crate::data::value::marshal::{self, DecodeError, Reader};
@@ -215,41 +215,4 @@ impl ToolHost {
 fn shown(name: &str) -> String {
     const SHOWN: usize = 100;
     name.chars().take(SHOWN).collect()
-}
-
-/// Returns the arguments by name: complete, checked and in the order of the parameters.
-///
-/// Python's own function object has already bound them. Arguments in any other form come from a
-/// guest that bypassed it.
-fn bind(spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
-    let name = &spec.name;
-    let refuse = |text: String| Err(ToolError::new("TypeError", format!("{name}() {text}")));
-    let Value::Dict(mut given) = arguments else {
-        return refuse("takes its arguments as a dict".to_owned());
-    };
-    let mut bound = Vec::with_capacity(spec.params.len());
-    for param in &spec.params {
-        let at = given.iter().position(|(key, _)| key.as_str() == Some(&param.name));
-        let value = match (at, &param.default) {
-            (Some(at), _) => {
-                let (_, value) = given.swap_remove(at);
-                if param.check == Check::Checked
-                    && let Err(reason) = param.hint.check(&value)
-                {
-                    return refuse(format!("argument '{}' {reason}", param.name));
-                }
-                value
-            }
-            (None, Default::Is(value)) => value.clone(),
-            (None, Default::Unknown) => continue,
-            (None, Default::Required) => {
-                return refuse(format!("missing 1 required positional argument: '{}'", param.name));
-            }
-        };
-        bound.push((Value::from(param.name.as_str()), value));
-    }
-    match given.first() {
-        Some((key, _)) => refuse(format!("got an unexpected keyword argument {key}")),
-        None => Ok(Value::Dict(bound)),
-    }
 }
