@@ -28,6 +28,7 @@ pub(super) fn to_value(execution: &Execution) -> Value {
     let usage = execution.usage();
     let usage = Value::dict([
         ("wall_time", usage.wall_time.as_secs_f64().into()),
+        ("host_time", usage.host_time.as_secs_f64().into()),
         ("peak_memory_bytes", int(usage.peak_memory_bytes)),
         ("stdout_bytes", int(usage.stdout_bytes)),
         ("stderr_bytes", int(usage.stderr_bytes)),
@@ -115,7 +116,7 @@ fn exception(exception: &PyException) -> Value {
 
 fn termination(termination: &Termination) -> Value {
     let kind = match termination {
-        Termination::Deadline { .. } => "timeout",
+        Termination::Deadline { .. } | Termination::HostTime { .. } => "timeout",
         Termination::Memory { .. } => "memory",
         Termination::Interrupted => "interrupted",
         Termination::Died { .. } => "died",

@@ -64,6 +64,7 @@ enum ModeEntry {
 #[serde(default, deny_unknown_fields)]
 struct LimitsEntry {
     run_time: Option<f64>,
+    host_time: Option<f64>,
     grace: Option<f64>,
     memory: Option<u64>,
     stdout: Option<u64>,
@@ -219,6 +220,9 @@ impl LimitsEntry {
         let mut limits = Limits::default();
         if let Some(seconds) = self.run_time {
             limits = limits.max_run_time(execution::duration("limits.run_time", seconds)?);
+        }
+        if let Some(seconds) = self.host_time {
+            limits = limits.max_host_time(execution::duration("limits.host_time", seconds)?);
         }
         if let Some(seconds) = self.grace {
             limits = limits.max_grace(execution::duration("limits.grace", seconds)?);

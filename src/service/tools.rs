@@ -20,6 +20,8 @@ struct ToolEntry {
     #[serde(default)]
     returns: Value,
     #[serde(default)]
+    style: StyleEntry,
+    #[serde(default)]
     timeout: Option<f64>,
     #[serde(default)]
     max_calls: Option<u64>,
@@ -49,7 +51,19 @@ struct ParamEntry {
 enum KindEntry {
     #[default]
     Standard,
+    PositionalOnly,
     KeywordOnly,
+    VarPositional,
+    VarKeyword,
+}
+
+/// How the guest calls a tool.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StyleEntry {
+    #[default]
+    Plain,
+    Async,
 }
 
 /// How the result of a run is submitted.
@@ -96,6 +110,9 @@ impl ToolEntry {
     fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
         let mut spec = ToolSpec::new(&self.name).doc(self.doc);
         spec = spec.returns(TypeHint::from_json_schema(&self.returns));
+        if self.style == StyleEntry::Async {
+            spec = spec.asynchronous();
+        }
         spec = self.parameters.into_iter().map(ParamEntry::param).fold(spec, ToolSpec::param);
         let handler = handler(&self.name);
         let mut tool = Tool::from_handler(spec, move |arguments, cx| handler(arguments, cx));
@@ -122,7 +139,10 @@ impl ParamEntry {
         };
         match self.kind {
             KindEntry::Standard => param,
+            KindEntry::PositionalOnly => param.positional_only(),
             KindEntry::KeywordOnly => param.keyword_only(),
+            KindEntry::VarPositional => param.var_positional(),
+            KindEntry::VarKeyword => param.var_keyword(),
         }
     }
 }

@@ -90,13 +90,6 @@ impl Param {
         self
     }
 
-    /// Makes the parameter optional, with a default that only the tool knows: an argument that the
-    /// guest does not pass is missing.
-    pub fn optional(mut self) -> Self {
-        self.default = Default::Unknown;
-        self
-    }
-
     /// Makes the parameter keyword-only: `*, name` in Python.
     pub fn keyword_only(mut self) -> Self {
         self.kind = Kind::KeywordOnly;
