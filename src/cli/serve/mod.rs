@@ -7,6 +7,7 @@ mod messages;
 mod parent;
 mod wire;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -57,6 +58,8 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
         progress::said(what, || builder.clone().build())?;
         Ok(builder)
     })?;
+    let input = rustix::stdio::stdin().try_clone_to_owned();
+    let input = File::from(input.context("there is no standard input")?);
     let client = Arc::new(Stdout::new(args.wire));
     let engines = Arc::new(Engines::new(base, args.isolation.isolation()));
     let service = Service::new(Arc::clone(&client) as Arc<dyn Client>, engines);
@@ -64,7 +67,7 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
         wire: args.wire,
         client,
         service,
-        input: Mutex::default(),
+        input: Mutex::new(Reading { input: Input::new(input), has_greeted: false, is_over: false }),
         waiting: AtomicUsize::new(0),
     });
     connection.add_thread()?;
@@ -92,9 +95,8 @@ struct Connection {
     waiting: AtomicUsize,
 }
 
-#[derive(Default)]
 struct Reading {
-    input: Input,
+    input: Input<File>,
     has_greeted: bool,
     /// Set when a thread is about to end the process.
     is_over: bool,
