@@ -50,9 +50,10 @@ def define(command, namespace):
         function.aio = aio
         function.map = make_map(function, is_async)
         functions[name] = namespace[name] = function
-    if command["submit"] is not None:
-        function = make_function(command["submit"], functools.partial(submit, command["form"]))
-        functions["SUBMIT"] = namespace["SUBMIT"] = function
+    for form, spec in command["submit"]:
+        name = spec[0]
+        function = make_function(spec, functools.partial(submit, form, name))
+        functions[name] = namespace[name] = function
     return {}
 
 
@@ -191,8 +192,8 @@ def start(called, data, room):
     )
 
 
-def submit(form, fields):
-    data = dump("SUBMIT", fields)
+def submit(form, name, fields):
+    data = dump(name, fields)
     number = bridge.submit(form, id(data) + BYTES_HEADER, len(data))
     take(number, waits.answered(number))
     raise Submission

@@ -273,6 +273,20 @@ impl Session {
         block_on(self.0.set_submit(fields))
     }
 
+    /// Adds or changes a function that submits, as
+    /// [`Session::set_submit_as`](crate::Session::set_submit_as) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::set_submit_as`](crate::Session::set_submit_as).
+    pub fn set_submit_as(
+        &mut self,
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = Param>,
+    ) -> Result<(), Error> {
+        block_on(self.0.set_submit_as(name, fields))
+    }
+
     /// Returns a handle with which others can use the session.
     #[must_use]
     pub fn handle(&self) -> SessionHandle {

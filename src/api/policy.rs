@@ -24,7 +24,8 @@ pub(crate) struct Policy {
     pub(crate) terminal: Option<Terminal>,
     pub(crate) audit: Option<AuditSink>,
     pub(crate) tools: Vec<Tool>,
-    pub(crate) submit: Option<Arc<ToolSpec>>,
+    /// The functions that submit.
+    pub(crate) submit: Vec<Arc<ToolSpec>>,
     pub(crate) confinement: Confinement,
 }
 

@@ -45,7 +45,7 @@ pub struct SandboxBuilder {
     terminal: Option<Terminal>,
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
-    submit: Option<Vec<Param>>,
+    submit: Vec<(String, Vec<Param>)>,
     confinement: Confinement,
 }
 
@@ -121,8 +121,21 @@ impl SandboxBuilder {
     /// in the guest. Otherwise the outcome of the run is [`Submitted`](crate::Outcome::Submitted),
     /// with a dict of the values. `SUBMIT` ends the run with a `BaseException`; if the guest
     /// catches it and goes on, the first submission still counts.
-    pub fn submit(mut self, fields: impl IntoIterator<Item = Param>) -> Self {
-        self.submit = Some(fields.into_iter().collect());
+    pub fn submit(self, fields: impl IntoIterator<Item = Param>) -> Self {
+        self.submit_as(ToolSpec::SUBMIT, fields)
+    }
+
+    /// Adds a function with this name, which ends a run as [`submit`](Self::submit) describes.
+    ///
+    /// A second function of the same name replaces the first; one of another name is added.
+    pub fn submit_as(
+        mut self,
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = Param>,
+    ) -> Self {
+        let name = name.into();
+        self.submit.retain(|(earlier, _)| *earlier != name);
+        self.submit.push((name, fields.into_iter().collect()));
         self
     }
 
@@ -136,7 +149,8 @@ impl SandboxBuilder {
     /// * a layer is required but sessions run on threads;
     /// * the name of an environment variable is empty or contains `=`, or its name or value
     ///   contains NUL;
-    /// * Python could not define a tool or `SUBMIT`, or two tools have the same name.
+    /// * Python could not define a tool or a function that submits, or two of them have the same
+    ///   name.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
@@ -149,7 +163,14 @@ impl SandboxBuilder {
                 return Err(Error::new(ErrorKind::Config, message));
             }
         }
-        let submit = self.submit.map(ToolSpec::submit).transpose()?.map(Arc::new);
+        let mut submit = Vec::with_capacity(self.submit.len());
+        for (name, fields) in self.submit {
+            if self.tools.iter().any(|tool| tool.spec().name() == name) {
+                let message = format!("there is a tool of the name `{name}`, which is to submit");
+                return Err(Error::new(ErrorKind::Config, message));
+            }
+            submit.push(Arc::new(ToolSpec::submit(name, fields)?));
+        }
         let policy = Arc::new(Policy {
             limits: self.limits,
             env: env::environment(&self.permissions.env)?,
@@ -178,7 +199,7 @@ impl Sandbox {
             terminal: None,
             audit: None,
             tools: Vec::new(),
-            submit: None,
+            submit: Vec::new(),
             confinement: engine.confinement().clone(),
         }
     }

@@ -36,8 +36,8 @@ pub enum Outcome {
     /// The run completed. `None`: the cell does not end in an expression, or its value cannot cross
     /// ([`Execution::value_error`]). `Some(Value::None)`: the value is Python's `None`.
     Completed(Option<Value>),
-    /// The run submitted its result with `SUBMIT`: a dict of the fields, see
-    /// [`SandboxBuilder::submit`](crate::SandboxBuilder::submit).
+    /// The run submitted its result with `SUBMIT`, or the function of another name that submits: a
+    /// dict of the fields, see [`SandboxBuilder::submit`](crate::SandboxBuilder::submit).
     Submitted(Value),
     /// An exception left the cell.
     Raised(PyException),

@@ -99,8 +99,8 @@ pub(crate) enum Command {
     Define {
         /// The tools.
         tools: Vec<Arc<ToolSpec>>,
-        /// `SUBMIT` and the number of its form, if it is to be added or changed.
-        submit: Option<(u32, Arc<ToolSpec>)>,
+        /// The functions that submit, each with the number of its form.
+        submit: Vec<(u32, Arc<ToolSpec>)>,
     },
 }
 

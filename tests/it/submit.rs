@@ -1,6 +1,6 @@
 //! Tests of `SUBMIT`: a run submits its result, field by field.
 
-use isolet::{Error, ErrorKind, Outcome, Param, Session, TypeHint, Value};
+use isolet::{Error, ErrorKind, Outcome, Param, Session, Tool, TypeHint, Value};
 
 use crate::util::{builder, eval, exec, raised, session};
 
@@ -143,6 +143,37 @@ async fn submit_is_whatever_function_the_namespace_holds() {
 }
 
 #[tokio::test]
+async fn submit_can_have_another_name() {
+    let submitted = |name: &str, value: Value| Outcome::Submitted(Value::dict([(name, value)]));
+    let fields = [Param::new("answer").hint(TypeHint::Str)];
+    let sandbox = builder().submit_as("final_answer", fields).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let execution = session.run("final_answer('a')\nprint('not reached')").await.unwrap();
+    assert_eq!(execution.outcome(), &submitted("answer", "a".into()));
+    assert_eq!(execution.stdout(), "");
+    assert_eq!(raised(&mut session, "SUBMIT('a')").await.type_name, "NameError");
+    for (code, message) in [
+        ("final_answer(3)", "final_answer() argument 'answer' must be str, not int"),
+        ("final_answer()", "final_answer() missing 1 required positional argument: 'answer'"),
+        (
+            "final_answer(object())",
+            "final_answer() cannot be called with this 'answer': a value of type object cannot \
+             cross to the host",
+        ),
+    ] {
+        assert_eq!(raised(&mut session, code).await.message, message);
+    }
+    // A function is changed by its name, and added under another one.
+    session.set_submit_as("final_answer", [Param::new("total")]).await.unwrap();
+    session.set_submit([Param::new("rest").var_positional()]).await.unwrap();
+    let execution = session.run("final_answer(total=3)").await.unwrap();
+    assert_eq!(execution.outcome(), &submitted("total", 3.into()));
+    let execution = session.run("SUBMIT(1, 2)").await.unwrap();
+    assert_eq!(execution.outcome(), &submitted("rest", Value::List(vec![1.into(), 2.into()])));
+    assert_eq!(eval(&mut session, "final_answer.__name__").await, "final_answer".into());
+}
+
+#[tokio::test]
 async fn help_shows_the_fields() {
     let mut session = with_fields().await;
     let help = exec(&mut session, "help(SUBMIT)").await;
@@ -162,6 +193,10 @@ async fn fields_that_python_could_not_define_are_refused() {
     );
     let error = builder().submit([Param::new("a b")]).build().unwrap_err();
     assert_eq!(refusal(error), expected);
+    let tool = Tool::from_fn("answer", |(): (), _| async { Ok(()) });
+    let error = builder().tool(tool).submit_as("answer", []).build().unwrap_err();
+    let expected_twice = "there is a tool of the name `answer`, which is to submit".to_owned();
+    assert_eq!(refusal(error), (ErrorKind::Config, expected_twice));
     let mut session = session().await;
     let error = session.set_submit([Param::new("a b")]).await.unwrap_err();
     assert_eq!(refusal(error), expected);

@@ -99,7 +99,7 @@ impl Session {
         if !has_rehearsed {
             session.shared.started().await?;
         }
-        if !tools.is_empty() || submit.is_some() {
+        if !tools.is_empty() || !submit.is_empty() {
             session.shared.define(tools.clone(), submit.clone()).await?;
         }
         Ok(session)
@@ -265,7 +265,7 @@ impl Session {
     /// the tool; otherwise as [`run`](Self::run).
     pub async fn register(&mut self, tool: Tool) -> Result<(), Error> {
         tool.validate()?;
-        self.shared.define(vec![tool], None).await
+        self.shared.define(vec![tool], Vec::new()).await
     }
 
     /// Adds or changes `SUBMIT`, as [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
@@ -277,8 +277,22 @@ impl Session {
         &mut self,
         fields: impl IntoIterator<Item = Param>,
     ) -> Result<(), Error> {
-        let spec = ToolSpec::submit(fields)?;
-        self.shared.define(Vec::new(), Some(Arc::new(spec))).await
+        self.set_submit_as(ToolSpec::SUBMIT, fields).await
+    }
+
+    /// Adds or changes a function that submits, as
+    /// [`SandboxBuilder::submit_as`](crate::SandboxBuilder::submit_as) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub async fn set_submit_as(
+        &mut self,
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = Param>,
+    ) -> Result<(), Error> {
+        let spec = ToolSpec::submit(name, fields)?;
+        self.shared.define(Vec::new(), vec![Arc::new(spec)]).await
     }
 
     /// Returns a handle with which others can use the session. See [`SessionHandle`].

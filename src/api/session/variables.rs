@@ -80,10 +80,11 @@ impl Shared {
     pub(super) async fn define(
         self: &Arc<Self>,
         tools: Vec<Tool>,
-        submit: Option<Arc<ToolSpec>>,
+        submit: Vec<Arc<ToolSpec>>,
     ) -> Result<(), Error> {
         let specs = tools.iter().map(Tool::shared_spec).collect();
-        let submit = submit.map(|spec| (self.host.tools().allow_submit(&spec), spec));
+        let submit = submit.into_iter().map(|spec| (self.host.tools().allow_submit(&spec), spec));
+        let submit = submit.collect();
         let command = Command::Define { tools: specs, submit };
         // The owner requests this, and a session with tools cannot start without it. A short
         // run-time limit is not meant for it.

@@ -52,10 +52,16 @@ impl ToolSpec {
         }
     }
 
-    /// Returns the specification of `SUBMIT` for a submission with these fields.
-    pub(crate) fn submit(fields: impl IntoIterator<Item = Param>) -> Result<Self, Error> {
+    /// The usual name of the function that submits.
+    pub(crate) const SUBMIT: &str = "SUBMIT";
+
+    /// Returns the specification of a function that submits these fields.
+    pub(crate) fn submit(
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = Param>,
+    ) -> Result<Self, Error> {
         let doc = "Ends the run and hands these values to the host as its result.";
-        let spec = Self::new("SUBMIT").doc(doc);
+        let spec = Self::new(name).doc(doc);
         let spec = fields.into_iter().fold(spec, Self::param);
         spec.validate()?;
         Ok(spec)

@@ -2,6 +2,8 @@
 
 pub(crate) mod report;
 
+use std::sync::Arc;
+
 use crate::data::cell::{Program, Role};
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
@@ -51,8 +53,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             "define",
             vec![
                 ("tools", Value::List(tools.iter().map(|spec| function(spec)).collect())),
-                ("form", submit.as_ref().map_or(Value::None, |(form, _)| i64::from(*form).into())),
-                ("submit", submit.map_or(Value::None, |(_, spec)| function(&spec))),
+                ("submit", Value::List(submit.iter().map(submission).collect())),
             ],
         ),
         Command::Run(run) => ("run", run_fields(run)),
@@ -127,6 +128,11 @@ fn function(spec: &ToolSpec) -> Value {
         spec.returns.to_value(),
         (spec.style == Style::Async).into(),
     ])
+}
+
+/// Returns a function that submits in the form that the guest's glue expects.
+fn submission((form, spec): &(u32, Arc<ToolSpec>)) -> Value {
+    Value::List(vec![i64::from(*form).into(), function(spec)])
 }
 
 fn size(bytes: u64) -> Value {
