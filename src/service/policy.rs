@@ -155,7 +155,8 @@ impl Policy {
             }
         }
         if let Some(submit) = self.submit.as_ref().filter(|submit| !submit.is_none()) {
-            builder = builder.submit(tools::read_submit(submit.clone())?);
+            let (name, fields) = tools::read_submit(submit.clone())?;
+            builder = builder.submit_as(name, fields);
         }
         Ok(builder)
     }

@@ -246,7 +246,8 @@ impl SessionEntry {
                 Value::None
             }
             Command::Submit { submit } => {
-                session.set_submit(tools::read_submit(submit)?)?;
+                let (name, fields) = tools::read_submit(submit)?;
+                session.set_submit_as(name, fields)?;
                 Value::None
             }
             Command::LoadPackages { requirements } => {

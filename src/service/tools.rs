@@ -70,7 +70,13 @@ enum StyleEntry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubmitEntry {
+    #[serde(default = "submit_name")]
+    name: String,
     fields: Vec<ParamEntry>,
+}
+
+fn submit_name() -> String {
+    "SUBMIT".to_owned()
 }
 
 fn yes() -> bool {
@@ -99,11 +105,11 @@ pub(super) fn read(
     entries.into_iter().map(|entry| entry.tool(handler)).collect()
 }
 
-/// Reads the fields of a submission.
-pub(super) fn read_submit(submit: Value) -> Result<Vec<Param>, Failure> {
+/// Reads the name of the function that submits, and its fields.
+pub(super) fn read_submit(submit: Value) -> Result<(String, Vec<Param>), Failure> {
     let entry: SubmitEntry = isolet::from_value(submit)
         .map_err(|error| Failure::config(format!("`submit` is invalid: {error}")))?;
-    Ok(entry.fields.into_iter().map(ParamEntry::param).collect())
+    Ok((entry.name, entry.fields.into_iter().map(ParamEntry::param).collect()))
 }
 
 impl ToolEntry {

@@ -183,9 +183,9 @@ fn what_the_guest_does_is_in_the_execution() {
 fn tools_are_called_at_the_client() {
     let tools = json!([{"name": "search", "doc": "Searches.", "returns": {"type": "string"},
         "parameters": [{"name": "q", "schema": {"type": "string"}},
+                       {"name": "rest", "optional": true},
                        {"name": "n", "schema": {"type": "integer"}, "default": 3,
-                        "kind": "keyword_only"},
-                       {"name": "rest", "optional": true}]}]);
+                        "kind": "keyword_only"}]}]);
     let mut client = Client::with_session(&json!({"tools": tools}));
     let code = "import inspect; print(inspect.signature(search)); search('a')";
     client.send(&json!(["run", 5, 1, code, null, {"stream": true}]));
@@ -201,6 +201,38 @@ fn tools_are_called_at_the_client() {
     assert_eq!(raised["exception"]["type"], "KeyError");
     let mistaken = client.ask(&json!(["run", 7, 1, "search(1)"]));
     assert_eq!(mistaken["exception"]["type"], "TypeError");
+}
+
+#[test]
+fn a_result_is_submitted_under_any_name() {
+    let fields = json!([{"name": "answer", "schema": {"type": "integer"}}]);
+    let mut client = Client::with_session(&json!({"submit": {"name": "final", "fields": fields}}));
+    let submitted = client.ask(&json!(["run", 5, 1, "final(42); 1 / 0"]));
+    assert_eq!(submitted["status"], "submitted");
+    assert_eq!(submitted["value"], json!({"answer": 42}));
+    client.ask(&json!(["submit", 6, 1, {"fields": [{"name": "text"}]}]));
+    let submitted = client.ask(&json!(["run", 7, 1, "SUBMIT(text='done')"]));
+    assert_eq!(submitted["value"], json!({"text": "done"}));
+}
+
+#[test]
+fn tools_have_every_kind_of_parameter_and_two_styles() {
+    let parameters = json!([{"name": "a", "kind": "positional_only"},
+        {"name": "rest", "kind": "var_positional"}, {"name": "k", "kind": "keyword_only"},
+        {"name": "more", "kind": "var_keyword"}]);
+    let tools =
+        json!([{"name": "f", "parameters": parameters}, {"name": "__g__", "style": "async"}]);
+    let mut client = Client::with_session(&json!({"tools": tools}));
+    client.send(&json!(["run", 5, 1, "f(1, 2, 3, k=4, x=5), await __g__()"]));
+    let call = client.next();
+    assert_eq!(call[5], json!({"a": 1, "rest": [2, 3], "k": 4, "more": {"x": 5}}));
+    client.send(&json!(["answer", call[1], "first"]));
+    let call = client.next();
+    assert_eq!((&call[4], &call[5]), (&json!("__g__"), &json!({})));
+    client.send(&json!(["answer", call[1], "second"]));
+    let execution = client.expect("ok", 5)[2].clone();
+    assert_eq!(execution["value"], json!(["first", "second"]));
+    assert!(execution["usage"]["host_time"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
