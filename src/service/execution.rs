@@ -2,12 +2,21 @@
 
 use std::time::Duration;
 
-use isolet::{Display, Execution, MimeData, Outcome, PyException, Termination, Value};
+use isolet::{Display, Execution, MimeData, Outcome, PyException, Termination, Usage, Value};
 
 use super::Failure;
 
-/// Returns an execution as `docs/serve.md` describes it.
-pub(super) fn to_value(execution: &Execution) -> Value {
+/// Returns the execution of a run that was interrupted before it began.
+pub(super) fn interrupted() -> Value {
+    let mut fields = Fields(Vec::new());
+    fields.add("status", "terminated");
+    fields.add("termination", termination(&Termination::Interrupted));
+    fields.add("usage", usage(&Usage::default()));
+    Value::Dict(fields.0)
+}
+
+/// Returns an execution as `docs/serve.md` describes it. That of a program has no value.
+pub(super) fn to_value(execution: &Execution, has_value: bool) -> Value {
     let mut fields = Fields(Vec::with_capacity(8));
     match execution.outcome() {
         Outcome::Raised(exception) => {
@@ -25,18 +34,9 @@ pub(super) fn to_value(execution: &Execution) -> Value {
         Outcome::Submitted(_) => fields.add("status", "submitted"),
         _ => fields.add("status", "completed"),
     }
-    let usage = execution.usage();
-    let usage = Value::dict([
-        ("wall_time", usage.wall_time.as_secs_f64().into()),
-        ("host_time", usage.host_time.as_secs_f64().into()),
-        ("peak_memory_bytes", int(usage.peak_memory_bytes)),
-        ("stdout_bytes", int(usage.stdout_bytes)),
-        ("stderr_bytes", int(usage.stderr_bytes)),
-        ("tool_calls", int(usage.tool_calls)),
-    ]);
-    fields.add("usage", usage);
+    fields.add("usage", usage(execution.usage()));
     for (name, text) in [
-        ("repr", execution.repr().unwrap_or_default()),
+        ("repr", execution.repr().filter(|_| has_value).unwrap_or_default()),
         ("value_error", execution.value_error().unwrap_or_default()),
         ("stdout", execution.stdout()),
         ("stderr", execution.stderr()),
@@ -71,10 +71,21 @@ pub(super) fn to_value(execution: &Execution) -> Value {
     if !execution.session_alive() {
         fields.add("session_alive", false);
     }
-    if let Some(value) = execution.value().filter(|value| !value.is_none()) {
+    if let Some(value) = execution.value().filter(|value| has_value && !value.is_none()) {
         fields.add("value", value.clone());
     }
     Value::Dict(fields.0)
+}
+
+fn usage(usage: &Usage) -> Value {
+    Value::dict([
+        ("wall_time", usage.wall_time.as_secs_f64().into()),
+        ("host_time", usage.host_time.as_secs_f64().into()),
+        ("peak_memory_bytes", int(usage.peak_memory_bytes)),
+        ("stdout_bytes", int(usage.stdout_bytes)),
+        ("stderr_bytes", int(usage.stderr_bytes)),
+        ("tool_calls", int(usage.tool_calls)),
+    ])
 }
 
 struct Fields(Vec<(Value, Value)>);

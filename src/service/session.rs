@@ -19,22 +19,53 @@ use super::{Failure, Service, execution, lock, tools};
 
 /// What a session is asked to do.
 pub(crate) enum Command {
-    Open { inputs: Vec<(String, Value)> },
+    Open {
+        inputs: Vec<(String, Value)>,
+    },
     Close,
+    /// A run that was interrupted before its turn.
+    Interrupted,
     Reset,
-    Run { code: String, inputs: Vec<(String, Value)>, options: Value },
-    Set { variables: Vec<(String, Value)> },
-    Get { name: String },
-    Delete { name: String },
+    Run {
+        code: String,
+        inputs: Vec<(String, Value)>,
+        options: Value,
+    },
+    Set {
+        variables: Vec<(String, Value)>,
+    },
+    Get {
+        name: String,
+    },
+    Delete {
+        name: String,
+    },
     Variables,
-    Complete { text: String },
-    Register { tools: Value },
-    Submit { submit: Value },
-    LoadPackages { requirements: Vec<String> },
-    PutFile { path: String, contents: Vec<u8> },
-    GetFile { path: String },
-    ListFiles { path: String },
-    RemoveFile { path: String },
+    Complete {
+        text: String,
+    },
+    Register {
+        tools: Value,
+    },
+    Submit {
+        submit: Value,
+    },
+    LoadPackages {
+        requirements: Vec<String>,
+    },
+    PutFile {
+        path: String,
+        contents: Vec<u8>,
+    },
+    GetFile {
+        path: String,
+    },
+    ListFiles {
+        path: String,
+    },
+    RemoveFile {
+        path: String,
+    },
 }
 
 /// Why a session does not take a command.
@@ -164,7 +195,13 @@ impl SessionEntry {
         }
     }
 
+    /// Interrupts the run, and those that wait for their turn.
     pub(super) fn interrupt(&self) {
+        for (_, command) in &mut lock(&self.queue).commands {
+            if matches!(command, Command::Run { .. }) {
+                *command = Command::Interrupted;
+            }
+        }
         if let Some(handles) = lock(&self.handles).as_ref() {
             handles.interrupt.interrupt();
         }
@@ -172,13 +209,13 @@ impl SessionEntry {
 
     /// Interrupts the run, and ends the session if the run goes on.
     pub(super) fn cancel(&self) {
+        self.interrupt();
         let Some(handles) = lock(&self.handles).clone() else { return };
         let queue = lock(&self.queue);
         if !queue.is_running {
             return;
         }
         let run = self.current_run();
-        handles.interrupt.interrupt();
         let goes_on = |queue: &mut Queue| queue.is_running && self.current_run() == run;
         let waited = self.ended.wait_timeout_while(queue, handles.grace, goes_on);
         if waited.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
@@ -228,6 +265,9 @@ impl SessionEntry {
             *session = None;
             return Ok(Value::None);
         }
+        if let Command::Interrupted = command {
+            return Ok(execution::interrupted());
+        }
         let session = session.as_mut().ok_or_else(|| self.closed())?;
         let done = match command {
             Command::Reset => return self.reset(service, session),
@@ -271,7 +311,7 @@ impl SessionEntry {
                 Value::List(session.files().list(&path)?.into_iter().map(entry).collect())
             }
             Command::RemoveFile { path } => session.files().remove(&path)?.into(),
-            Command::Open { .. } | Command::Close => Value::None,
+            Command::Open { .. } | Command::Close | Command::Interrupted => Value::None,
         };
         Ok(done)
     }
@@ -361,7 +401,7 @@ impl SessionEntry {
         }
         self.run.store(request, Ordering::Relaxed);
         if !options.stream {
-            return Ok(execution::to_value(&session.run(cell)?));
+            return Ok(execution::to_value(&session.run(cell)?, !options.program));
         }
         self.output.begin(request);
         let mut run = session.run_streaming(cell);
@@ -379,7 +419,7 @@ impl SessionEntry {
         }
         let execution = run.finish();
         self.output.flush(&*service.client, true);
-        Ok(execution::to_value(&execution?))
+        Ok(execution::to_value(&execution?, !options.program))
     }
 
     fn closed(&self) -> Failure {

@@ -324,6 +324,27 @@ fn a_cancelled_run_that_goes_on_ends_with_its_session() {
 }
 
 #[test]
+fn a_run_that_is_cancelled_before_its_turn_does_not_begin() {
+    let mut client = Client::start();
+    client.send(&json!(["sandbox", 2, 1, {}]));
+    client.send(&json!(["session", 3, 1, 1]));
+    client.send(&json!(["run", 4, 1, "begun = True\nwhile True: pass"]));
+    client.send(&json!(["cancel", 5, 1]));
+    let answers = client.answers(4);
+    assert_eq!(answers[2][2]["termination"]["kind"], "interrupted", "{answers:?}");
+    assert_eq!(client.ask(&json!(["run", 6, 1, "1"]))["value"], 1);
+}
+
+#[test]
+fn an_interrupt_of_the_terminal_is_left_to_the_client() {
+    let mut client = Client::with_session(&json!({}));
+    let server = client.server.as_ref().unwrap().id();
+    let signalled = std::process::Command::new("kill").args(["-INT", &server.to_string()]).status();
+    assert!(signalled.unwrap().success());
+    assert_eq!(client.ask(&json!(["run", 6, 1, "1"]))["value"], 1);
+}
+
+#[test]
 fn sessions_run_at_the_same_time() {
     let mut client = Client::with_session(&json!({"tools": [{"name": "meet"}]}));
     for number in 2..9 {

@@ -50,6 +50,8 @@ pub(super) struct ServeArgs {
 pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
     debug_assert!(args.stdio, "the only way to be called");
     parent::end_with_it()?;
+    // Ctrl-C at a terminal reaches this process, too. The client decides what it means.
+    ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
     let base = assets::open_engine(assets, &[], |assets| {
         let builder = Engine::builder().assets(assets).max_sessions(args.max_sessions);
         let builder = args.isolation.confine(builder);
