@@ -1,0 +1,144 @@
+"""One session of the synchronous API, as `Session`, `Stream` and `Runs` share it."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _session
+from ._link import Box, Link, Run
+from ._runs import Refused, abandon, ask
+from ._values import text
+from .errors import Interrupted, IsoletError, from_wire
+
+if TYPE_CHECKING:
+    from ._interrupts import Guard
+    from .execution import Execution
+    from .tools import Tool
+
+
+class Core:
+    """A session on a server. It is closed some time after the last reference to it has gone."""
+
+    __slots__ = (
+        "__weakref__",
+        "_finalizer",
+        "_opening",
+        "dropped",
+        "is_dead",
+        "link",
+        "number",
+        "report",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        link: Link,
+        tools: Mapping[str, Tool],
+        sandbox: tuple[int, Box],
+        inputs: dict[str, Any] | None,
+        later: bool,
+    ) -> None:
+        """Opens a session of the sandbox of this number, which is made when the box is filled."""
+        sandbox_number, made = sandbox
+        self.link = link
+        self.tools: dict[str, Tool] = dict(tools)
+        self.number = link.number()
+        self.is_dead = False
+        self.report: dict[str, Any] = {}
+        """What the server says about its isolation."""
+        self.dropped: deque[Run] = deque()
+        """Runs whose streams were dropped. They may go on."""
+        opened = Box()
+        # Answers that nobody has looked at. A failure of theirs explains any later one.
+        self._opening: tuple[Box, ...] = (made, opened)
+        arguments = [self.number, sandbox_number]
+        if inputs is None:
+            link.request(opened, "session", *arguments, later=later)
+        else:
+            link.request(opened, "session", *arguments, inputs, later=later)
+        self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
+        self._finalizer.atexit = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can run code, as far as is known."""
+        return not self.is_dead and self.link.ended is None
+
+    def begin(
+        self,
+        run: Run,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        options: dict[str, Any] | None,
+        guard: Guard | None,
+    ) -> None:
+        """Sends a run, once one whose stream was dropped has ended."""
+        while self.dropped:
+            dropped = self.dropped.popleft()
+            self.link.flush()
+            abandon(self.link, dropped, guard)
+        if not code.isascii():
+            text(code, "code")
+        arguments = _session.run_arguments(inputs, options) if inputs or options else ()
+        self.link.start(run, code, arguments)
+
+    def seen(self, run: Run, execution: Execution, guard: Guard | None) -> Execution:
+        """Returns the execution of a run, unless Ctrl-C was pressed meanwhile."""
+        if not execution.session_alive:
+            self.is_dead = True
+        if guard is not None and (run.presses or guard.pressed):
+            raise Interrupted(execution)
+        return execution
+
+    def failure(self, error: Refused | Interrupted) -> BaseException:
+        """Returns what to raise for a run without an execution."""
+        if isinstance(error, Interrupted):
+            self.is_dead = True
+            return error
+        if not error.error.get("session_alive", True):
+            self.is_dead = True
+        try:
+            self.check_opening()
+        except IsoletError as reason:
+            return reason
+        return from_wire(error.error)
+
+    def check_opening(self) -> None:
+        """Waits until it is open. Raises why it could not be opened, if it could not."""
+        for box in self._opening:
+            try:
+                self.report = ask(self.link, box)
+            except IsoletError:
+                self.is_dead = True
+                raise
+        self._opening = ()
+
+    def ask(self, operation: str, *arguments: Any) -> Any:
+        """Makes a request and returns its answer."""
+        box = Box()
+        self.link.request(box, operation, self.number, *arguments)
+        try:
+            return ask(self.link, box)
+        except IsoletError:
+            self.check_opening()
+            raise
+
+    def close(self, wait: bool) -> None:
+        """Ends the session, and a run in it."""
+        self.is_dead = True
+        if self._finalizer.detach() is None or self.link.ended is not None:
+            return
+        if not wait:
+            self.link.post(["close", self.link.number(), self.number])
+            return
+        box = Box()
+        try:
+            self.link.request(box, "close", self.number)
+            ask(self.link, box)
+        except IsoletError:
+            # It could not be opened, or its server has gone.
+            return

@@ -1,0 +1,100 @@
+"""What the sessions of both APIs send: arguments of requests, and results of answers."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ._values import shown, text, to_plain, variables
+from .execution import Display, FileEntry, Isolation, Output, Package, Variable, display_from_wire
+
+
+def run_arguments(inputs: Mapping[str, Any] | None, options: dict[str, Any] | None) -> list[Any]:
+    """Returns the arguments of `run` after the code."""
+    if options:
+        return [variables(inputs) if inputs else None, options]
+    return [variables(inputs)] if inputs else []
+
+
+def run_options(
+    timeout: float | None,
+    stdin: str | bytes | None,
+    argv: Sequence[str],
+    name: str | None,
+    program: bool,
+    allow_return: bool,
+    stream: bool,
+) -> dict[str, Any]:
+    """Returns those options of a run that are set."""
+    options: dict[str, Any] = {}
+    if timeout is not None:
+        options["run_time"] = float(timeout)
+    if stdin:
+        options["stdin"] = to_plain(stdin, "stdin")
+    if argv:
+        options["argv"] = to_plain(list(argv), "argv")
+    if name is not None:
+        options["name"] = shown(name)
+    if program:
+        options["program"] = True
+    if allow_return:
+        options["allow_return"] = True
+    if stream:
+        options["stream"] = True
+    return options
+
+
+def event(message: list[Any]) -> Output | Display:
+    """Returns what an `output` or `display` event tells."""
+    if message[0] == "output":
+        return Output("stderr" if message[2] == 2 else "stdout", message[3])
+    return display_from_wire(message[2])
+
+
+def isolation(report: dict[str, Any]) -> Isolation:
+    """Returns what the answer to `session` tells."""
+    return Isolation(report["isolation"], report.get("layers", {}))
+
+
+def variable_list(answer: list[dict[str, str]]) -> list[Variable]:
+    """Returns the answer to `variables`."""
+    return [Variable(each["name"], each["type"], each["repr"]) for each in answer]
+
+
+def package_list(answer: list[dict[str, str]]) -> list[Package]:
+    """Returns the answer to `load_packages`."""
+    return [Package(each["name"], each["version"]) for each in answer]
+
+
+def entry_list(answer: list[dict[str, Any]] | None, path: str) -> list[FileEntry]:
+    """Returns the answer to `list_files`."""
+    if answer is None:
+        raise missing(path, "directory")
+    return [FileEntry(each["name"], each["is_dir"], each["size"]) for each in answer]
+
+
+def missing(path: str, what: str = "file") -> FileNotFoundError:
+    """Returns the exception for a path that is not in a session."""
+    return FileNotFoundError(errno.ENOENT, f"there is no such {what} in the session", path)
+
+
+def contents(data: str | bytes | os.PathLike[str]) -> bytes:
+    """Returns what a file is to contain: bytes, a text, or what a file of the host has."""
+    if isinstance(data, str):
+        return text(data, "data").encode()
+    if isinstance(data, os.PathLike):
+        with open(data, "rb") as file:
+            return file.read()
+    return bytes(data)
+
+
+def guest_path(path: str | os.PathLike[str]) -> str:
+    """Returns a path of a session."""
+    return text(os.fspath(path), "path")
+
+
+def requirements(names: Iterable[str]) -> list[str]:
+    """Returns the arguments of `load_packages`."""
+    return to_plain(list(names), "requirements")

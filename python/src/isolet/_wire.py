@@ -1,0 +1,130 @@
+"""Frames on a pipe: messages of the protocol, in Python's `marshal` format."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from .errors import ProtocolError
+
+PROTOCOL: Final = 1
+"""The version of the protocol."""
+
+MAX_FRAME: Final = 1 << 30
+"""The longest frame in bytes, without its head."""
+
+CHUNK: Final = 1 << 16
+"""How many bytes are read at a time, unless a frame is longer."""
+
+Message = list[Any]
+
+_dumps: Callable[[Message, int], bytes] = marshal.dumps
+if sys.version_info >= (3, 13):
+
+    def loads(data: bytes | bytearray) -> Any:
+        """Reads one value. The server writes no code objects, and none would be read."""
+        return marshal.loads(data, allow_code=False)
+else:
+    loads = marshal.loads
+
+
+def encode(message: Message) -> bytes:
+    """Returns the frame of a message of plain values.
+
+    Raises:
+        ProtocolError: it is too long.
+    """
+    body = _dumps(message, 2)
+    if len(body) > MAX_FRAME:
+        raise ProtocolError(f"a message has {len(body)} bytes, the limit is {MAX_FRAME} bytes")
+    return len(body).to_bytes(4, "little") + body
+
+
+class Reader:
+    """Reads messages from a pipe.
+
+    `fill` makes one system call and keeps what it has read, whatever happens next: no signal
+    handler of the program runs between the two, because `map` and `extend` are one step for it.
+    """
+
+    __slots__ = ("_counts", "_fds", "_frame", "_got", "_sizes")
+
+    def __init__(self, fd: int) -> None:
+        self._fds = (fd,)
+        self._sizes = (CHUNK,)
+        # What was read, and belongs to no complete message yet.
+        self._got: list[bytes] = []
+        # A frame that is longer than a chunk, and how many bytes of it were read.
+        self._frame: bytearray | None = None
+        self._counts: list[int] = []
+
+    def fill(self) -> bool:
+        """Reads what there is, or waits for it. Returns `False` at the end of the input.
+
+        Raises:
+            BlockingIOError: there is nothing, and the pipe does not block.
+        """
+        if self._frame is None:
+            self._got.extend(map(os.read, self._fds, self._sizes))
+            return bool(self._got[-1])
+        view = memoryview(self._frame)[sum(self._counts) :]
+        self._counts.extend(map(os.readv, self._fds, ((view,),)))
+        return self._counts[-1] != 0
+
+    def take(self, to: list[Message]) -> None:
+        """Appends the messages that are complete.
+
+        Raises:
+            ProtocolError: what was read are no messages.
+        """
+        frame = self._frame
+        if frame is not None:
+            if sum(self._counts) == len(frame):
+                self._frame = None
+                to.append(_message(frame))
+            return
+        got = self._got
+        if not got:
+            return
+        data = got[0] if len(got) == 1 else b"".join(got)
+        found: list[Message] = []
+        end = 0
+        while len(data) - end >= 4:
+            start = end + 4
+            size = int.from_bytes(data[end:start], "little")
+            if size > MAX_FRAME:
+                raise ProtocolError(f"the server wrote {data[:40]!r}, which is no message")
+            if len(data) - start < size:
+                if size > CHUNK:
+                    # It is read where it will be parsed.
+                    frame = bytearray(size)
+                    frame[: len(data) - start] = data[start:]
+                    self._counts = [len(data) - start]
+                    self._frame = frame
+                    end = len(data)
+                break
+            found.append(_message(data[start : start + size]))
+            end = start + size
+        to.extend(found)
+        got[:] = (data[end:],) if end < len(data) else ()
+
+
+def _message(data: bytes | bytearray) -> Message:
+    try:
+        message: Any = loads(data)
+    except (ValueError, EOFError, TypeError) as error:
+        shown = bytes(data[:40])
+        raise ProtocolError(f"the server wrote {shown!r}, which is no message: {error}") from None
+    if not _is_message(message):
+        raise ProtocolError(f"the server wrote {repr(message)[:40]}, which is no message")
+    return message
+
+
+def _is_message(value: Any) -> bool:
+    if type(value) is not list:
+        return False
+    items = cast("Message", value)
+    return len(items) > 0 and type(items[0]) is str

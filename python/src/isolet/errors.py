@@ -1,0 +1,122 @@
+"""The exceptions of this package."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .execution import Execution
+
+
+class IsoletError(Exception):
+    """The host failed: nothing here says anything about the guest's code.
+
+    `hint` says what helps, if something is known to.
+    """
+
+    hint: str | None
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} (hint: {self.hint})" if self.hint else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.hint)
+
+
+class ConfigError(IsoletError):
+    """An argument, a policy or a name is invalid."""
+
+
+class AssetsError(IsoletError):
+    """The files of the interpreter are missing or damaged."""
+
+
+class StartError(IsoletError):
+    """The server or an interpreter could not be started."""
+
+
+class ServerDied(IsoletError):
+    """The server has ended, and all of its sessions with it.
+
+    The next session of a sandbox starts another server.
+    """
+
+
+class SessionClosed(IsoletError):
+    """The session has ended. Make a new one."""
+
+
+class Busy(IsoletError):
+    """The session runs code already. Use one session for each run at a time."""
+
+
+class LimitError(IsoletError):
+    """A limit of the server was reached, such as that of open sessions or of a cell's code."""
+
+
+class TransferError(IsoletError):
+    """A value cannot cross between host and guest. The message names its path."""
+
+
+class PackagesError(IsoletError):
+    """A package could not be found, fetched, or loaded."""
+
+
+class ProtocolError(IsoletError):
+    """The client and the server do not understand each other. The message names both versions."""
+
+
+class GuestError(Exception):
+    """The guest's code failed. Only `raise_for_error` and `eval` raise it."""
+
+    execution: Execution
+
+    def __init__(self, execution: Execution) -> None:
+        super().__init__(execution)
+        self.execution = execution
+        error = execution.error
+        if error is not None and error.traceback and sys.version_info >= (3, 11):
+            self.add_note(error.traceback.rstrip("\n"))
+
+    def __str__(self) -> str:
+        return self.execution.failure or self.execution.status
+
+
+class GuestTimeout(GuestError, TimeoutError):
+    """The guest's code did not end in time."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C interrupted a run. `execution` is how it ended; `None` if nobody waited for that."""
+
+    execution: Execution | None
+
+    def __init__(self, execution: Execution | None = None) -> None:
+        super().__init__("the run was interrupted")
+        self.execution = execution
+
+
+_KINDS: dict[str, type[IsoletError]] = {
+    "config": ConfigError,
+    "assets": AssetsError,
+    "start": StartError,
+    "closed": SessionClosed,
+    "died": SessionClosed,
+    "busy": Busy,
+    "limit": LimitError,
+    "value": TransferError,
+    "packages": PackagesError,
+    "protocol": ProtocolError,
+}
+
+
+def from_wire(error: dict[str, Any]) -> IsoletError:
+    """Returns the exception that an error of the server stands for."""
+    kind = _KINDS.get(error.get("kind", ""), IsoletError)
+    return kind(error.get("message", "the server failed"), error.get("hint"))

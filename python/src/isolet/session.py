@@ -1,0 +1,285 @@
+"""The sessions of the synchronous API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _interrupts, _session
+from ._link import Run
+from ._runs import Refused, abandon, advance, show
+from ._values import text, to_plain, variables
+from .errors import Interrupted, TransferError
+from .execution import Display, Execution, FileEntry, Isolation, Package, Variable
+from .policy import submit_to_wire
+from .streams import Stream
+from .tools import Submit, Tool, collect
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ._core import Core
+
+Inputs = Mapping[str, Any]
+_NEITHER = (None, None)
+
+
+class Session:
+    """One interpreter, which keeps its variables from run to run. `Sandbox.session` opens it.
+
+    It can be used by any thread, but runs one code at a time. If it is dropped without `close`, it
+    is closed some time later.
+    """
+
+    def __init__(self, core: Core) -> None:
+        """Use `Sandbox.session`."""
+        self._core = core
+
+    def run(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        stdin: str | bytes | None = None,
+        argv: Sequence[str] = (),
+        name: str | None = None,
+        program: bool = False,
+        allow_return: bool = False,
+        on_stdout: Callable[[str], object] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        on_display: Callable[[Display], object] | None = None,
+    ) -> Execution:
+        """Runs code, and returns what it did.
+
+        An exception of the code, a timeout or another end is part of the result:
+        `raise_for_error` raises it. Ctrl-C interrupts the guest. If the guest stops within the
+        limit `grace`, the session goes on, otherwise it is closed; then `Interrupted` is raised. A
+        second Ctrl-C closes the session at once.
+
+        Args:
+            code: Python. `await` is allowed, and the value of a last expression is the result's.
+            inputs: variables that are set before.
+            timeout: the most seconds that the run may take, at most the limit `run_time`.
+            stdin: the standard input.
+            argv: `sys.argv` after the name of the program.
+            name: the name of the file in tracebacks, `<string>` by default.
+            program: whether to run it as `python FILE` does, without a value.
+            allow_return: whether `return` at the top level ends the code, with its value.
+            on_stdout: called with each piece of the standard output as it is written.
+            on_stderr: the same for the standard error.
+            on_display: called with each picture, table and other rich result.
+
+        Raises:
+            TransferError: an input cannot cross.
+            Busy: the session runs code already.
+            SessionClosed: the session has ended.
+            IsoletError: the host failed in another way.
+            BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
+                go to the guest.
+        """
+        stream = on_stdout is not None or on_stderr is not None or on_display is not None
+        options = None
+        if stream or stdin or argv or program or allow_return or (timeout, name) != _NEITHER:
+            options = _session.run_options(
+                timeout, stdin, argv, name, program, allow_return, stream
+            )
+        core = self._core
+        link = core.link
+        run = Run(core.number, core.tools)
+        guard = _interrupts.guard()
+        try:
+            core.begin(run, code, inputs, options, guard)
+            found = advance(link, run, guard)
+            while not isinstance(found, Execution):
+                try:
+                    show(found, guard, on_stdout, on_stderr, on_display)
+                except BaseException:
+                    abandon(link, run, guard)
+                    raise
+                found = advance(link, run, guard)
+        except (Refused, Interrupted) as error:
+            raise core.failure(error) from None
+        finally:
+            if guard is not None:
+                guard.leave()
+        return core.seen(run, found, guard)
+
+    def eval(self, code: str, **options: Any) -> Any:
+        """Runs code and returns its value: `run(...).raise_for_error().value`.
+
+        Raises:
+            GuestError: the code failed. `GuestTimeout`: it did not end in time.
+            TransferError: the value cannot cross.
+        """
+        execution = self.run(code, **options).raise_for_error()
+        if execution.value_error is not None:
+            raise TransferError(execution.value_error)
+        return execution.value
+
+    def stream(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        stdin: str | bytes | None = None,
+        argv: Sequence[str] = (),
+        name: str | None = None,
+        program: bool = False,
+        allow_return: bool = False,
+    ) -> Stream:
+        """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
+
+        Takes the arguments of `run`, without callbacks. A guest that writes faster than its output
+        is taken has to wait. If the iteration is left early, the run is interrupted.
+        """
+        options = _session.run_options(timeout, stdin, argv, name, program, allow_return, True)
+        return Stream(self._core, code, inputs, options)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns a variable as plain data, or `default`. Works while code runs.
+
+        Raises:
+            TransferError: the value cannot cross.
+        """
+        found = self._core.ask("get", text(name, "name"))
+        return found[0] if found else default
+
+    def set(self, values: Inputs) -> None:
+        """Sets variables: all of them, or none.
+
+        Raises:
+            TransferError: one cannot cross.
+        """
+        self._core.ask("set", variables(values, "values"))
+
+    def delete(self, name: str) -> bool:
+        """Deletes a variable. Returns whether there was one."""
+        return self._core.ask("delete", text(name, "name"))
+
+    def variables(self) -> list[Variable]:
+        """Returns the variables of the guest. Works while code runs."""
+        return _session.variable_list(self._core.ask("variables"))
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._core.ask("get", text(name, "name"))
+        if not found:
+            raise KeyError(name)
+        return found[0]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._core.ask("set", {text(name, "name"): to_plain(value, name)})
+
+    def __delitem__(self, name: str) -> None:
+        if not self.delete(name):
+            raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        if type(name) is not str:
+            return False
+        try:
+            return bool(self._core.ask("get", text(name, "name")))
+        except TransferError:
+            return True
+
+    @property
+    def files(self) -> Files:
+        """The files that the guest sees."""
+        return Files(self._core)
+
+    def register(self, *tools: Callable[..., Any] | Tool) -> None:
+        """Gives the guest further tools, or replaces some. `isolet.tool` has settings for them."""
+        made = collect(tools)
+        wire = [each.to_wire() for each in made.values()]
+        self._core.tools.update(made)
+        self._core.ask("register", to_plain(wire, "tools"))
+
+    def set_submit(self, fields: Mapping[str, Any] | Submit) -> None:
+        """Gives the guest `SUBMIT(...)` with these fields, or changes it."""
+        self._core.ask("submit", to_plain(submit_to_wire(fields), "fields"))
+
+    def load_packages(self, *requirements: str) -> list[Package]:
+        """Loads packages. Returns those that were not loaded before.
+
+        Raises:
+            PackagesError: one cannot be found, or the policy does not allow it.
+        """
+        found = self._core.ask("load_packages", _session.requirements(requirements))
+        return _session.package_list(found)
+
+    def interrupt(self) -> None:
+        """Raises `KeyboardInterrupt` in the code that runs, if any does. For other threads."""
+        self._core.ask("interrupt")
+
+    def reset(self) -> None:
+        """Starts a fresh interpreter under the same policy. Also revives a closed session's."""
+        self._core.report = self._core.ask("reset")
+        self._core.is_dead = False
+
+    def close(self, *, wait: bool = True) -> None:
+        """Ends the session, and a run in it. Does nothing if it has ended.
+
+        Args:
+            wait: whether to return only when it has ended.
+        """
+        self._core.close(wait)
+
+    @property
+    def id(self) -> int:
+        """The number of the session on its server, as in audit events."""
+        return self._core.number
+
+    @property
+    def alive(self) -> bool:
+        """Whether the session can run code, as far as is known."""
+        return self._core.is_alive
+
+    @property
+    def isolation(self) -> Isolation:
+        """Where the session runs, and what protects the host from it. Waits for its start."""
+        self._core.check_opening()
+        return _session.isolation(self._core.report)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Files:
+    """The files of a session, those of its mounts too."""
+
+    def __init__(self, core: Core) -> None:
+        """Use `Session.files`."""
+        self._core = core
+
+    def put(self, path: str | os.PathLike[str], data: str | bytes | os.PathLike[str]) -> None:
+        """Writes a file: a text, bytes, or a copy of a file of the host."""
+        self._core.ask("put_file", _session.guest_path(path), _session.contents(data))
+
+    def get(self, path: str | os.PathLike[str]) -> bytes:
+        """Returns what a file contains.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+        """
+        found = self._core.ask("get_file", _session.guest_path(path))
+        if found is None:
+            raise _session.missing(os.fspath(path))
+        return found
+
+    def list(self, path: str | os.PathLike[str] = ".") -> list[FileEntry]:
+        """Returns the entries of a directory.
+
+        Raises:
+            FileNotFoundError: there is no such directory.
+        """
+        found = self._core.ask("list_files", _session.guest_path(path))
+        return _session.entry_list(found, os.fspath(path))
+
+    def remove(self, path: str | os.PathLike[str]) -> bool:
+        """Removes a file. Returns whether there was one."""
+        return self._core.ask("remove_file", _session.guest_path(path))

@@ -1,0 +1,183 @@
+"""The synchronous API: `run`, `Sandbox`, `Session`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._core import Core
+from ._link import Box, Link
+from ._runs import ask
+from ._server import Server, default_server
+from ._values import variables
+from .errors import IsoletError
+from .execution import Execution
+from .policy import Compiled, Policy
+from .session import Session
+from .streams import Runs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+Inputs = Mapping[str, Any]
+
+
+def run(
+    code: str,
+    *,
+    inputs: Inputs | None = None,
+    timeout: float | None = None,
+    server: Server | None = None,
+    **policy: Unpack[Policy],
+) -> Execution:
+    """Runs code in a fresh session, which ends with it.
+
+    >>> isolet.run("40 + x", inputs={"x": 2}).value
+    42
+
+    Args:
+        code: Python. The value of its last expression is the result's `value`.
+        inputs: variables by name. They cross as plain data.
+        timeout: the most seconds that the run may take, at most the limit `run_time`.
+        server: the server; one for the whole program by default.
+        **policy: what the code may do, as for `Sandbox`. Without one: nothing but compute.
+
+    Returns:
+        What the code did. It tells of exceptions and timeouts too: `raise_for_error` raises them.
+
+    Raises:
+        TransferError: an input cannot cross.
+        IsoletError: the host failed.
+        Interrupted: Ctrl-C was pressed.
+    """
+    if server is None and not policy:
+        return _bare.run(code, inputs=inputs, timeout=timeout)
+    with Sandbox(server=server, **policy) as sandbox:
+        return sandbox.run(code, inputs=inputs, timeout=timeout)
+
+
+class Sandbox:
+    """A policy, and what sessions of it need. It is cheap, and can be used by any thread.
+
+    Its server starts, and packages are fetched, when it is needed first.
+
+    Args:
+        server: the server; one for the whole program by default.
+        **policy: what guests may do. Everything else is denied: see `Policy`.
+
+    Raises:
+        ConfigError: the policy is invalid. What only the server can see is raised by the first use
+            of a session.
+    """
+
+    def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
+        self._policy = Compiled(policy)
+        self._server = server or default_server()
+        self._link: Link | None = None
+        self._number = 0
+        self._made = Box()
+        self._finalizer: Any = None
+
+    def session(self, *, inputs: Inputs | None = None) -> Session:
+        """Opens a session with these variables. Returns at once, while the interpreter starts.
+
+        Raises:
+            TransferError: an input cannot cross.
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(inputs, later=False))
+
+    def run(
+        self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
+    ) -> Execution:
+        """Runs code in a fresh session, which ends with it: `isolet.run` with this policy."""
+        core = self._open(inputs, later=True)
+        try:
+            return Session(core).run(code, timeout=timeout)
+        finally:
+            core.close(wait=False)
+
+    def map(
+        self,
+        codes: Iterable[str],
+        inputs: Iterable[Inputs | None] | None = None,
+        concurrency: int | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Runs:
+        """Runs many codes, each in a fresh session, several at once.
+
+        Yields the results in the order of the codes. Later runs go on while the program uses an
+        earlier result. If it stops early, the runs under way are ended.
+
+        Args:
+            codes: the codes.
+            inputs: the variables of each code.
+            concurrency: how many run at once; by default as many as there are processors.
+            timeout: the most seconds that each may take, at most the limit `run_time`.
+
+        Raises:
+            IsoletError: the host failed. The other runs are ended.
+        """
+        given = itertools.repeat(None) if inputs is None else inputs
+        count = concurrency or len(os.sched_getaffinity(0))
+        return Runs(lambda values: self._open(values, later=True), codes, given, count, timeout)
+
+    def prewarm(self, count: int) -> None:
+        """Has so many interpreters ready, so that the next sessions start faster.
+
+        Raises:
+            IsoletError: the sandbox cannot be made.
+        """
+        link, number = self._bind(later=False)
+        box = Box()
+        link.request(box, "prewarm", number, count)
+        try:
+            ask(link, box)
+        except IsoletError:
+            if link is self._link:
+                ask(link, self._made)
+            raise
+
+    def close(self) -> None:
+        """Forgets the sandbox. Its sessions stay, and it can be used again."""
+        with self._server.lock:
+            if self._finalizer is not None:
+                self._finalizer()
+            self._link = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _bind(self, later: bool) -> tuple[Link, int]:
+        """Makes the sandbox known to the server, if it is not or there is another one by now."""
+        with self._server.lock:
+            link = self._link
+            if link is None or link.has_died():
+                link = self._server.link()
+                number = link.number()
+                made = Box()
+                if self._policy.on_audit is not None:
+                    link.audits[number] = self._policy.on_audit
+                link.request(made, "sandbox", number, self._policy.wire, later=later)
+                if self._finalizer is not None:
+                    self._finalizer.detach()
+                self._finalizer = weakref.finalize(self, link.dropped.append, ("drop", number))
+                self._finalizer.atexit = False
+                self._link, self._number, self._made = link, number, made
+            return link, self._number
+
+    def _open(self, inputs: Inputs | None, later: bool) -> Core:
+        plain = variables(inputs) if inputs else None
+        link, number = self._bind(later)
+        return Core(link, self._policy.tools, (number, self._made), plain, later)
+
+
+# For runs without a policy.
+_bare = Sandbox()

@@ -1,0 +1,336 @@
+"""Functions of the host that a guest can call: `tool`, `Tool`, `Submit`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, cast, overload
+
+from . import _schema
+from ._values import to_plain
+from .errors import ConfigError, TransferError
+
+Style = Literal["plain", "async"]
+Wire = dict[str, Any]
+
+_KINDS = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional_only",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "standard",
+    inspect.Parameter.VAR_POSITIONAL: "var_positional",
+    inspect.Parameter.KEYWORD_ONLY: "keyword_only",
+    inspect.Parameter.VAR_KEYWORD: "var_keyword",
+}
+_PLAIN = (type(None), bool, int, float, str, bytes, list, dict)
+
+
+class Tool:
+    """A function of the host that a guest can call. `tool` makes it.
+
+    Called by the host, it is the function itself.
+    """
+
+    name: str
+    """The name of the function in the guest."""
+    doc: str
+    """Its documentation there."""
+    style: Style
+    """`plain`, or `async`: the guest has to `await` it."""
+    timeout: float | None
+    """The most seconds that a call may take; then the guest gets `TimeoutError`."""
+    max_calls: int | None
+    """The most calls in a session; then the guest gets `RuntimeError`."""
+    is_coroutine: bool
+    """Whether the host's function is a coroutine function."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        doc: str | None = None,
+        style: Style = "plain",
+        timeout: float | None = None,
+        max_calls: int | None = None,
+    ) -> None:
+        if not callable(function):
+            raise ConfigError(f"a tool is a function, and {function!r} cannot be called")
+        self.function = function
+        """The function itself."""
+        self.name = _name(function) if name is None else name
+        if not self.name.isidentifier():
+            raise ConfigError(
+                f"a tool cannot have the name {self.name!r}", "give it a name: `tool(f, name='f')`"
+            )
+        self.doc = inspect.getdoc(_documented(function)) or "" if doc is None else doc
+        self.style = style
+        self.timeout = timeout
+        self.max_calls = max_calls
+        self.is_coroutine = _is_coroutine(function)
+        self._parameters, self._returns = _signature(function)
+        makers = {p.name: _schema.maker(p.annotation) for p in self._parameters}
+        self._makers = {name: maker for name, maker in makers.items() if maker is not None}
+        self._by_name = not any(p.kind in _BY_POSITION for p in self._parameters) and not any(
+            p.kind is p.VAR_KEYWORD for p in self._parameters
+        )
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r})"
+
+    def to_wire(self) -> Wire:
+        """Returns the tool as `docs/serve.md` describes it."""
+        wire: Wire = {"name": self.name, "doc": self.doc, "style": self.style}
+        wire["parameters"] = [_parameter(parameter) for parameter in self._parameters]
+        returns = _schema.schema(self._returns)
+        if returns is not None:
+            wire["returns"] = returns
+        if self.timeout is not None:
+            wire["timeout"] = self.timeout
+        if self.max_calls is not None:
+            wire["max_calls"] = self.max_calls
+        return wire
+
+    def call(self, arguments: dict[str, Any]) -> Any:
+        """Calls the function with arguments from the guest, by parameter."""
+        if self._makers:
+            arguments = {**arguments}
+            for name, make in self._makers.items():
+                if name in arguments:
+                    arguments[name] = make(arguments[name])
+        if self._by_name:
+            return self.function(**arguments)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for parameter in self._parameters:
+            name = parameter.name
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional.extend(arguments.get(name, ()))
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                named.update(arguments.get(name, {}))
+            elif name not in arguments:
+                continue
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                named[name] = arguments[name]
+            else:
+                positional.append(arguments[name])
+        return self.function(*positional, **named)
+
+    def result(self, value: Any) -> Any:
+        """Returns what the function has returned as plain data."""
+        return to_plain(value, f"{self.name}()")
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+
+
+@overload
+def tool(
+    function: Callable[..., Any],
+    /,
+    *,
+    name: str | None = None,
+    doc: str | None = None,
+    style: Style = "plain",
+    timeout: float | None = None,
+    max_calls: int | None = None,
+) -> Tool: ...
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    doc: str | None = None,
+    style: Style = "plain",
+    timeout: float | None = None,
+    max_calls: int | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    doc: str | None = None,
+    style: Style = "plain",
+    timeout: float | None = None,
+    max_calls: int | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Makes a function callable by guests, with other settings than a plain function has.
+
+    The guest sees the function's signature, types and docstring, and its arguments are checked
+    against the types: `bool`, `int`, `float`, `str`, `bytes`, `None`, `list[T]`, `dict[str, T]`,
+    unions, `Literal`, enums, dataclasses, `TypedDict`s and pydantic models. Any other annotation
+    allows everything. What the function returns crosses as values do; what it raises, the guest
+    gets as an exception with the same text.
+
+    The function runs on the host with all rights of the program. It has to treat its arguments as
+    untrusted.
+
+    Args:
+        function: a function or coroutine function. Without it, the result is a decorator.
+        name: its name in the guest; the function's own by default.
+        doc: its documentation in the guest; the docstring by default.
+        style: `plain`, or `async` for a function that the guest awaits. Coroutine functions may
+            have either.
+        timeout: the most seconds that a call may take.
+        max_calls: the most calls in a session.
+
+    Raises:
+        ConfigError: it cannot be called, or has no name.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Tool:
+        return Tool(function, name=name, doc=doc, style=style, timeout=timeout, max_calls=max_calls)
+
+    return decorate if function is None else decorate(function)
+
+
+class Submit:
+    """The function by which a guest ends its run with a result: `SUBMIT(answer="42")`.
+
+    Args:
+        fields: the type of each argument by name, `Any` for any value. A type may also be a JSON
+            schema.
+        name: the name of the function.
+    """
+
+    fields: dict[str, Any]
+    name: str
+
+    def __init__(self, fields: Mapping[str, Any], *, name: str = "SUBMIT") -> None:
+        self.fields = dict(fields)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Submit({self.fields!r}, name={self.name!r})"
+
+    def to_wire(self) -> Wire:
+        """Returns it as `docs/serve.md` describes it."""
+        return {"name": self.name, "fields": [_field(*item) for item in self.fields.items()]}
+
+
+def collect(tools: Iterable[Any] | Mapping[str, Any]) -> dict[str, Tool]:
+    """Returns tools by name.
+
+    Raises:
+        ConfigError: two have the same name, or one is no function.
+    """
+    found: dict[str, Tool] = {}
+    if isinstance(tools, Mapping):
+        named = cast("Mapping[str, Any]", tools)
+        made = [_renamed(name, function) for name, function in named.items()]
+    elif callable(tools):
+        raise ConfigError(f"`tools` is a function, and has to be a list: `[{_name(tools)}]`")
+    else:
+        made = [each if isinstance(each, Tool) else Tool(each) for each in tools]
+    for each in made:
+        if each.name in found:
+            raise ConfigError(f"two tools have the name `{each.name}`", "`tool(f, name=...)`")
+        found[each.name] = each
+    return found
+
+
+def _renamed(name: str, function: Any) -> Tool:
+    if not isinstance(function, Tool):
+        return Tool(function, name=name)
+    if function.name == name:
+        return function
+    return Tool(
+        function,
+        name=name,
+        doc=function.doc,
+        style=function.style,
+        timeout=function.timeout,
+        max_calls=function.max_calls,
+    )
+
+
+def _name(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = cast("Any", function).func
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def _documented(function: Any) -> Any:
+    """Returns what has the documentation: for an object with `__call__`, its class or that."""
+    while isinstance(function, functools.partial):
+        function = cast("Any", function).func
+    if inspect.isroutine(function) or inspect.isclass(function) or isinstance(function, Tool):
+        return function
+    return function.__call__ if function.__call__.__doc__ else cast("Any", type(function))
+
+
+def _is_coroutine(function: Any) -> bool:
+    if isinstance(function, Tool):
+        return function.is_coroutine
+    if inspect.iscoroutinefunction(function):
+        return True
+    # An object whose class has an asynchronous `__call__`.
+    return not inspect.isclass(function) and inspect.iscoroutinefunction(function.__call__)
+
+
+def _signature(function: Any) -> tuple[list[inspect.Parameter], Any]:
+    """Returns parameters with their annotations, as far as these can be resolved."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        # Some built-in functions do not tell.
+        anything = [
+            inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+        ]
+        return anything, inspect.Signature.empty
+    annotated = _annotated(function)
+    hints = _schema.hints(annotated)
+    parameters = [
+        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        for parameter in signature.parameters.values()
+    ]
+    return parameters, hints.get("return", signature.return_annotation)
+
+
+def _annotated(function: Any) -> Any:
+    """Returns the function whose annotations count."""
+    while isinstance(function, (functools.partial, Tool)):
+        is_tool = isinstance(function, Tool)
+        function = cast("Any", function).function if is_tool else cast("Any", function).func
+    if inspect.isclass(function):
+        return cast("Any", function).__init__
+    if inspect.isroutine(function):
+        return inspect.unwrap(cast("Any", function))
+    return type(function).__call__
+
+
+def _parameter(parameter: inspect.Parameter) -> Wire:
+    wire = _field(parameter.name, parameter.annotation)
+    if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+        wire["kind"] = _KINDS[parameter.kind]
+    if parameter.default is not parameter.empty:
+        try:
+            default = to_plain(parameter.default, parameter.name)
+        except TransferError:
+            default = NotImplemented
+        # A tuple would come back as a list: only what stays the same is passed through the guest.
+        if type(parameter.default) in _PLAIN and default is parameter.default:
+            wire["default"] = default
+        else:
+            wire["optional"] = True
+    return wire
+
+
+def _field(name: str, annotation: Any) -> Wire:
+    wire: Wire = {"name": name}
+    if isinstance(annotation, dict):
+        wire["schema"] = annotation
+    elif annotation is not inspect.Parameter.empty:
+        found = _schema.schema(annotation)
+        if found is not None:
+            wire["schema"] = found
+        doc = _schema.description(annotation)
+        if doc:
+            wire["doc"] = doc
+    return wire
