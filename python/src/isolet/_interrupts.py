@@ -8,6 +8,7 @@ raises only where nothing can get lost.
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -71,7 +72,7 @@ def guard() -> Guard | None:
 
     There is none in other threads than the main one, and if the program has a handler of its own.
     """
-    if threading.get_ident() != _main():
+    if threading.get_ident() != _main:
         return None
     if _get(_SIGINT) is not signal.default_int_handler:
         return None
@@ -84,5 +85,13 @@ def guard() -> Guard | None:
     return made
 
 
-def _main() -> int | None:
-    return threading.main_thread().ident
+_main = threading.main_thread().ident
+
+
+def _after_fork() -> None:
+    global _main
+    _main = threading.main_thread().ident
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

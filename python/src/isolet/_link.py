@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._interrupts import Guard
 
 _FIRST = (0,)
+_KILLED_SECONDS = 1.0
 
 _ATOMIC_BYTES = 4096
 """What a pipe takes as a whole, or not at all: `PIPE_BUF`."""
@@ -394,16 +395,27 @@ class Link(Connection):
         return self.ended is not None
 
     def close(self, seconds: float) -> None:
-        with self._writing:
+        if not self._writing.acquire(timeout=seconds):
+            # Somebody writes, and the server does not read.
+            self.process.kill()
+            self._writing.acquire()
+        try:
             self.set_closed()
             self.process.close_input()
+        finally:
+            self._writing.release()
         box = Box()
         deadline = time.monotonic() + seconds
+        is_killed = False
         while self.process.stdout >= 0:
-            rest = max(deadline - time.monotonic(), 0)
-            if not rest:
+            rest = deadline - time.monotonic()
+            if rest <= 0 and is_killed:
+                # Another process has got the pipe, and keeps it open.
+                return
+            if rest <= 0:
                 self.process.kill()
-                rest = 1
+                is_killed, rest = True, _KILLED_SECONDS
+                deadline += rest
             if self._reading.acquire(False):
                 self._reader_thread = get_ident()
                 try:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .errors import StartError
 
+if TYPE_CHECKING:
+    import subprocess
+
 _PIPE_BYTES = 1 << 20
+
+_orphans: list[subprocess.Popen[bytes]] = []
+"""The processes that nobody waits for any more."""
 
 
 class Process:
@@ -22,6 +28,10 @@ class Process:
     __slots__ = ("_popen", "pid", "stdin", "stdout")
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None) -> None:
+        # It takes long to import.
+        import subprocess
+
+        _orphans[:] = [orphan for orphan in _orphans if orphan.poll() is None]
         input_, self.stdin = _pipe()
         try:
             self.stdout, output = _pipe()
@@ -52,10 +62,12 @@ class Process:
         _close(fd)
 
     def __del__(self) -> None:
-        # A server without an input ends.
+        # A server without an input ends. The next one that starts asks whether it has.
         if hasattr(self, "stdout"):
             self.close_input()
             self.close_output()
+        if hasattr(self, "_popen") and self._popen.returncode is None:
+            _orphans.append(self._popen)
 
     def kill(self) -> None:
         """Ends the process at once."""
@@ -67,6 +79,8 @@ class Process:
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end of the process. Returns whether it has ended."""
+        import subprocess
+
         try:
             self._popen.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -83,7 +83,9 @@ class Tool:
 
     def to_wire(self) -> Wire:
         """Returns the tool as `docs/serve.md` describes it."""
-        wire: Wire = {"name": self.name, "doc": self.doc, "style": self.style}
+        wire: Wire = {"name": self.name, "doc": self.doc}
+        if self.style != "plain":
+            wire["style"] = self.style
         wire["parameters"] = [_parameter(parameter) for parameter in self._parameters]
         returns = _schema.schema(self._returns)
         if returns is not None:

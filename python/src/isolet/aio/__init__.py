@@ -1,0 +1,152 @@
+"""The names of `isolet` for asyncio: `await isolet.aio.run("40 + 2")`.
+
+There are no threads: the running event loop reads what the server writes. Each loop has a server of
+its own, which ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._values import variables
+from ..errors import IsoletError
+from ..policy import Compiled, Policy
+from ._core import Core
+from ._link import Link
+from ._server import Server, default_server
+from .session import Files, Session
+from .streams import Runs, Stream
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ..execution import Execution
+
+__all__ = ["Files", "Runs", "Sandbox", "Server", "Session", "Stream", "run"]
+
+Inputs = Mapping[str, Any]
+
+
+async def run(
+    code: str,
+    *,
+    inputs: Inputs | None = None,
+    timeout: float | None = None,
+    server: Server | None = None,
+    **policy: Unpack[Policy],
+) -> Execution:
+    """Runs code in a fresh session, which ends with it: as `isolet.run`.
+
+    Raises:
+        TransferError: an input cannot cross.
+        IsoletError: the host failed.
+        CancelledError: the task was cancelled. The session has ended.
+    """
+    async with Sandbox(server=server, **policy) as sandbox:
+        return await sandbox.run(code, inputs=inputs, timeout=timeout)
+
+
+class Sandbox:
+    """A policy, and what sessions of it need: as `isolet.Sandbox`. It belongs to no loop."""
+
+    def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
+        self._policy = Compiled(policy)
+        self._server = server
+        # Neither the connection nor the loop must live as long as a sandbox of a module.
+        self._link: weakref.ref[Link] | None = None
+        self._number = 0
+        self._made: asyncio.Future[Any] | None = None
+        self._finalizer: Any = None
+
+    def session(self, *, inputs: Inputs | None = None) -> Session:
+        """Opens a session with these variables. Returns at once, while the interpreter starts.
+
+        Use it as `session = await sandbox.session()`, which waits until it is open, or as `async
+        with sandbox.session() as session`.
+
+        Raises:
+            TransferError: an input cannot cross.
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(inputs, later=False))
+
+    async def run(
+        self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
+    ) -> Execution:
+        """Runs code in a fresh session, which ends with it: `isolet.aio.run` with this policy."""
+        core = self._open(inputs, later=True)
+        try:
+            return await Session(core).run(code, timeout=timeout)
+        finally:
+            await core.close(wait=False)
+
+    def map(
+        self,
+        codes: Iterable[str],
+        inputs: Iterable[Inputs | None] | None = None,
+        concurrency: int | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Runs:
+        """Runs many codes, each in a fresh session, several at once: as `isolet.Sandbox.map`.
+
+        `async for execution in sandbox.map(codes)` yields the results in the order of the codes.
+        """
+
+        async def run(code: str, values: Inputs | None) -> Execution:
+            return await self.run(code, inputs=values, timeout=timeout)
+
+        given = itertools.repeat(None) if inputs is None else inputs
+        return Runs(run, codes, given, concurrency or len(os.sched_getaffinity(0)))
+
+    async def prewarm(self, count: int) -> None:
+        """Has so many interpreters ready, so that the next sessions start faster.
+
+        Raises:
+            IsoletError: the sandbox cannot be made.
+        """
+        link, number, made = self._bind(later=False)
+        try:
+            await link.request("prewarm", number, count)
+        except IsoletError:
+            await asyncio.shield(made)
+            raise
+
+    async def close(self) -> None:
+        """Forgets the sandbox. Its sessions stay, and it can be used again."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._link = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _bind(self, later: bool) -> tuple[Link, int, asyncio.Future[Any]]:
+        """Makes the sandbox known to the server, if it is not or there is another one by now."""
+        link = (self._server or default_server()).link()
+        known = None if self._link is None else self._link()
+        if known is not link or self._made is None:
+            self._number = link.number()
+            if self._policy.on_audit is not None:
+                link.audits[self._number] = self._policy.on_audit
+            self._made = link.request("sandbox", self._number, self._policy.wire, later=later)
+            if self._finalizer is not None:
+                self._finalizer.detach()
+            forget = link.dropped.append
+            self._finalizer = weakref.finalize(self, forget, ("drop", self._number))
+            self._finalizer.atexit = False
+            self._link = weakref.ref(link)
+        return link, self._number, self._made
+
+    def _open(self, inputs: Inputs | None, later: bool) -> Core:
+        plain = variables(inputs) if inputs else None
+        link, number, made = self._bind(later)
+        return Core(link, self._policy.tools, (number, made), plain, later)

@@ -1,0 +1,193 @@
+"""One session of the asynchronous API, as `Session`, `Stream` and `Runs` share it."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from .. import _session
+from .._values import text
+from ..errors import IsoletError, from_wire
+from ..execution import Display, Execution, Output
+from ._link import Link, Run
+
+if TYPE_CHECKING:
+    from ..tools import Tool
+
+
+class Core:
+    """A session on a server. It is closed some time after the last reference to it has gone."""
+
+    __slots__ = (
+        "__weakref__",
+        "_assigned",
+        "_finalizer",
+        "_opening",
+        "dropped",
+        "is_dead",
+        "link",
+        "number",
+        "report",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        link: Link,
+        tools: Mapping[str, Tool],
+        sandbox: tuple[int, asyncio.Future[Any]],
+        inputs: dict[str, Any] | None,
+        later: bool,
+    ) -> None:
+        """Opens a session of the sandbox of this number, which is made when the future is done."""
+        sandbox_number, made = sandbox
+        self.link = link
+        self.tools: dict[str, Tool] = dict(tools)
+        self.number = link.number()
+        self.is_dead = False
+        self.report: dict[str, Any] = {}
+        """What the server says about its isolation."""
+        self.dropped: deque[Run] = deque()
+        """Runs whose streams were dropped. They may go on."""
+        arguments = [self.number, sandbox_number]
+        if inputs is None:
+            opened = link.request("session", *arguments, later=later)
+        else:
+            opened = link.request("session", *arguments, inputs, later=later)
+        # Answers that nobody has looked at. A failure of theirs explains any later one.
+        self._opening: tuple[asyncio.Future[Any], ...] = (made, opened)
+        self._assigned: deque[asyncio.Future[Any]] = deque()
+        self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
+        self._finalizer.atexit = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can run code, as far as is known."""
+        return not self.is_dead and self.link.ended is None
+
+    async def begin(
+        self,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        options: dict[str, Any] | None,
+    ) -> Run:
+        """Sends a run, once one whose stream was dropped has ended."""
+        if self._assigned:
+            await self.settle()
+        while self.dropped:
+            dropped = self.dropped.popleft()
+            self.link.flush()
+            await self.abandon(dropped)
+        if not code.isascii():
+            text(code, "code")
+        arguments = _session.run_arguments(inputs, options) if inputs or options else ()
+        run = Run(self.number, self.tools, copy_context() if self.tools else None)
+        self.link.start(run, code, arguments)
+        return run
+
+    async def advance(self, run: Run) -> Execution | Output | Display:
+        """Returns what there is to see next in a run. The last is the execution.
+
+        Raises:
+            IsoletError: there will be no execution.
+            CancelledError: the task was cancelled. The run has ended, or the session.
+            BaseException: a tool has raised it, and it is no `Exception`.
+        """
+        try:
+            await self.link.drain()
+            message = await run.get()
+            if message and message[0] not in ("ok", "error"):
+                return _session.event(message)
+            run.is_over = True
+            if run.calls:
+                await self.link.end_calls(run)
+        except BaseException:
+            await self.abandon(run)
+            raise
+        if not message:
+            raise self.link.error()
+        if run.fault is not None:
+            raise run.fault
+        if message[0] == "error":
+            raise await self._failure(message[2])
+        execution = Execution(message[2])
+        if not execution.session_alive:
+            self.is_dead = True
+        return execution
+
+    async def abandon(self, run: Run) -> None:
+        """Ends a run whose result nobody wants: an exception has taken its place.
+
+        Waits for its end, at most for the limit `grace`. If it is cancelled, it ends the session.
+        """
+        try:
+            if run.number and not run.is_over:
+                self.link.post(["cancel", self.link.number(), run.session])
+            while run.number and not run.is_over:
+                message = await run.get()
+                run.is_over = not message or message[0] in ("ok", "error")
+        except BaseException:
+            self.is_dead = True
+            self.link.post(["kill", self.link.number(), run.session])
+            raise
+        finally:
+            await self.link.end_calls(run)
+
+    async def check_opening(self) -> None:
+        """Waits until it is open. Raises why it could not be opened, if it could not."""
+        for future in self._opening:
+            try:
+                # Other tasks may wait for it too.
+                self.report = await asyncio.shield(future)
+            except IsoletError:
+                self.is_dead = True
+                raise
+        self._opening = ()
+
+    async def settle(self) -> None:
+        """Waits for assignments. Raises why one failed."""
+        while self._assigned:
+            await self._assigned.popleft()
+
+    async def ask(self, operation: str, *arguments: Any) -> Any:
+        """Makes a request and returns its answer."""
+        if self._assigned:
+            await self.settle()
+        future = self.link.request(operation, self.number, *arguments)
+        await self.link.drain()
+        try:
+            return await future
+        except IsoletError:
+            await self.check_opening()
+            raise
+
+    def assign(self, name: str, value: Any) -> None:
+        """Sets a variable. The next request tells of a failure."""
+        self._assigned.append(self.link.request("set", self.number, {name: value}))
+
+    async def close(self, wait: bool) -> None:
+        """Ends the session, and a run in it."""
+        self.is_dead = True
+        if self._finalizer.detach() is None or self.link.ended is not None:
+            return
+        if not wait:
+            self.link.post(["close", self.link.number(), self.number])
+            return
+        try:
+            await self.link.request("close", self.number)
+        except IsoletError:
+            # It could not be opened, or its server has gone.
+            return
+
+    async def _failure(self, error: dict[str, Any]) -> IsoletError:
+        if not error.get("session_alive", True):
+            self.is_dead = True
+        try:
+            await self.check_opening()
+        except IsoletError as reason:
+            return reason
+        return from_wire(error)
