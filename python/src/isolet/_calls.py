@@ -215,7 +215,11 @@ class Tools:
             self._link.post(["cancel", self._link.number(), call.run.session])
 
     def _cancel(self, call: Call) -> None:
-        call.is_over = True
+        """Cancels a call, once: what it does then is not to be interrupted again."""
+        with self._lock:
+            was_over, call.is_over = call.is_over, True
+        if was_over:
+            return
         if call.finished is not None:
             from ._loop import loop
 

@@ -19,6 +19,10 @@ class Pool:
     """
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Forgets all threads, which belong to the parent of this process."""
         # A finalizer of the program may run while it is held, and run code.
         self._lock = threading.RLock()
         self._idle = 0
@@ -52,11 +56,5 @@ class Pool:
 
 pool = Pool()
 
-
-def _renew() -> None:
-    # No thread of the parent is in the child, and its lock may be held there for ever.
-    pool.__init__()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=pool.renew)

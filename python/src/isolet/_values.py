@@ -178,7 +178,7 @@ def _key(key: Any) -> Any:
     if type(key) in _SCALARS:
         return key
     try:
-        plain = _plain(key, MAX_DEPTH, _Budget())
+        plain = _plain(key, 0, _Budget())
         if type(plain) in _KEYS:
             return plain
     except _Fault as fault:

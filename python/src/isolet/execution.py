@@ -236,8 +236,14 @@ class Execution:
         elif not self.ok:
             parts.append(self.failure or "")
         else:
-            parts.append(self.repr or "")
+            parts.append(self._shown)
         return "\n".join(part.rstrip("\n") for part in parts if part)
+
+    @property
+    def _shown(self) -> str:
+        """What a prompt shows of the value: nothing of `None`."""
+        is_none = self.value is None and self.value_error is None
+        return "" if is_none else self.repr or ""
 
     def raise_for_error(self) -> Execution:
         """Returns the execution itself if it is `ok`.
@@ -255,13 +261,13 @@ class Execution:
         displays = self.displays
         shown = any(display.is_result for display in displays)
         error = self.error
-        last = (error.traceback if error else self.failure) or ("" if shown else self.repr or "")
+        last = (error.traceback if error else self.failure) or ("" if shown else self._shown)
         return _notebook.bundle(displays, self.stdout + self.stderr, last, self.text)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Execution) and self._fields == other._fields
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         shown = [f"status={self.status!r}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _interrupts
@@ -104,7 +104,8 @@ class Runs:
     ) -> None:
         """Starts nothing yet. Use `Sandbox.map`."""
         self._open = open_core
-        self._codes = iter(zip(codes, inputs, strict=False))
+        self._codes: Iterator[tuple[str, Mapping[str, Any] | None]]
+        self._codes = zip(codes, inputs, strict=False)
         self._concurrency = concurrency
         self._timeout = timeout
         self._box = Box()

@@ -228,7 +228,8 @@ def collect(tools: Iterable[Any] | Mapping[str, Any]) -> dict[str, Tool]:
     elif callable(tools):
         raise ConfigError(f"`tools` is a function, and has to be a list: `[{_name(tools)}]`")
     else:
-        made = [each if isinstance(each, Tool) else Tool(each) for each in tools]
+        given: Iterable[Any] = tools
+        made = [each if isinstance(each, Tool) else Tool(each) for each in given]
     for each in made:
         if each.name in found:
             raise ConfigError(f"two tools have the name `{each.name}`", "`tool(f, name=...)`")

@@ -304,9 +304,10 @@ class Link(Connection):
             self.post(["cancel", self.number(), call.run.session])
 
     def _cancel(self, call: Call) -> None:
-        call.is_over = True
-        if call.task is not None:
+        # Once: what it does then is not to be interrupted again.
+        if call.task is not None and not call.is_over:
             call.task.cancel()
+        call.is_over = True
 
     async def end_calls(self, run: Run) -> None:
         """Cancels the calls of a run that has ended, and waits for their end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..execution import Display, Execution, Output
@@ -88,6 +88,7 @@ class Runs:
     ) -> None:
         """Starts nothing yet. Use `Sandbox.map`."""
         self._start_run = run
+        self._codes: Iterator[tuple[str, Mapping[str, Any] | None]]
         self._codes = zip(codes, inputs, strict=False)
         self._concurrency = concurrency
         self._under_way = 0

@@ -1,0 +1,217 @@
+"""Runs, and what their results tell."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import isolet
+
+
+def test_code_runs_in_a_session_of_its_own() -> None:
+    execution = isolet.run("40 + x", inputs={"x": 2})
+    assert execution.status == "completed"
+    assert execution.ok
+    assert execution.value == 42
+    assert execution.repr == "42"
+    assert isolet.run("'x' in globals()").value is False
+
+
+def test_output_and_usage_are_told(session: isolet.Session) -> None:
+    execution = session.run("import sys\nprint('hi')\nprint('no', file=sys.stderr)")
+    assert execution.stdout == "hi\n"
+    assert execution.stderr == "no\n"
+    assert execution.value is None
+    assert session.run("x = 1").repr is None
+    assert execution.usage.wall_time > 0
+    assert execution.usage.stdout_bytes == 3
+    assert execution.usage.peak_memory_bytes > 1 << 20
+    assert not execution.truncated
+
+
+def test_an_exception_is_a_result(session: isolet.Session) -> None:
+    code = "print('before')\ntry:\n    {}['k']\nexcept KeyError as e:\n    raise ValueError('bad', 5) from e"
+    execution = session.run(code, name="cell.py")
+    assert execution.status == "raised"
+    assert not execution.ok
+    assert execution.stdout == "before\n"
+    error = execution.error
+    assert error is not None
+    assert (error.type, error.args) == ("ValueError", ["bad", 5])
+    assert 'File "cell.py", line 5' in error.traceback
+    assert error.cause is not None
+    assert error.cause.type == "KeyError"
+    assert session.run("1").ok
+
+
+def test_raise_for_error_raises_what_went_wrong(session: isolet.Session) -> None:
+    assert session.run("5").raise_for_error().value == 5
+    with pytest.raises(isolet.GuestError, match="ZeroDivisionError: division by zero") as caught:
+        session.eval("1/0")
+    assert caught.value.execution.status == "raised"
+    with pytest.raises(isolet.GuestError, match="exited with status 3"):
+        session.eval("import sys; sys.exit(3)")
+
+
+def test_an_exit_is_a_result(session: isolet.Session) -> None:
+    execution = session.run("import sys; sys.exit(3)")
+    assert (execution.status, execution.exit_code, execution.ok) == ("exited", 3, False)
+    assert session.run("import sys; sys.exit()").ok
+
+
+def test_a_timeout_is_a_result_and_the_session_goes_on(session: isolet.Session) -> None:
+    session.run("kept = 1")
+    execution = session.run("while True: pass", timeout=0.1)
+    assert execution.status == "timeout"
+    assert "0.1" in (execution.reason or "")
+    assert execution.session_alive
+    assert session.eval("kept") == 1
+    with pytest.raises(isolet.GuestTimeout) as caught:
+        execution.raise_for_error()
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_a_guest_that_does_not_stop_ends_its_session(server: isolet.Server) -> None:
+    limits = isolet.Limits(run_time=0.1, grace=0.1)
+    with isolet.Sandbox(server=server, limits=limits).session() as session:
+        execution = session.run("while True:\n  try:\n    while True: pass\n  except: pass")
+        assert execution.status == "timeout"
+        assert not execution.session_alive
+        assert not session.alive
+        with pytest.raises(isolet.SessionClosed):
+            session.run("1")
+        session.reset()
+        assert session.alive
+        assert session.eval("40 + 2") == 42
+
+
+def test_the_standard_input_and_arguments_are_passed(session: isolet.Session) -> None:
+    code = "import sys\n[input(), sys.stdin.read(), sys.argv[1:]]"
+    execution = session.run(code, stdin="one\ntwo\nthree", argv=["a", "b"])
+    assert execution.value == ["one", "two\nthree", ["a", "b"]]
+    assert session.run("import sys; sys.stdin.buffer.read()", stdin=b"\xff").value == b"\xff"
+
+
+def test_a_program_has_no_value(session: isolet.Session) -> None:
+    execution = session.run("print(__name__)\n5", program=True)
+    assert execution.stdout == "__main__\n"
+    assert execution.value is None
+
+
+def test_callbacks_get_output_and_displays_as_they_come(session: isolet.Session) -> None:
+    seen: list[object] = []
+    execution = session.run(
+        "import sys\nprint('a')\ndisplay({'text/html': '<b>'}, raw=True)\nprint('b', file=sys.stderr)",
+        on_stdout=lambda text: seen.append(("out", text)),
+        on_stderr=lambda text: seen.append(("err", text)),
+        on_display=lambda display: seen.append(display.data),
+    )
+    assert seen == [("out", "a\n"), {"text/html": "<b>"}, ("err", "b\n")]
+    assert execution.stdout == "a\n"
+
+
+def test_a_callback_that_raises_ends_the_run(session: isolet.Session) -> None:
+    def refuse(text: str) -> None:
+        raise LookupError(text)
+
+    with pytest.raises(LookupError, match="a"):
+        session.run("print('a', flush=True)\nwhile True: pass", on_stdout=refuse)
+    assert session.eval("1") == 1
+
+
+def test_written_files_and_names_are_told(session: isolet.Session) -> None:
+    execution = session.run("n = 5\nopen('made.txt', 'w').write('abc')")
+    assert [(file.path.rsplit("/", 1)[-1], file.size) for file in execution.files] == [
+        ("made.txt", 3)
+    ]
+    assert execution.locals["n"] == "5"
+
+
+def test_what_limits_left_out_is_told(server: isolet.Server) -> None:
+    limits = isolet.Limits(stdout=1000)
+    execution = isolet.run("print('x' * 5000)", server=server, limits=limits)
+    assert execution.ok
+    assert execution.truncated.stdout_bytes >= 4000
+    assert execution.usage.stdout_bytes == 5001
+
+
+def test_the_memory_has_a_limit(server: isolet.Server) -> None:
+    limits = isolet.Limits(memory=96 << 20)
+    execution = isolet.run("bytearray(1 << 28)", server=server, limits=limits)
+    assert execution.error is not None
+    assert execution.error.type == "MemoryError"
+
+
+def test_text_is_what_a_model_is_shown(session: isolet.Session) -> None:
+    code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\n"
+    assert session.run(code + "6 * 7").text == "out\nerr\n42"
+    assert session.run(code + "1/0").text.startswith("out\nerr\nTraceback")
+    assert session.run("None").text == ""
+    assert "0.1" in session.run("while True: pass", timeout=0.1).text
+
+
+def test_an_execution_can_be_pickled_and_compared(session: isolet.Session) -> None:
+    execution = session.run("print(1); [1]")
+    copy = pickle.loads(pickle.dumps(execution))
+    assert copy == execution
+    assert copy != session.run("2")
+    assert repr(copy) == "Execution(status='completed', value=[1], stdout='1\\n')"
+
+
+def test_code_that_cannot_cross_is_refused_and_the_session_goes_on(
+    session: isolet.Session,
+) -> None:
+    with pytest.raises(isolet.TransferError, match="surrogate"):
+        session.run("'\ud800'")
+    with pytest.raises(isolet.TransferError, match=r"inputs\['f'\]"):
+        session.run("1", inputs={"f": print})
+    assert session.eval("'ä'") == "ä"
+
+
+def test_code_beyond_the_limit_is_refused(server: isolet.Server) -> None:
+    sandbox = isolet.Sandbox(server=server, limits=isolet.Limits(source=1000))
+    with sandbox.session() as session:
+        with pytest.raises(isolet.LimitError, match="1000"):
+            session.run("#" * 1001)
+        assert session.eval("1") == 1
+
+
+def test_a_submission_ends_the_run(server: isolet.Server) -> None:
+    sandbox = isolet.Sandbox(server=server, submit={"answer": str})
+    with sandbox.session() as session:
+        execution = session.run("SUBMIT(answer='42')\nprint('never')")
+        assert (execution.status, execution.value, execution.stdout) == (
+            "submitted",
+            {"answer": "42"},
+            "",
+        )
+        assert execution.ok
+        assert session.run("SUBMIT(answer=42)").error is not None
+        session.set_submit({"n": int})
+        assert session.run("SUBMIT(n=42)").value == {"n": 42}
+
+
+def test_runs_of_many_codes_come_in_their_order(server: isolet.Server) -> None:
+    sandbox = isolet.Sandbox(server=server)
+    codes = [f"import time; time.sleep({0.05 * (i % 3)}); {i} + y" for i in range(9)]
+    inputs = [{"y": 100 * i} for i in range(9)]
+    found = [each.value for each in sandbox.map(codes, inputs, concurrency=3)]
+    assert found == [101 * i for i in range(9)]
+    assert list(sandbox.map([])) == []
+    assert [each.status for each in sandbox.map(["1", "1/0", "2"])] == [
+        "completed",
+        "raised",
+        "completed",
+    ]
+
+
+def test_runs_that_nobody_wants_are_ended(server: isolet.Server) -> None:
+    sandbox = isolet.Sandbox(server=server)
+    with sandbox.map(["1", "while True: pass"], concurrency=2) as runs:
+        assert next(runs).value == 1
+    assert list(runs) == []
+    for execution in sandbox.map(["2", "while True: pass"], concurrency=2):
+        assert execution.value == 2
+        break
+    assert isolet.run("3", server=server).value == 3
