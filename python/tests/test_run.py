@@ -31,7 +31,10 @@ def test_output_and_usage_are_told(session: isolet.Session) -> None:
 
 
 def test_an_exception_is_a_result(session: isolet.Session) -> None:
-    code = "print('before')\ntry:\n    {}['k']\nexcept KeyError as e:\n    raise ValueError('bad', 5) from e"
+    code = (
+        "print('before')\n"
+        "try:\n    {}['k']\nexcept KeyError as e:\n    raise ValueError('bad', 5) from e"
+    )
     execution = session.run(code, name="cell.py")
     assert execution.status == "raised"
     assert not execution.ok
@@ -102,7 +105,8 @@ def test_a_program_has_no_value(session: isolet.Session) -> None:
 def test_callbacks_get_output_and_displays_as_they_come(session: isolet.Session) -> None:
     seen: list[object] = []
     execution = session.run(
-        "import sys\nprint('a')\ndisplay({'text/html': '<b>'}, raw=True)\nprint('b', file=sys.stderr)",
+        "import sys\nprint('a')\ndisplay({'text/html': '<b>'}, raw=True)\n"
+        "print('b', file=sys.stderr)",
         on_stdout=lambda text: seen.append(("out", text)),
         on_stderr=lambda text: seen.append(("err", text)),
         on_display=lambda display: seen.append(display.data),

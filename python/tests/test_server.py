@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -195,7 +196,9 @@ def test_a_server_outlives_the_thread_that_has_started_it(fresh: isolet.Server) 
 def children(pid: int) -> list[int]:
     found: list[int] = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        found += map(int, (task / "children").read_text().split())
+        # A thread, or the process, may end meanwhile.
+        with contextlib.suppress(OSError):
+            found += map(int, (task / "children").read_text().split())
     return found
 
 
@@ -219,10 +222,8 @@ def workers(server: isolet.Server) -> list[int]:
     assert server.pid is not None
     found = children(server.pid)
     for pid in list(found):
-        try:
+        with contextlib.suppress(OSError):
             found += children(pid)
-        except OSError:
-            continue
     return found
 
 

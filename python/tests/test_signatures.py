@@ -55,7 +55,10 @@ def parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
         (bytes, {"type": "bytes"}),
         (list, {"type": "array"}),
         (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (list[list[str]], {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}),
+        (
+            list[list[str]],
+            {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        ),
         (Sequence[str], {"type": "array", "items": {"type": "string"}}),
         (Iterable[str], {"type": "array", "items": {"type": "string"}}),
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),

@@ -70,7 +70,10 @@ def test_what_a_tool_raises_the_guest_gets(server: isolet.Server) -> None:
     def no_text() -> str:
         return "\ud800"
 
-    code = "try:\n    {}\nexcept BaseException as e:\n    r = type(e).__name__, str(e), isinstance(e, {})\nr"
+    code = (
+        "try:\n    {}\nexcept BaseException as e:\n"
+        "    r = type(e).__name__, str(e), isinstance(e, {})\nr"
+    )
     with sandbox(server, fail, strange, no_text).session() as session:
 
         def seen(call: str, kind: str) -> Any:
@@ -176,21 +179,25 @@ def test_a_call_in_a_tool_runs_another_session(server: isolet.Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()], ids=repr
+    "error",
+    [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()],
+    ids=repr,
 )
 @pytest.mark.parametrize("kind", ["sync", "async", "thread"])
 def test_an_exception_that_is_none_ends_the_run_and_goes_on(
     server: isolet.Server, error: BaseException, kind: str
 ) -> None:
+    leave = threading.Event()
+
     def fail() -> None:
+        leave.set()
         raise error
 
     async def fail_later() -> None:
         raise error
 
-    leave = threading.Event()
-
     def wait() -> None:
+        # It has this thread, so that the exception comes from another one.
         leave.wait(30)
 
     tool = isolet.tool(fail_later if kind == "async" else fail, name="fail")
@@ -198,10 +205,6 @@ def test_an_exception_that_is_none_ends_the_run_and_goes_on(
     code = f"import asyncio\ntry:\n    {calls}\nexcept Exception: pass\nwhile True: pass"
     with sandbox(server, tool, wait).session() as session:
         session.run("kept = 1")
-        if kind == "thread":
-            # The waiting tool has this thread; the exception comes from another one.
-            timer = threading.Timer(0.2, leave.set)
-            timer.start()
         with pytest.raises(type(error)) as caught:
             session.run(code)
         assert caught.value is error
@@ -277,7 +280,9 @@ def test_coroutines_that_nobody_waits_for_have_ended_when_the_run_has(
 
     limits = isolet.Limits(host_time=0.2)
     with sandbox(server, forever, limits=limits).session() as session:
-        session.run("import asyncio\nt = asyncio.ensure_future(forever.aio())\nawait asyncio.sleep(0.1)")
+        session.run(
+            "import asyncio\nt = asyncio.ensure_future(forever.aio())\nawait asyncio.sleep(0.1)"
+        )
         assert events == ["begun", "ended"]
         events.clear()
         assert session.run("forever()").status == "timeout"

@@ -1,0 +1,60 @@
+"""What type checkers see of the package. Checked by pyright, never run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import assert_type
+
+import isolet
+from isolet import aio
+
+
+def search(query: str, limit: int = 10) -> list[str]:
+    return [query] * limit
+
+
+async def ask(prompt: str) -> str:
+    return prompt
+
+
+@isolet.tool(timeout=3)
+def decorated(x: int) -> int:
+    return x
+
+
+def synchronous() -> None:
+    assert_type(isolet.run("1", inputs={"x": 1}, timeout=3), isolet.Execution)
+    assert_type(isolet.run("1", tools=[search], limits=isolet.Limits(memory=1)), isolet.Execution)
+    assert_type(decorated, isolet.Tool)
+    sandbox = isolet.Sandbox(
+        tools={"a": search, "b": decorated},
+        submit={"answer": str},
+        mounts={"/data": ".", "/out": isolet.Mount("out", mode="rw")},
+        allow_net=["example.com"],
+        isolation="process",
+    )
+    with sandbox as same, same.session() as session:
+        assert_type(session, isolet.Session)
+        assert_type(session.run("1").status, isolet.execution.Status)
+        assert_type(session.eval("1"), Any)
+        for item in session.stream("1"):
+            assert_type(item, isolet.Output | isolet.Display | isolet.Execution)
+        assert_type(session.files.get("a"), bytes)
+        assert_type(session.variables(), list[isolet.Variable])
+        assert_type(session.run("1").error, isolet.GuestException | None)
+    for execution in sandbox.map(["1"], concurrency=2):
+        assert_type(execution, isolet.Execution)
+
+
+async def asynchronous() -> None:
+    assert_type(await aio.run("1", tools=[search, ask]), isolet.Execution)
+    async with aio.Sandbox(tools=[ask]) as sandbox, sandbox.session() as session:
+        assert_type(await session.run("1"), isolet.Execution)
+        assert_type(await session["x"], Any)
+        async for item in session.stream("1"):
+            assert_type(item, isolet.Output | isolet.Display | isolet.Execution)
+        assert_type(await sandbox.session(), aio.Session)
+    async for execution in sandbox.map(["1"]):
+        assert_type(execution, isolet.Execution)
+    assert_type(await isolet.aio.run("1"), isolet.Execution)

@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._find import find_binary
 from ._process import Process
@@ -18,6 +18,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .policy import AuditEvent
+
+_Made = TypeVar("_Made")
 
 HELLO = 1
 """The number of the first request."""
@@ -112,6 +114,18 @@ class Connection(ABC):
         self.process.forget()
         self.process.close_input()
         self.process.close_output()
+
+
+class Registration(Generic[_Made]):
+    """A sandbox on a server. It is dropped there when neither it nor a session of it is left."""
+
+    __slots__ = ("__weakref__", "made", "number")
+
+    def __init__(self, link: Connection, number: int, made: _Made) -> None:
+        self.number = number
+        self.made = made
+        """What gets the answer to the request that has made it."""
+        weakref.finalize(self, link.dropped.append, ("drop", number)).atexit = False
 
 
 class Command:

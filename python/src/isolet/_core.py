@@ -14,6 +14,7 @@ from ._values import text
 from .errors import Interrupted, IsoletError, from_wire
 
 if TYPE_CHECKING:
+    from ._connection import Registration
     from ._interrupts import Guard
     from .execution import Execution
     from .tools import Tool
@@ -26,6 +27,7 @@ class Core:
         "__weakref__",
         "_finalizer",
         "_opening",
+        "_sandbox",
         "dropped",
         "is_dead",
         "link",
@@ -38,12 +40,11 @@ class Core:
         self,
         link: Link,
         tools: Mapping[str, Tool],
-        sandbox: tuple[int, Box],
+        sandbox: Registration[Box],
         inputs: dict[str, Any] | None,
         later: bool,
     ) -> None:
-        """Opens a session of the sandbox of this number, which is made when the box is filled."""
-        sandbox_number, made = sandbox
+        """Opens a session of a sandbox, which is made when its box is filled."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -54,8 +55,9 @@ class Core:
         """Runs whose streams were dropped. They may go on."""
         opened = Box()
         # Answers that nobody has looked at. A failure of theirs explains any later one.
-        self._opening: tuple[Box, ...] = (made, opened)
-        arguments = [self.number, sandbox_number]
+        self._opening: tuple[Box, ...] = (sandbox.made, opened)
+        self._sandbox = sandbox
+        arguments = [self.number, sandbox.number]
         if inputs is None:
             link.request(opened, "session", *arguments, later=later)
         else:

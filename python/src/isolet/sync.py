@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ._connection import Registration
 from ._core import Core
 from ._link import Box, Link
 from ._runs import ask
@@ -77,9 +77,7 @@ class Sandbox:
         self._policy = Compiled(policy)
         self._server = server or default_server()
         self._link: Link | None = None
-        self._number = 0
-        self._made = Box()
-        self._finalizer: Any = None
+        self._registration: Registration[Box] | None = None
 
     def session(self, *, inputs: Inputs | None = None) -> Session:
         """Opens a session with these variables. Returns at once, while the interpreter starts.
@@ -132,22 +130,19 @@ class Sandbox:
         Raises:
             IsoletError: the sandbox cannot be made.
         """
-        link, number = self._bind(later=False)
+        link, registration = self._bind(later=False)
         box = Box()
-        link.request(box, "prewarm", number, count)
+        link.request(box, "prewarm", registration.number, count)
         try:
             ask(link, box)
         except IsoletError:
-            if link is self._link:
-                ask(link, self._made)
+            ask(link, registration.made)
             raise
 
     def close(self) -> None:
         """Forgets the sandbox. Its sessions stay, and it can be used again."""
         with self._server.lock:
-            if self._finalizer is not None:
-                self._finalizer()
-            self._link = None
+            self._link = self._registration = None
 
     def __enter__(self) -> Self:
         return self
@@ -155,28 +150,24 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _bind(self, later: bool) -> tuple[Link, int]:
+    def _bind(self, later: bool) -> tuple[Link, Registration[Box]]:
         """Makes the sandbox known to the server, if it is not or there is another one by now."""
         with self._server.lock:
-            link = self._link
-            if link is None or link.has_died():
+            link, registration = self._link, self._registration
+            if link is None or registration is None or link.has_died():
                 link = self._server.link()
-                number = link.number()
-                made = Box()
+                registration = Registration(link, link.number(), Box())
                 if self._policy.on_audit is not None:
-                    link.audits[number] = self._policy.on_audit
-                link.request(made, "sandbox", number, self._policy.wire, later=later)
-                if self._finalizer is not None:
-                    self._finalizer.detach()
-                self._finalizer = weakref.finalize(self, link.dropped.append, ("drop", number))
-                self._finalizer.atexit = False
-                self._link, self._number, self._made = link, number, made
-            return link, self._number
+                    link.audits[registration.number] = self._policy.on_audit
+                policy = self._policy.wire
+                link.request(registration.made, "sandbox", registration.number, policy, later=later)
+                self._link, self._registration = link, registration
+            return link, registration
 
     def _open(self, inputs: Inputs | None, later: bool) -> Core:
         plain = variables(inputs) if inputs else None
-        link, number = self._bind(later)
-        return Core(link, self._policy.tools, (number, self._made), plain, later)
+        link, registration = self._bind(later)
+        return Core(link, self._policy.tools, registration, plain, later)
 
 
 # For runs without a policy.

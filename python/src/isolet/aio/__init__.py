@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._connection import Registration
 from .._values import variables
 from ..errors import IsoletError
 from ..policy import Compiled, Policy
@@ -59,9 +60,7 @@ class Sandbox:
         self._server = server
         # Neither the connection nor the loop must live as long as a sandbox of a module.
         self._link: weakref.ref[Link] | None = None
-        self._number = 0
-        self._made: asyncio.Future[Any] | None = None
-        self._finalizer: Any = None
+        self._registration: Registration[asyncio.Future[Any]] | None = None
 
     def session(self, *, inputs: Inputs | None = None) -> Session:
         """Opens a session with these variables. Returns at once, while the interpreter starts.
@@ -110,18 +109,16 @@ class Sandbox:
         Raises:
             IsoletError: the sandbox cannot be made.
         """
-        link, number, made = self._bind(later=False)
+        link, registration = self._bind(later=False)
         try:
-            await link.request("prewarm", number, count)
+            await link.request("prewarm", registration.number, count)
         except IsoletError:
-            await asyncio.shield(made)
+            await asyncio.shield(registration.made)
             raise
 
     async def close(self) -> None:
         """Forgets the sandbox. Its sessions stay, and it can be used again."""
-        if self._finalizer is not None:
-            self._finalizer()
-        self._link = None
+        self._link = self._registration = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -129,24 +126,21 @@ class Sandbox:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _bind(self, later: bool) -> tuple[Link, int, asyncio.Future[Any]]:
+    def _bind(self, later: bool) -> tuple[Link, Registration[asyncio.Future[Any]]]:
         """Makes the sandbox known to the server, if it is not or there is another one by now."""
         link = (self._server or default_server()).link()
         known = None if self._link is None else self._link()
-        if known is not link or self._made is None:
-            self._number = link.number()
+        registration = self._registration
+        if known is not link or registration is None:
+            number = link.number()
             if self._policy.on_audit is not None:
-                link.audits[self._number] = self._policy.on_audit
-            self._made = link.request("sandbox", self._number, self._policy.wire, later=later)
-            if self._finalizer is not None:
-                self._finalizer.detach()
-            forget = link.dropped.append
-            self._finalizer = weakref.finalize(self, forget, ("drop", self._number))
-            self._finalizer.atexit = False
-            self._link = weakref.ref(link)
-        return link, self._number, self._made
+                link.audits[number] = self._policy.on_audit
+            made = link.request("sandbox", number, self._policy.wire, later=later)
+            registration = Registration(link, number, made)
+            self._link, self._registration = weakref.ref(link), registration
+        return link, registration
 
     def _open(self, inputs: Inputs | None, later: bool) -> Core:
         plain = variables(inputs) if inputs else None
-        link, number, made = self._bind(later)
-        return Core(link, self._policy.tools, (number, made), plain, later)
+        link, registration = self._bind(later)
+        return Core(link, self._policy.tools, registration, plain, later)

@@ -16,6 +16,7 @@ from ..execution import Display, Execution, Output
 from ._link import Link, Run
 
 if TYPE_CHECKING:
+    from .._connection import Registration
     from ..tools import Tool
 
 
@@ -27,6 +28,7 @@ class Core:
         "_assigned",
         "_finalizer",
         "_opening",
+        "_sandbox",
         "dropped",
         "is_dead",
         "link",
@@ -39,12 +41,11 @@ class Core:
         self,
         link: Link,
         tools: Mapping[str, Tool],
-        sandbox: tuple[int, asyncio.Future[Any]],
+        sandbox: Registration[asyncio.Future[Any]],
         inputs: dict[str, Any] | None,
         later: bool,
     ) -> None:
-        """Opens a session of the sandbox of this number, which is made when the future is done."""
-        sandbox_number, made = sandbox
+        """Opens a session of a sandbox, which is made when its future is done."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -53,13 +54,14 @@ class Core:
         """What the server says about its isolation."""
         self.dropped: deque[Run] = deque()
         """Runs whose streams were dropped. They may go on."""
-        arguments = [self.number, sandbox_number]
+        arguments = [self.number, sandbox.number]
         if inputs is None:
             opened = link.request("session", *arguments, later=later)
         else:
             opened = link.request("session", *arguments, inputs, later=later)
         # Answers that nobody has looked at. A failure of theirs explains any later one.
-        self._opening: tuple[asyncio.Future[Any], ...] = (made, opened)
+        self._opening: tuple[asyncio.Future[Any], ...] = (sandbox.made, opened)
+        self._sandbox = sandbox
         self._assigned: deque[asyncio.Future[Any]] = deque()
         self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
         self._finalizer.atexit = False
