@@ -1,0 +1,1 @@
+"""Interfaces of other products, over sandboxes of isolet."""

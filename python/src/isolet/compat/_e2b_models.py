@@ -1,0 +1,206 @@
+"""What runs and files of `isolet.compat.e2b` return, and its exceptions."""
+
+from __future__ import annotations
+
+import base64
+import json as _json
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..execution import Display
+
+_FIELDS = {
+    "text/plain": "text",
+    "text/html": "html",
+    "text/markdown": "markdown",
+    "image/svg+xml": "svg",
+    "image/png": "png",
+    "image/jpeg": "jpeg",
+    "application/pdf": "pdf",
+    "text/latex": "latex",
+    "application/json": "json",
+    "application/javascript": "javascript",
+    "e2b/data": "data",
+    "e2b/chart": "chart",
+}
+_FORMATS = tuple(_FIELDS.values())
+
+
+class SandboxException(Exception):
+    """The base class of these exceptions."""
+
+
+class TimeoutException(SandboxException):
+    """A run took too long."""
+
+
+class InvalidArgumentException(SandboxException):
+    """An argument is invalid."""
+
+
+class NotFoundException(SandboxException):
+    """There is no such sandbox, context or file."""
+
+
+class FileNotFoundException(NotFoundException):
+    """There is no such file."""
+
+
+@dataclass
+class OutputMessage:
+    """A piece of output."""
+
+    line: str
+    timestamp: int
+    """Nanoseconds since 1970."""
+    error: bool = False
+
+    def __str__(self) -> str:
+        return self.line
+
+
+@dataclass
+class ExecutionError:
+    """What the code has raised."""
+
+    name: str
+    value: str
+    traceback: str
+
+    def to_json(self) -> str:
+        return _json.dumps(
+            {"name": self.name, "value": self.value, "traceback": self.traceback}
+        )
+
+
+@dataclass(repr=False)
+class Result:
+    """The value of a cell, or what it has displayed. Binary formats are base64."""
+
+    text: str | None = None
+    html: str | None = None
+    markdown: str | None = None
+    svg: str | None = None
+    png: str | None = None
+    jpeg: str | None = None
+    pdf: str | None = None
+    latex: str | None = None
+    json: Any = None
+    javascript: str | None = None
+    data: dict[str, Any] | None = None
+    chart: Any = None
+    is_main_result: bool = False
+    """Whether it is the value of the last expression."""
+    extra: dict[str, Any] | None = None
+    """Further formats, by MIME type."""
+
+    def formats(self) -> list[str]:
+        """Returns the names of the formats that there are."""
+        return [name for name in _FORMATS if getattr(self, name)] + list(self.extra or ())
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        return f"Result({self.text or 'Formats: ' + ', '.join(self.formats())})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str | None:
+        return self.html
+
+    def _repr_markdown_(self) -> str | None:
+        return self.markdown
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg
+
+    def _repr_png_(self) -> str | None:
+        return self.png
+
+    def _repr_jpeg_(self) -> str | None:
+        return self.jpeg
+
+    def _repr_latex_(self) -> str | None:
+        return self.latex
+
+
+@dataclass
+class Logs:
+    """What a run wrote, in pieces."""
+
+    stdout: list[str] = field(default_factory=list[str])
+    stderr: list[str] = field(default_factory=list[str])
+
+    def to_json(self) -> str:
+        return _json.dumps({"stdout": self.stdout, "stderr": self.stderr})
+
+
+@dataclass
+class Execution:
+    """What a run did."""
+
+    results: list[Result] = field(default_factory=list[Result])
+    logs: Logs = field(default_factory=Logs)
+    error: ExecutionError | None = None
+    execution_count: int | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The `repr` of the value of the last expression."""
+        return next((each.text for each in self.results if each.is_main_result), None)
+
+    def to_json(self) -> str:
+        """Returns it as JSON. Logs and error are JSON in a text, as with E2B."""
+        results: list[dict[str, Any]] = []
+        for result in self.results:
+            fields: dict[str, Any] = {
+                name: result[name] for name in result.formats() if name in _FORMATS
+            }
+            results.append({**fields, **(result.extra or {}), "text": result.text})
+        return _json.dumps(
+            {
+                "results": results,
+                "logs": self.logs.to_json(),
+                "error": self.error.to_json() if self.error else None,
+            }
+        )
+
+
+@dataclass
+class WriteInfo:
+    """A file that was written."""
+
+    name: str
+    type: str
+    """`file` or `dir`."""
+    path: str
+
+
+@dataclass
+class EntryInfo(WriteInfo):
+    """An entry of a directory."""
+
+    size: int = 0
+    """In bytes."""
+
+
+def result_of(display: Display, text: str | None) -> Result:
+    """Returns a display as a result, whose text is `text` or its own."""
+    result = Result(is_main_result=display.is_result)
+    extra: dict[str, Any] = {}
+    for mime, data in display.data.items():
+        shown: Any = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+        name = _FIELDS.get(mime)
+        if name is None:
+            extra[mime] = shown
+            continue
+        if name in ("json", "data", "chart") and isinstance(shown, str):
+            try:
+                shown = cast("Any", _json.loads(shown))
+            except ValueError:
+                continue
+        setattr(result, name, shown)
+    result.text = text or result.text
+    result.extra = extra or None
+    return result

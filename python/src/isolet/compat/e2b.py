@@ -1,0 +1,339 @@
+"""The interface of E2B's code interpreter: `from isolet.compat.e2b import Sandbox`.
+
+It needs no account and no package of E2B. There is no shell, only Python.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import execution as _execution
+from ..errors import GuestError
+from ..policy import Limits, Mount
+from ..sync import Sandbox as _Sandbox
+from ._e2b_files import HOME, Filesystem
+from ._e2b_models import (
+    EntryInfo,
+    Execution,
+    ExecutionError,
+    FileNotFoundException,
+    InvalidArgumentException,
+    Logs,
+    NotFoundException,
+    OutputMessage,
+    Result,
+    SandboxException,
+    TimeoutException,
+    WriteInfo,
+    result_of,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ..session import Session
+
+__all__ = [
+    "Context",
+    "EntryInfo",
+    "Execution",
+    "ExecutionError",
+    "FileNotFoundException",
+    "Filesystem",
+    "InvalidArgumentException",
+    "Logs",
+    "NotFoundException",
+    "OutputMessage",
+    "Result",
+    "Sandbox",
+    "SandboxException",
+    "TimeoutException",
+    "WriteInfo",
+]
+
+_RUN_SECONDS = 300.0
+_ENTER = "__import__('os').chdir(_isolet_cwd)\ndel _isolet_cwd"
+_SET = """\
+import os as _isolet_os
+_isolet_old = {name: _isolet_os.environ.get(name) for name in _isolet_envs}
+_isolet_os.environ.update(_isolet_envs)
+"""
+_UNSET = """\
+for _isolet_name, _isolet_value in _isolet_old.items():
+    if _isolet_value is None:
+        _isolet_os.environ.pop(_isolet_name, None)
+    else:
+        _isolet_os.environ[_isolet_name] = _isolet_value
+del _isolet_os, _isolet_old, _isolet_envs, _isolet_name, _isolet_value
+"""
+
+
+@dataclass
+class Context:
+    """An interpreter of a sandbox, with variables of its own."""
+
+    id: str
+    language: str
+    cwd: str
+
+
+class _Kernel:
+    """The session of a context."""
+
+    def __init__(self, sandbox: _Sandbox, context: Context) -> None:
+        self.context = context
+        self.count = 0
+        self._sandbox = sandbox
+        self._session: Session | None = None
+
+    def session(self) -> Session:
+        """Returns the session, a new one if there is none that is alive."""
+        session = self._session
+        if session is None or not session.alive:
+            session = self._sandbox.session()
+            try:
+                session.eval(_ENTER, inputs={"_isolet_cwd": self.context.cwd})
+            except GuestError as error:
+                session.close()
+                raise InvalidArgumentException(f"`cwd` cannot be entered: {error}") from error
+            self._session = session
+            self.count = 0
+        return session
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+class Sandbox:
+    """A sandbox with an interpreter that keeps its variables, and files under `/home/user`.
+
+    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one.
+
+    Args:
+        template: ignored, like `timeout`, `metadata` and `api_key`: there is nothing to choose.
+        envs: environment variables of the code.
+        allow_internet_access: whether the code may ask every public address.
+        **policy: what the code may do, as for `isolet.Sandbox`: `packages=["pandas"]`.
+    """
+
+    def __init__(
+        self,
+        template: str | None = None,
+        timeout: int | None = None,
+        metadata: dict[str, str] | None = None,
+        envs: dict[str, str] | None = None,
+        allow_internet_access: bool = False,
+        api_key: str | None = None,
+        **policy: Any,
+    ) -> None:
+        self.sandbox_id = uuid.uuid4().hex
+        if envs:
+            policy["env"] = {**policy.get("env", {}), **envs}
+        if allow_internet_access:
+            policy["allow_public_net"] = True
+        policy.setdefault("limits", Limits(run_time=_RUN_SECONDS))
+        # All contexts see the same files.
+        self._home = tempfile.TemporaryDirectory(prefix="isolet-")
+        mounts = {HOME: Mount(self._home.name, mode="rw"), **policy.pop("mounts", {})}
+        self._sandbox = _Sandbox(mounts=mounts, **policy)
+        self._lock = threading.Lock()
+        self._default = Context("default", "python", HOME)
+        self._kernels = {"default": _Kernel(self._sandbox, self._default)}
+        self._is_killed = False
+        self.files = Filesystem(lambda: self._kernel(None).session())
+
+    @classmethod
+    def create(cls, template: str | None = None, **options: Any) -> Self:
+        """Makes a sandbox: `Sandbox(...)`."""
+        return cls(template, **options)
+
+    def run_code(
+        self,
+        code: str,
+        language: str | None = None,
+        context: Context | None = None,
+        on_stdout: Callable[[OutputMessage], Any] | None = None,
+        on_stderr: Callable[[OutputMessage], Any] | None = None,
+        on_result: Callable[[Result], Any] | None = None,
+        on_error: Callable[[ExecutionError], Any] | None = None,
+        envs: dict[str, str] | None = None,
+        timeout: float | None = None,
+        request_timeout: float | None = None,
+    ) -> Execution:
+        """Runs code as a cell of a notebook.
+
+        What the code raises is in `Execution.error`. If the interpreter is lost, such as by a limit
+        of its memory, that is an error too, and the next run gets a new one.
+
+        Args:
+            code: Python.
+            language: `python`, which is the default.
+            context: the interpreter; a first one by default.
+            on_stdout: called with what the code prints, as it is printed.
+            on_stderr: the same for the standard error.
+            on_result: called with each result.
+            on_error: called with the error, if there is one.
+            envs: environment variables for this run.
+            timeout: the most seconds that it may take, 300 by default and at most the limit
+                `run_time`; 0 is that limit.
+            request_timeout: ignored.
+
+        Raises:
+            TimeoutException: it took too long.
+            InvalidArgumentException: it is in another language, or `context` is given too.
+        """
+        if language and context:
+            raise InvalidArgumentException("`language` and `context` cannot both be given")
+        _check_language(language)
+        kernel = self._kernel(context)
+        session = kernel.session()
+        kernel.count += 1
+        results: list[Result] = []
+        pieces: dict[bool, list[str]] = {False: [], True: []}
+
+        def printed(text: str, is_error: bool) -> None:
+            pieces[is_error].append(text)
+            callback = on_stderr if is_error else on_stdout
+            if callback is not None:
+                callback(OutputMessage(text, time.time_ns(), is_error))
+
+        def shown(result: Result) -> None:
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+
+        def displayed(display: _execution.Display) -> None:
+            if not display.is_result:
+                shown(result_of(display, None))
+
+        if envs:
+            session.eval(_SET, inputs={"_isolet_envs": envs})
+        try:
+            execution = session.run(
+                code,
+                timeout=timeout or None,
+                on_stdout=lambda text: printed(text, False),
+                on_stderr=lambda text: printed(text, True),
+                on_display=displayed,
+            )
+        finally:
+            if envs and session.alive:
+                session.run(_UNSET)
+        if execution.status == "timeout":
+            raise TimeoutException(f"{execution.failure}: pass a longer `timeout` to `run_code`")
+        main = _main(execution)
+        if main is not None:
+            shown(main)
+        error = _error(execution)
+        if error is not None and on_error is not None:
+            on_error(error)
+        return Execution(results, Logs(pieces[False], pieces[True]), error, kernel.count)
+
+    def create_code_context(
+        self,
+        cwd: str | None = None,
+        language: str | None = None,
+        request_timeout: float | None = None,
+    ) -> Context:
+        """Makes a further interpreter. It sees the same files under `/home/user`."""
+        self._kernel(None)
+        _check_language(language)
+        context = Context(uuid.uuid4().hex, "python", cwd or HOME)
+        kernel = _Kernel(self._sandbox, context)
+        kernel.session()
+        with self._lock:
+            self._kernels[context.id] = kernel
+        return context
+
+    def remove_code_context(self, context: Context | str) -> None:
+        """Ends an interpreter."""
+        kernel = self._kernel(context)
+        with self._lock:
+            self._kernels.pop(kernel.context.id, None)
+        kernel.close()
+
+    def list_code_contexts(self) -> list[Context]:
+        """Returns the interpreters."""
+        with self._lock:
+            return [kernel.context for kernel in self._kernels.values()]
+
+    def restart_code_context(self, context: Context | str) -> None:
+        """Starts an interpreter afresh, without variables."""
+        self._kernel(context).close()
+
+    def is_running(self, request_timeout: float | None = None) -> bool:
+        """Returns whether the sandbox was not killed."""
+        return not self._is_killed
+
+    def set_timeout(self, timeout: int, **_: Any) -> None:
+        """Does nothing: a sandbox lives until `kill`."""
+
+    def kill(self, **_: Any) -> bool:
+        """Ends the sandbox, and removes its files. Returns whether it was alive."""
+        with self._lock:
+            was_alive, self._is_killed = not self._is_killed, True
+            kernels = list(self._kernels.values())
+            self._kernels.clear()
+        for kernel in kernels:
+            kernel.close()
+        self._sandbox.close()
+        self._home.cleanup()
+        return was_alive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("commands", "pty", "git"):
+            raise SandboxException(f"a sandbox of isolet has no `{name}`, it runs Python only")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _kernel(self, context: Context | str | None) -> _Kernel:
+        if self._is_killed:
+            raise NotFoundException(f"the sandbox {self.sandbox_id} was killed")
+        number = context.id if isinstance(context, Context) else context or "default"
+        with self._lock:
+            kernel = self._kernels.get(number)
+            if kernel is None and number == "default":
+                kernel = self._kernels[number] = _Kernel(self._sandbox, self._default)
+        if kernel is None:
+            raise NotFoundException(f"there is no context {number!r}")
+        return kernel
+
+
+def _check_language(language: str | None) -> None:
+    if language not in (None, "python"):
+        raise InvalidArgumentException(f"the language is {language!r}, and isolet runs `python`")
+
+
+def _main(execution: _execution.Execution) -> Result | None:
+    for display in execution.displays:
+        if display.is_result:
+            return result_of(display, execution.repr)
+    if execution.value is None and execution.value_error is None:
+        return None
+    return Result(text=execution.repr, is_main_result=True)
+
+
+def _error(execution: _execution.Execution) -> ExecutionError | None:
+    error = execution.error
+    if error is not None:
+        return ExecutionError(error.type, error.message, error.traceback)
+    if execution.status == "exited":
+        code = str(execution.exit_code)
+        return ExecutionError("SystemExit", code, f"SystemExit: {code}")
+    if not execution.ok:
+        reason = execution.failure or execution.status
+        return ExecutionError("ExecutionTerminated", reason, reason)
+    return None

@@ -1,0 +1,189 @@
+"""`isolet.compat.e2b` keeps what programs expect of E2B's code interpreter."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+import json
+import os
+
+import pytest
+
+from isolet.compat.e2b import (
+    Execution,
+    FileNotFoundException,
+    InvalidArgumentException,
+    NotFoundException,
+    Result,
+    Sandbox,
+    SandboxException,
+    TimeoutException,
+)
+
+
+@pytest.fixture
+def sandbox():
+    with Sandbox.create() as sandbox:
+        yield sandbox
+
+
+def test_state_text_logs_and_count(sandbox):
+    sandbox.run_code("x = 1")
+    execution = sandbox.run_code("import sys\nprint('a')\nprint('b', file=sys.stderr)\nx + 1")
+    assert execution.text == "2"
+    assert "".join(execution.logs.stdout) == "a\n"
+    assert "".join(execution.logs.stderr) == "b\n"
+    assert execution.error is None
+    assert execution.execution_count == 2
+    assert sandbox.run_code("y = 1").results == []
+
+
+def test_an_error_has_name_value_and_traceback(sandbox):
+    seen = []
+    execution = sandbox.run_code("print('a')\n1 / 0", on_error=seen.append)
+    assert (execution.error.name, execution.error.value) == (
+        "ZeroDivisionError",
+        "division by zero",
+    )
+    assert "1 / 0" in execution.error.traceback
+    assert seen == [execution.error]
+    assert execution.logs.stdout == ["a\n"]
+    assert sandbox.run_code("raise SystemExit(3)").error.name == "SystemExit"
+
+
+def test_displays_are_results(sandbox):
+    seen = []
+    execution = sandbox.run_code(
+        "from IPython.display import HTML, display\n"
+        "class P:\n  def _repr_png_(self): return b'png'\n  def __repr__(self): return 'P'\n"
+        "display(HTML('<b>'))\nP()",
+        on_result=seen.append,
+    )
+    first, main = execution.results
+    assert seen == [first, main]
+    assert (first.html, first.is_main_result) == ("<b>", False)
+    assert base64.b64decode(main.png) == b"png"
+    assert main.is_main_result
+    assert execution.text == "P"
+    assert main["png"] == main.png
+    assert set(main.formats()) == {"text", "png"}
+    assert json.loads(execution.to_json())["results"][0]["html"] == "<b>"
+
+
+def test_output_is_seen_as_it_is_written(sandbox):
+    lines, errors = [], []
+    sandbox.run_code(
+        "import sys\nprint('a')\nprint('b', file=sys.stderr)",
+        on_stdout=lines.append,
+        on_stderr=errors.append,
+    )
+    assert ("".join(each.line for each in lines), lines[0].error) == ("a\n", False)
+    assert ("".join(str(each) for each in errors), errors[0].error) == ("b\n", True)
+    assert lines[0].timestamp > 10**18
+
+
+def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
+    sandbox.run_code("x = 1; open('f', 'w').write('text')")
+    context = sandbox.create_code_context(cwd="/tmp")
+    code = "import os; 'x' in globals(), os.getcwd(), open('/home/user/f').read()"
+    assert sandbox.run_code(code, context=context).text == "(False, '/tmp', 'text')"
+    sandbox.run_code("x = 2", context=context)
+    assert sandbox.run_code("x").text == "1"
+    sandbox.restart_code_context(context)
+    assert sandbox.run_code("x", context=context).error.name == "NameError"
+    assert context in sandbox.list_code_contexts()
+    sandbox.remove_code_context(context.id)
+    with pytest.raises(NotFoundException):
+        sandbox.run_code("1", context=context)
+    with pytest.raises(InvalidArgumentException, match="cwd"):
+        sandbox.create_code_context(cwd="/none")
+
+
+def test_files_are_written_read_listed_and_removed(sandbox):
+    assert sandbox.files.write("data/a.txt", "ä").path == "/home/user/data/a.txt"
+    sandbox.files.write_files([{"path": "/home/user/b", "data": io.BytesIO(b"\xff")}])
+    assert sandbox.run_code("open('data/a.txt', encoding='utf-8').read()").text == "'ä'"
+    assert sandbox.files.read("data/a.txt") == "ä"
+    assert sandbox.files.read("b", format="bytes") == bytearray(b"\xff")
+    assert b"".join(sandbox.files.read("b", format="stream")) == b"\xff"
+    found = {entry.path: (entry.type, entry.size) for entry in sandbox.files.list("/", depth=1)}
+    assert found["/home"][0] == "dir"
+    names = sorted(entry.name for entry in sandbox.files.list("/home/user", depth=2))
+    assert names == ["a.txt", "b", "data"]
+    assert sandbox.files.get_info("b").size == 1
+    assert sandbox.files.rename("b", "c/d").name == "d"
+    assert sandbox.files.make_dir("e")
+    assert not sandbox.files.make_dir("e")
+    sandbox.files.remove("data")
+    assert not sandbox.files.exists("data/a.txt")
+    with pytest.raises(FileNotFoundException):
+        sandbox.files.read("data/a.txt")
+    with pytest.raises(FileNotFoundException):
+        sandbox.files.remove("data")
+
+
+def test_files_of_the_host_are_not_seen(sandbox, tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    with pytest.raises(FileNotFoundException):
+        sandbox.files.read(f"{tmp_path}/secret")
+    sandbox.run_code(f"import os; os.symlink({str(tmp_path)!r}, '/home/user/link')")
+    with pytest.raises(SandboxException):
+        sandbox.files.read("link/secret")
+
+
+def test_a_run_that_takes_too_long_raises(sandbox):
+    sandbox.run_code("x = 1")
+    with pytest.raises(TimeoutException, match="0.2"):
+        sandbox.run_code("while True: pass", timeout=0.2)
+    assert sandbox.run_code("x").text == "1"
+
+
+def test_environment_variables_of_the_sandbox_and_of_a_run():
+    code = "import os; os.environ.get('A'), os.environ.get('B')"
+    with Sandbox.create(envs={"A": "a"}) as sandbox:
+        assert sandbox.run_code(code, envs={"A": "run", "B": "b"}).text == "('run', 'b')"
+        assert sandbox.run_code(code).text == "('a', None)"
+
+
+def test_another_language_is_refused(sandbox):
+    with pytest.raises(InvalidArgumentException, match="'r'"):
+        sandbox.run_code("1", language="r")
+    assert sandbox.run_code("1", language="python").text == "1"
+    with pytest.raises(SandboxException, match="commands"):
+        sandbox.commands.run("ls")
+
+
+def test_kill_ends_it_and_removes_its_files():
+    sandbox = Sandbox.create()
+    sandbox.files.write("a", "b")
+    home = sandbox._home.name
+    assert sandbox.is_running()
+    assert sandbox.kill()
+    assert not sandbox.kill()
+    assert not sandbox.is_running()
+    assert not os.path.exists(home)
+    with pytest.raises(NotFoundException):
+        sandbox.run_code("1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run_code",
+        "create_code_context",
+        "remove_code_context",
+        "list_code_contexts",
+        "restart_code_context",
+    ],
+)
+def test_methods_have_the_parameters_of_e2b(name):
+    e2b = pytest.importorskip("e2b_code_interpreter", reason="E2B's package is not installed")
+    theirs = inspect.signature(getattr(e2b.Sandbox, name)).parameters
+    assert list(inspect.signature(getattr(Sandbox, name)).parameters) == list(theirs)
+
+
+def test_results_have_the_fields_of_e2b():
+    e2b = pytest.importorskip("e2b_code_interpreter", reason="E2B's package is not installed")
+    assert set(e2b.Result.__dataclass_fields__) <= set(Result.__dataclass_fields__)
+    assert set(e2b.Execution.__dataclass_fields__) <= set(Execution.__dataclass_fields__)
