@@ -1,0 +1,128 @@
+"""`tool_function`: a plain function that runs code, for frameworks that make tools of functions.
+
+It suits OpenAI Agents (`function_tool(run_python)`), LlamaIndex
+(`FunctionTool.from_defaults(run_python)`), CrewAI (`tool(run_python)`), agno
+(`Agent(tools=[run_python])`), and whatever else reads a signature and a docstring.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, overload
+
+from .session import Session
+
+if TYPE_CHECKING:
+    from . import aio
+    from .execution import Execution
+
+_DOC = """Run Python code and return what it printed, and the value of its last expression.
+
+Variables, functions and imports are kept from call to call. If the code fails, the traceback is
+returned.
+
+Args:
+    code: The Python code to run.
+"""
+_LOST = "[the session has ended and a new one was started: variables and imports are lost]"
+
+
+@overload
+def tool_function(
+    session: Session,
+    *,
+    name: str = "run_python",
+    doc: str | None = None,
+    timeout: float | None = None,
+    max_chars: int = 20_000,
+) -> Callable[[str], str]: ...
+@overload
+def tool_function(
+    session: aio.Session,
+    *,
+    name: str = "run_python",
+    doc: str | None = None,
+    timeout: float | None = None,
+    max_chars: int = 20_000,
+) -> Callable[[str], Coroutine[Any, Any, str]]: ...
+def tool_function(
+    session: Session | aio.Session,
+    *,
+    name: str = "run_python",
+    doc: str | None = None,
+    timeout: float | None = None,
+    max_chars: int = 20_000,
+) -> Callable[[str], Any]:
+    """Returns a function `run_python(code: str) -> str` that runs code in a session.
+
+    What it returns is for a model: the output, the value, or the traceback. It never raises for
+    what the code does. If a limit has ended the session, the next call starts it anew and says so.
+    Calls wait for each other. For a session of `isolet.aio` it is a coroutine function.
+
+    Args:
+        session: the session, whose variables the function keeps.
+        name: the name of the function.
+        doc: its docstring, which the model reads. By default it says what the function does.
+        timeout: the most seconds that a call may take, at most the limit `run_time`.
+        max_chars: the most characters that it returns. The middle of longer texts is left out.
+    """
+    function: Any
+    if isinstance(session, Session):
+        function = _plain(session, timeout, max_chars)
+    else:
+        function = _coroutine(session, timeout, max_chars)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _DOC if doc is None else doc
+    # Frameworks evaluate annotations, and not all do so for texts.
+    function.__annotations__ = {"code": str, "return": str}
+    return function
+
+
+def _plain(session: Session, timeout: float | None, max_chars: int) -> Callable[[str], str]:
+    lock = threading.Lock()
+
+    def run_python(code: str) -> str:
+        with lock:
+            if session.alive:
+                return _answer(session.run(code, timeout=timeout), max_chars)
+            session.reset()
+            answer = _answer(session.run(code, timeout=timeout), max_chars)
+            return f"{_LOST}\n{answer}"
+
+    return run_python
+
+
+def _coroutine(
+    session: aio.Session, timeout: float | None, max_chars: int
+) -> Callable[[str], Coroutine[Any, Any, str]]:
+    import asyncio
+
+    lock = asyncio.Lock()
+
+    async def run_python(code: str) -> str:
+        async with lock:
+            if session.alive:
+                return _answer(await session.run(code, timeout=timeout), max_chars)
+            await session.reset()
+            answer = _answer(await session.run(code, timeout=timeout), max_chars)
+            return f"{_LOST}\n{answer}"
+
+    return run_python
+
+
+def _answer(execution: Execution, max_chars: int) -> str:
+    text = execution.text
+    if execution.ok and execution.value is None and execution.repr == "None":
+        text = text.removesuffix("None").rstrip("\n")
+    if execution.displays:
+        kinds = ", ".join(sorted({kind for shown in execution.displays for kind in shown.data}))
+        text = f"{text}\n[displayed: {kinds}]".lstrip("\n")
+    text = text or "[no output]"
+    if len(text) > max_chars:
+        half = max_chars // 2
+        left_out = len(text) - 2 * half
+        text = f"{text[:half]}\n[{left_out} characters left out]\n{text[len(text) - half :]}"
+    if not execution.session_alive:
+        text = f"{text}\n[the session has ended: variables and imports are lost]"
+    return text

@@ -1,0 +1,115 @@
+"""`isolet.function_tools.tool_function` makes a tool for models of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import typing
+
+import pytest
+
+import isolet.aio
+from isolet.function_tools import tool_function
+
+STUBBORN = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"
+"""Code that cannot be interrupted: it ends its session."""
+
+
+@pytest.fixture
+def session(sandbox):
+    with sandbox.session() as session:
+        yield session
+
+
+def test_it_reads_as_a_plain_function(session):
+    run_python = tool_function(session)
+    assert run_python.__name__ == "run_python"
+    assert typing.get_type_hints(run_python) == {"code": str, "return": str}
+    assert list(inspect.signature(run_python).parameters) == ["code"]
+    assert "code: The Python code" in run_python.__doc__
+    assert tool_function(session, name="py", doc="Runs.").__doc__ == "Runs."
+
+
+def test_it_keeps_state_and_returns_output_value_or_traceback(session):
+    run_python = tool_function(session)
+    assert run_python("x = 1") == "[no output]"
+    assert run_python("print('a')\nx") == "a\n1"
+    assert run_python("print('a')") == "a"
+    assert run_python("1 / 0").endswith("ZeroDivisionError: division by zero")
+
+
+def test_long_output_loses_its_middle(session):
+    found = tool_function(session, max_chars=100)("print('a' * 50 + 'b' * 900 + 'c' * 50)")
+    assert found.startswith("a" * 50)
+    assert found.endswith("c" * 50)
+    assert "[900 characters left out]" in found
+
+
+def test_displays_are_mentioned(session):
+    code = "class P:\n  def _repr_png_(self): return b'x'\n  def __repr__(self): return 'P'\nP()"
+    assert tool_function(session)(code) == "P\n[displayed: image/png, text/plain]"
+
+
+def test_a_timeout_is_told(session):
+    assert "the limit is 0.2 s" in tool_function(session, timeout=0.2)("while True: pass")
+
+
+def test_a_session_that_has_ended_is_started_again(session):
+    run_python = tool_function(session, timeout=0.2)
+    run_python("x = 1")
+    assert run_python(STUBBORN).endswith("are lost]")
+    assert run_python("'x' in globals()").endswith("are lost]\nFalse")
+
+
+def test_threads_wait_for_each_other(session):
+    run_python = tool_function(session)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(run_python("sum(range(100000))")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == ["4999950000"] * 8
+
+
+def test_an_asynchronous_session_gives_a_coroutine_function():
+    async def main():
+        async with isolet.aio.Sandbox() as sandbox, sandbox.session() as session:
+            run_python = tool_function(session)
+            assert inspect.iscoroutinefunction(run_python)
+            found = await asyncio.gather(run_python("x = 2"), run_python("x + 1"))
+            stubborn = tool_function(session, timeout=0.2)
+            return [*found, await stubborn(STUBBORN), await stubborn("'x' in globals()")]
+
+    first, second, lost, again = asyncio.run(main())
+    assert (first, second) == ("[no output]", "3")
+    assert lost.endswith("are lost]")
+    assert again.endswith("are lost]\nFalse")
+
+
+def test_openai_agents_makes_a_tool_of_it(session):
+    agents = pytest.importorskip("agents", reason="OpenAI Agents is not installed")
+    made = agents.function_tool(tool_function(session))
+    assert made.name == "run_python"
+    assert made.params_json_schema["properties"]["code"]["description"]
+
+
+def test_pydantic_ai_calls_it(session):
+    pytest.importorskip("pydantic_ai", reason="Pydantic AI is not installed")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    def model(messages, info):
+        last = messages[-1].parts[-1]
+        if isinstance(last, ToolReturnPart):
+            return ModelResponse([TextPart(f"it is {last.content}")])
+        assert info.function_tools[0].description
+        return ModelResponse([ToolCallPart("run_python", {"code": "6 * 7"})])
+
+    agent = Agent(FunctionModel(model), tools=[tool_function(session)])
+    assert agent.run_sync("?").output == "it is 42"
