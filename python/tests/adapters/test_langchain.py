@@ -1,0 +1,128 @@
+"""`isolet.langchain.CodeInterpreterMiddleware` gives LangChain's agents a tool that runs code."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+pytest.importorskip("langchain", reason="LangChain is not installed")
+
+from langchain.agents import create_agent  # noqa: E402
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel  # noqa: E402
+from langchain_core.messages import AIMessage  # noqa: E402
+from langchain_core.tools import tool  # noqa: E402
+from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
+
+from isolet.langchain import CodeInterpreterMiddleware  # noqa: E402
+
+
+class Scripted(GenericFakeChatModel):
+    """A model that runs prepared codes, and keeps what it was told."""
+
+    told: list = []
+
+    def bind_tools(self, tools, **_):
+        self.told.append([each.name for each in tools])
+        return self
+
+    def _generate(self, messages, *args, **kwargs):
+        self.told.append(str(messages[0].content))
+        return super()._generate(messages, *args, **kwargs)
+
+
+def scripted(*turns):
+    messages = []
+    for codes in turns:
+        for index, code in enumerate(codes):
+            call = {"name": "run_python", "args": {"code": code}, "id": str(index)}
+            messages.append(AIMessage(content="", tool_calls=[call]))
+        messages.append(AIMessage(content="done"))
+    return Scripted(messages=iter(messages), told=[])
+
+
+def answers(result):
+    return [message.content for message in result["messages"] if message.type == "tool"]
+
+
+ASK = {"messages": [{"role": "user", "content": "?"}]}
+
+
+@tool
+def add(a: int, b: int = 2) -> dict:
+    """Adds two numbers."""
+    return {"sum": a + b}
+
+
+@pytest.fixture
+def middleware():
+    middleware = CodeInterpreterMiddleware([add])
+    yield middleware
+    middleware.close()
+
+
+def test_state_output_and_errors(middleware):
+    model = scripted(["x = 1", "print('a')\nx + 1", "1 / 0"])
+    found = answers(create_agent(model, middleware=[middleware]).invoke(ASK))
+    assert found[:2] == ["[no output]", "a\n2"]
+    assert found[2].endswith("ZeroDivisionError: division by zero")
+
+
+def test_tools_are_functions_that_the_model_is_told_of(middleware):
+    model = scripted(["[add(a=i)['sum'] for i in range(3)], add(1, 1)", "add(a='x')"])
+    agent = create_agent(model, middleware=[middleware], system_prompt="Be brief.")
+    found = answers(agent.invoke(ASK))
+    assert found[0] == "([2, 3, 4], {'sum': 2})"
+    assert "valid integer" in found[1]
+    assert ["run_python"] in model.told
+    told = next(each for each in model.told if isinstance(each, str))
+    assert "Be brief." in told
+    assert "- add(a: integer, b: integer = ...): Adds two numbers." in told
+
+
+def test_a_thread_keeps_its_variables_and_others_do_not_see_them(middleware):
+    model = scripted(["x = 1"], ["x"], ["'x' in globals()"])
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    one = {"configurable": {"thread_id": "one"}}
+    agent.invoke(ASK, one)
+    assert answers(agent.invoke(ASK, one))[-1] == "1"
+    assert answers(agent.invoke(ASK, {"configurable": {"thread_id": "two"}})) == ["False"]
+
+
+def test_a_session_of_a_turn_ends_with_it():
+    middleware = CodeInterpreterMiddleware(mode="turn")
+    model = scripted(["x = 1"], ["'x' in globals()"])
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "one"}}
+    agent.invoke(ASK, config)
+    assert answers(agent.invoke(ASK, config))[-1] == "False"
+
+
+def test_asynchronous_tools_run_on_the_loop_of_the_agent():
+    loops = []
+
+    @tool
+    async def late(text: str) -> str:
+        """Waits."""
+        await asyncio.sleep(0)
+        loops.append(asyncio.get_running_loop())
+        return text.upper()
+
+    async def main():
+        middleware = CodeInterpreterMiddleware([late])
+        agent = create_agent(scripted(["late(text='a')"]), middleware=[middleware])
+        found = answers(await agent.ainvoke(ASK))
+        middleware.close()
+        return found, loops == [asyncio.get_running_loop()]
+
+    assert asyncio.run(main()) == (["'A'"], True)
+
+
+def test_old_sessions_are_ended():
+    middleware = CodeInterpreterMiddleware(max_sessions=1)
+    model = scripted(["x = 1"], ["x = 1"], ["'x' in globals()"])
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    for thread, found in (("one", "[no output]"), ("two", "[no output]"), ("one", "False")):
+        config = {"configurable": {"thread_id": thread}}
+        assert answers(agent.invoke(ASK, config))[-1] == found
+    middleware.close()
