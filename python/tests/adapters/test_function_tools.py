@@ -113,3 +113,43 @@ def test_pydantic_ai_calls_it(session):
 
     agent = Agent(FunctionModel(model), tools=[tool_function(session)])
     assert agent.run_sync("?").output == "it is 42"
+
+
+def test_openai_agents_calls_it(session):
+    agents = pytest.importorskip("agents", reason="OpenAI Agents is not installed")
+    from agents.tool_context import ToolContext
+
+    made = agents.function_tool(tool_function(session))
+    arguments = '{"code": "6 * 7"}'
+    context = ToolContext(
+        context=None, tool_name="run_python", tool_call_id="1", tool_arguments=arguments
+    )
+    assert asyncio.run(made.on_invoke_tool(context, arguments)) == "42"
+
+
+def test_llama_index_calls_it(session):
+    pytest.importorskip("llama_index.core", reason="LlamaIndex is not installed")
+    from llama_index.core.tools import FunctionTool
+
+    made = FunctionTool.from_defaults(tool_function(session))
+    assert made.metadata.name == "run_python"
+    assert made.call(code="6 * 7").content == "42"
+
+
+def test_crewai_calls_it(session):
+    pytest.importorskip("crewai", reason="CrewAI is not installed")
+    from crewai.tools import tool
+
+    made = tool(tool_function(session))
+    assert made.name == "run_python"
+    assert made.run(code="6 * 7") == "42"
+
+
+def test_agno_calls_it(session):
+    pytest.importorskip("agno", reason="agno is not installed")
+    from agno.tools.function import Function, FunctionCall
+
+    made = Function.from_callable(tool_function(session))
+    assert made.name == "run_python"
+    assert made.parameters["properties"]["code"]["type"] == "string"
+    assert FunctionCall(function=made, arguments={"code": "6 * 7"}).execute().result == "42"
