@@ -4,7 +4,7 @@ The model gets a tool that runs Python. In that code, further tools of the agent
 Needs LangChain 1.4.
 """
 
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
 
 # Without `from __future__ import annotations`: LangChain reads those of `run_python`.
 
@@ -133,9 +133,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         """Tells the model of the functions."""
         return handler(self._told(request))
 
-    async def awrap_model_call(
-        self, request: Any, handler: Callable[[Any], Awaitable[Any]]
-    ) -> Any:
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         return await handler(self._told(request))
 
     def close(self) -> None:
@@ -167,8 +165,9 @@ class CodeInterpreterMiddleware(AgentMiddleware):
                 session = self._sandbox.session()
                 if self._inner:
                     session.register(*map(_host_tool, self._inner))
-                found = session, tool_function(
-                    session, timeout=self._timeout, max_chars=self._max_chars
+                found = (
+                    session,
+                    tool_function(session, timeout=self._timeout, max_chars=self._max_chars),
                 )
             self._sessions[number] = found
             while len(self._sessions) > self._max_sessions:

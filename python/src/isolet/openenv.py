@@ -105,7 +105,7 @@ def install(
         def __init__(self, additional_imports: Sequence[str] | None = None) -> None:
             super().__init__(additional_imports, timeout=seconds, sandbox=chosen)
 
-    originals = [(place, place.PyExecutor) for place in (module, tools)]
+    originals: list[tuple[Any, Any]] = [(place, place.PyExecutor) for place in (module, tools)]
     for place, _ in originals:
         place.PyExecutor = Installed
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_ai import ModelRetry, RunContext
-from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
 from pydantic_core import to_jsonable_python
@@ -41,7 +41,7 @@ _CODE = TypeAdapter(_Arguments)
 
 
 class CodeMode(WrapperToolset):
-    """A toolset with a single tool `run_python`, in whose code the tools of `wrapped` are functions.
+    """A toolset with one tool `run_python`, in whose code the tools of `wrapped` are functions.
 
     The functions are plain: `weather(city="Oslo")`. Tools get the run's context, and their
     arguments are validated. Code that fails is a retry for the model, with the traceback. Each run

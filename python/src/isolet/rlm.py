@@ -21,7 +21,7 @@ from .session import Session
 from .sync import Sandbox
 from .tools import Tool
 
-_GUEST = '''
+_GUEST = """
 def _isolet_install():
     import sys, types
     scaffold = {}
@@ -62,7 +62,7 @@ def _isolet_install():
 
 _isolet_install()
 del _isolet_install
-'''
+"""
 _KEEP = "__import__('_isolet_rlm').keep(_isolet_names)\ndel _isolet_names"
 _FINISH = "__import__('_isolet_rlm').finish()"
 

@@ -48,7 +48,8 @@ def _isolet_install(call, submit):
             return self._text
 
         def __getattr__(self, name):
-            raise AttributeError(f"{self._text} is on the host: pass it to a tool. It has no {name!r} here")
+            text = f"{self._text} is on the host: pass it to a tool. It has no {name!r} here"
+            raise AttributeError(text)
 
     def pack(value):
         if isinstance(value, HostObject):
@@ -238,7 +239,11 @@ class Executor(PythonExecutor):
             return [self._pack(item) for item in value]
         number = next(self._numbers)
         self._objects[number] = value
-        packed = {_MARK: "object", "number": number, "text": f"<{type(value).__name__} of the host>"}
+        packed = {
+            _MARK: "object",
+            "number": number,
+            "text": f"<{type(value).__name__} of the host>",
+        }
         images = sys.modules.get("PIL.Image")
         if images is not None and isinstance(value, images.Image):
             data = io.BytesIO()
@@ -320,7 +325,8 @@ def _error(execution: Execution, code: str) -> str:
 
 def _syntax_error(kind: str, message: str, args: list[Any] | None) -> str:
     try:
-        _, (_, line, column, source, *_) = args or ()
+        details: Any = args
+        _, (_, line, column, source, *_) = details
         return (
             f"Code parsing failed on line {line} due to: {kind}: {message}\n"
             f"{source}{' ' * (column - 1)}^"

@@ -9,18 +9,18 @@ import pytest
 
 pytest.importorskip("google.adk", reason="Google ADK is not installed")
 
-from google.adk.agents import LlmAgent  # noqa: E402
-from google.adk.artifacts import InMemoryArtifactService  # noqa: E402
-from google.adk.code_executors.code_execution_utils import (  # noqa: E402
+from google.adk.agents import LlmAgent
+from google.adk.artifacts import InMemoryArtifactService
+from google.adk.code_executors.code_execution_utils import (
     CodeExecutionInput,
     File,
 )
-from google.adk.models import BaseLlm, LlmResponse  # noqa: E402
-from google.adk.runners import Runner  # noqa: E402
-from google.adk.sessions import InMemorySessionService  # noqa: E402
-from google.genai import types  # noqa: E402
+from google.adk.models import BaseLlm, LlmResponse
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.genai import types
 
-from isolet.adk import CodeExecutor  # noqa: E402
+from isolet.adk import CodeExecutor
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("ag2", reason="AG2 is not installed")
 
-from ag2 import Agent  # noqa: E402
-from ag2.events import ToolCallEvent  # noqa: E402
-from ag2.testing import TestConfig  # noqa: E402
-from ag2.tools import SandboxCodeTool  # noqa: E402
-from ag2.tools.code.environment.base import CodeEnvironment as Protocol  # noqa: E402
+from ag2 import Agent
+from ag2.events import ToolCallEvent
+from ag2.testing import TestConfig
+from ag2.tools import SandboxCodeTool
+from ag2.tools.code.environment.base import CodeEnvironment as Protocol
 
-from isolet.ag2 import CodeEnvironment  # noqa: E402
+from isolet.ag2 import CodeEnvironment
 
 
 @pytest.fixture

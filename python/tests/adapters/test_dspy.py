@@ -270,7 +270,7 @@ def test_an_rlm_reads_calls_and_submits():
     assert outputs[0] == "200008\n"
     assert outputs[1] == "[Error] ZeroDivisionError: ['division by zero']"
     assert outputs[2] == "a fish {'key': 'a'}\n"
-    assert "full CPython" in json.dumps(lm.prompts + [rlm.generate_action.signature.instructions])
+    assert "full CPython" in json.dumps([*lm.prompts, rlm.generate_action.signature.instructions])
 
 
 def test_an_rlm_builds_predictors_in_its_code():

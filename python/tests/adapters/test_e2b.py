@@ -134,7 +134,7 @@ def test_files_of_the_host_are_not_seen(sandbox, tmp_path):
 
 def test_a_run_that_takes_too_long_raises(sandbox):
     sandbox.run_code("x = 1")
-    with pytest.raises(TimeoutException, match="0.2"):
+    with pytest.raises(TimeoutException, match="the limit is"):
         sandbox.run_code("while True: pass", timeout=0.2)
     assert sandbox.run_code("x").text == "1"
 

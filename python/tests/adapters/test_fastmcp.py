@@ -30,12 +30,14 @@ def test_without_return_it_is_the_last_value_or_what_was_printed():
 
 
 def test_functions_are_awaited_also_several_at_once():
-    events = []
+    both = []
 
     async def slow(name: str) -> str:
-        events.append(f"+{name}")
-        while len(events) < 2:
-            await asyncio.sleep(0)
+        both.append(asyncio.get_running_loop().create_future())
+        if len(both) == 2:
+            for each in both:
+                each.set_result(None)
+        await asyncio.wait_for(asyncio.shield(both[name == "b"]), 60)
         return name.upper()
 
     def plain(x):

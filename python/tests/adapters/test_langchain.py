@@ -8,19 +8,19 @@ import pytest
 
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
-from langchain.agents import create_agent  # noqa: E402
-from langchain_core.language_models.fake_chat_models import GenericFakeChatModel  # noqa: E402
-from langchain_core.messages import AIMessage  # noqa: E402
-from langchain_core.tools import tool  # noqa: E402
-from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
-from isolet.langchain import CodeInterpreterMiddleware  # noqa: E402
+from isolet.langchain import CodeInterpreterMiddleware
 
 
 class Scripted(GenericFakeChatModel):
     """A model that runs prepared codes, and keeps what it was told."""
 
-    told: list = []
+    told: list
 
     def bind_tools(self, tools, **_):
         self.told.append([each.name for each in tools])

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("openenv", reason="OpenEnv is not installed")
 
-from openenv.core.env_server.types import CodeExecResult  # noqa: E402
+from openenv.core.env_server.types import CodeExecResult
 
-import isolet.openenv  # noqa: E402
+import isolet.openenv
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_helpers_are_there(executor):
     code = "try:\n  1 / 0\nexcept Exception:\n  print('division' in format_exc())"
     assert executor.run(code).stdout == "True\n"
     assert executor.run("print(safe_json_dumps({'a': object}))").stdout == (
-        "{\"a\": \"<class 'object'>\"}\n"
+        '{"a": "<class \'object\'>"}\n'
     )
 
 

@@ -8,18 +8,18 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason="Pydantic AI is not installed")
 
-from pydantic_ai import Agent, ModelRetry, RunContext  # noqa: E402
-from pydantic_ai.messages import (  # noqa: E402
+from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.messages import (
     ModelResponse,
     RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models.function import FunctionModel  # noqa: E402
-from pydantic_ai.toolsets import FunctionToolset  # noqa: E402
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
 
-from isolet.pydantic_ai import CodeMode  # noqa: E402
+from isolet.pydantic_ai import CodeMode
 
 
 class Scripted:

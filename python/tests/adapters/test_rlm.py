@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("rlm", reason="rlms is not installed")
 
-import rlm.core.rlm  # noqa: E402
-from rlm import RLM  # noqa: E402
-from rlm.clients.base_lm import BaseLM  # noqa: E402
-from rlm.core.types import ModelUsageSummary, UsageSummary  # noqa: E402
-from rlm.environments.base_env import SupportsCustomTools, SupportsPersistence  # noqa: E402
+import rlm.core.rlm
+from rlm import RLM
+from rlm.clients.base_lm import BaseLM
+from rlm.core.types import ModelUsageSummary, UsageSummary
+from rlm.environments.base_env import SupportsCustomTools, SupportsPersistence
 
-import isolet.rlm  # noqa: E402
+import isolet.rlm
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 smolagents = pytest.importorskip("smolagents", reason="smolagents is not installed")
@@ -44,7 +46,7 @@ class Counter(Tool):
 
     name = "count"
     description = "Counts."
-    inputs = {"step": {"type": "integer", "description": "by how much"}}
+    inputs: ClassVar = {"step": {"type": "integer", "description": "by how much"}}
     output_type = "integer"
 
     def __init__(self):
@@ -172,9 +174,7 @@ def test_an_agent_sees_errors_and_what_was_printed_before():
 
 
 def test_a_managed_agent_is_called_on_the_host():
-    helper = agent(
-        "final_answer('forty-two')", name="helper", description="It knows the answer."
-    )
+    helper = agent("final_answer('forty-two')", name="helper", description="It knows the answer.")
     made = agent("print(helper(task='say it'))", "final_answer('done')", managed_agents=[helper])
     assert made.run("ask") == "done"
     assert "forty-two" in made.model.shown[1]

@@ -33,7 +33,10 @@ class Filesystem:
         self._session = session
 
     def read(
-        self, path: str, format: Literal["text", "bytes", "stream"] = "text", **_: Any
+        self,
+        path: str,
+        format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
+        **_: Any,
     ) -> Any:
         """Returns what a file contains: a `str`, a `bytearray`, or an iterator of `bytes`.
 
@@ -52,9 +55,7 @@ class Filesystem:
             return _pieces(data)
         return data.decode("utf-8", "replace")
 
-    def write(
-        self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any
-    ) -> WriteInfo:
+    def write(self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any) -> WriteInfo:
         """Writes a file, and makes its directory."""
         content: Any = data if isinstance(data, (str, bytes, bytearray)) else data.read()
         absolute = _absolute(path)
@@ -102,9 +103,7 @@ class Filesystem:
             raise FileNotFoundException(f"there is no `{path}`")
         is_dir, size = found
         absolute = _absolute(path)
-        return EntryInfo(
-            posixpath.basename(absolute), "dir" if is_dir else "file", absolute, size
-        )
+        return EntryInfo(posixpath.basename(absolute), "dir" if is_dir else "file", absolute, size)
 
     def remove(self, path: str, **_: Any) -> None:
         """Removes a file, or a directory with all that is in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json as _json
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ..execution import Display
 
@@ -68,9 +68,7 @@ class ExecutionError:
     traceback: str
 
     def to_json(self) -> str:
-        return _json.dumps(
-            {"name": self.name, "value": self.value, "traceback": self.traceback}
-        )
+        return _json.dumps({"name": self.name, "value": self.value, "traceback": self.traceback})
 
 
 @dataclass(repr=False)
@@ -197,7 +195,7 @@ def result_of(display: Display, text: str | None) -> Result:
             continue
         if name in ("json", "data", "chart") and isinstance(shown, str):
             try:
-                shown = cast("Any", _json.loads(shown))
+                shown = _json.loads(shown)
             except ValueError:
                 continue
         setattr(result, name, shown)
