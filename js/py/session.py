@@ -35,6 +35,7 @@ import _isolet_ipython as ipython
 import _isolet_locks as locks
 import _isolet_packages as packages
 import _isolet_programs as programs
+import _isolet_returns as returns
 import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
@@ -329,7 +330,8 @@ def run(command):
             if "program" in command:
                 has_value, value = start_program(command["program"], source, namespace)
             else:
-                has_value, value = execute(source, name, namespace, command["role"])
+                may_return = "return" in command
+                has_value, value = execute(source, name, namespace, command["role"], may_return)
                 is_simple = not has_value or type(value) in SIMPLE
                 is_displayed = not is_simple and displays.result(value)
                 if PLOTS in sys.modules and command["role"] == "cell":
@@ -360,15 +362,15 @@ def run(command):
     return reply
 
 
-def execute(source, name, namespace, role):
-    """Runs a cell: `(has_value, value)`, the value that of a last expression; awaited, if it can
-    be.
+def execute(source, name, namespace, role, may_return):
+    """Runs a cell: `(has_value, value)`, the value that of a last expression, or what was returned;
+    awaited, if it can be.
 
     A script's last expression is awaited as little as python would, and what is typed at a prompt
     is shown as it is.
     """
     global future_flags
-    code, has_value = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT)
+    code = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT, may_return)
     future_flags |= code.co_flags & FUTURE_FLAGS
     remember_source(code, source, name)
     try:
@@ -379,7 +381,10 @@ def execute(source, name, namespace, role):
         result = eval(code, namespace)
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt)
-        if role == "cell" and has_value and waits.is_awaitable(namespace.get(VALUE)):
+        if may_return:
+            returns.take(namespace, VALUE)
+        has_value = VALUE in namespace
+        if role == "cell" and has_value and waits.is_awaitable(namespace[VALUE]):
             awaited = namespace[VALUE]
             namespace[VALUE] = waits.wait_for(awaited, interrupt=waits.throw_interrupt)
         if role != "program":
@@ -387,6 +392,8 @@ def execute(source, name, namespace, role):
     finally:
         use_reserve()
         value = namespace.pop(VALUE, None)
+        if may_return:
+            returns.forget(namespace)
     return has_value, value
 
 
@@ -401,26 +408,27 @@ def start_program(kind, name, namespace):
     return False, None
 
 
-def compile_cell(source, name, flags):
-    """The cell's code, and whether it ends in an expression; that of a cell that ran before is
-    kept.
+def compile_cell(source, name, flags, may_return):
+    """The cell's code, which binds `VALUE` to the value of a last expression; that of a cell that
+    ran before is kept.
     """
-    key = (source, name, flags)
+    key = (source, name, flags, may_return)
     known = compiled.get(key)
     if known is not None:
         return known
     tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     last = tree.body[-1] if tree.body else None
-    has_value = isinstance(last, ast.Expr)
-    if has_value:
+    if isinstance(last, ast.Expr):
         target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
         tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    if may_return:
+        returns.rewrite(tree, name, flags)
     code = compile(tree, name, "exec", flags, dont_inherit=True)
     if len(source) <= KEPT_SOURCE:
         while len(compiled) >= KEPT_CELLS:
             del compiled[next(iter(compiled))]
-        compiled[key] = code, has_value
-    return code, has_value
+        compiled[key] = code
+    return code
 
 
 def keep_reserve():

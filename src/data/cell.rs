@@ -19,6 +19,7 @@ pub struct Cell {
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
+    pub(crate) may_return: bool,
 }
 
 /// What a cell runs.
@@ -61,6 +62,7 @@ impl Cell {
             argv: None,
             stdin: Stdin::empty(),
             run_time: None,
+            may_return: false,
         }
     }
 
@@ -150,6 +152,19 @@ impl Cell {
     #[must_use]
     pub fn max_run_time(mut self, time: Duration) -> Self {
         self.run_time = Some(time);
+        self
+    }
+
+    /// Allows `return` at the top level of the code: it ends the cell, and its value is the cell's
+    /// value, instead of that of the last expression. A bare `return` ends the cell without a
+    /// value.
+    ///
+    /// It works as in a function, also in loops, `try` and `with`: `finally` runs, and no `except`
+    /// catches it. Names that the cell binds are global as in any cell. Without this method it is a
+    /// `SyntaxError`, as in a module.
+    #[must_use]
+    pub fn allow_return(mut self) -> Self {
+        self.may_return = true;
         self
     }
 }

@@ -35,7 +35,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 18] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 27] = python![
+pub(crate) const PYTHON: [(&str, &str); 28] = python![
     "errnos",
     "arrays",
     "values",
@@ -62,6 +62,7 @@ pub(crate) const PYTHON: [(&str, &str); 27] = python![
     "packages",
     "files",
     "programs",
+    "returns",
     "session",
 ];
 

@@ -294,6 +294,7 @@ fn run(code: &str) -> Command {
         role: Role::Cell,
         has_stdin: false,
         argv: None,
+        may_return: false,
         max_repr_chars: Limits::REPR_CHARS,
         max_value_bytes: Limits::default().value_bytes(),
     })

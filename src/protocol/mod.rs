@@ -119,6 +119,8 @@ pub(crate) struct RunCommand {
     pub(crate) role: Role,
     pub(crate) has_stdin: bool,
     pub(crate) argv: Option<Vec<String>>,
+    /// Set if the code may return at its top level.
+    pub(crate) may_return: bool,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
 }

@@ -57,6 +57,7 @@ mod pty;
 mod race;
 mod recursion;
 mod repl;
+mod returns;
 mod science;
 mod security;
 mod serve;

@@ -32,6 +32,7 @@ impl Shared {
             role: cell.role,
             has_stdin: !cell.stdin.is_empty(),
             argv: cell.argv,
+            may_return: cell.may_return,
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });

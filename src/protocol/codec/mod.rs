@@ -82,6 +82,9 @@ fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
         Program::Module => fields.push(("program", "module".into())),
         Program::Application => fields.push(("program", "application".into())),
     }
+    if run.may_return {
+        fields.push(("return", true.into()));
+    }
     fields.extend(run.directory.map(|directory| ("directory", directory.into())));
     fields.extend(run.import_from.map(|directory| ("import_from", directory.into())));
     fields
