@@ -11,6 +11,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .function_tools import model_text
 from .sync import Sandbox
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class CodeEnvironment:
 
     Args:
         timeout: the most seconds that a call may take; the limit `run_time` by default.
+        max_chars: the most characters of output. The middle of longer ones is left out.
         sandbox: the sandbox, if several environments are to share one.
         **policy: what the code may do, as for `isolet.Sandbox`.
     """
@@ -34,11 +36,17 @@ class CodeEnvironment:
     supported_languages = ("python",)
 
     def __init__(
-        self, *, timeout: float | None = None, sandbox: Sandbox | None = None, **policy: Any
+        self,
+        *,
+        timeout: float | None = None,
+        max_chars: int = 20_000,
+        sandbox: Sandbox | None = None,
+        **policy: Any,
     ) -> None:
         if sandbox is not None and policy:
             raise TypeError(f"`sandbox` has a policy, so {', '.join(policy)} cannot be given too")
         self.timeout = timeout
+        self._max_chars = max_chars
         self._sandbox = Sandbox(**policy) if sandbox is None else sandbox
         self._session: Session | None = None
         self._lock = threading.Lock()
@@ -74,9 +82,7 @@ class CodeEnvironment:
             if session is None or not session.alive:
                 session = self._session = self._sandbox.session()
             execution = session.run(code, timeout=self.timeout)
-        text = execution.text
-        if execution.ok and execution.value is None and execution.repr == "None":
-            text = text.removesuffix("None").rstrip("\n")
-        if not execution.session_alive:
-            text += "\n[the session has ended: variables and imports are lost]"
-        return text, (execution.exit_code or 0) if execution.ok else execution.exit_code or 1
+        exit_code = execution.exit_code
+        if exit_code is None:
+            exit_code = 0 if execution.ok else 1
+        return model_text(execution, self._max_chars), exit_code

@@ -85,9 +85,9 @@ def _plain(session: Session, timeout: float | None, max_chars: int) -> Callable[
     def run_python(code: str) -> str:
         with lock:
             if session.alive:
-                return _answer(session.run(code, timeout=timeout), max_chars)
+                return model_text(session.run(code, timeout=timeout), max_chars)
             session.reset()
-            answer = _answer(session.run(code, timeout=timeout), max_chars)
+            answer = model_text(session.run(code, timeout=timeout), max_chars)
             return f"{_LOST}\n{answer}"
 
     return run_python
@@ -103,15 +103,16 @@ def _coroutine(
     async def run_python(code: str) -> str:
         async with lock:
             if session.alive:
-                return _answer(await session.run(code, timeout=timeout), max_chars)
+                return model_text(await session.run(code, timeout=timeout), max_chars)
             await session.reset()
-            answer = _answer(await session.run(code, timeout=timeout), max_chars)
+            answer = model_text(await session.run(code, timeout=timeout), max_chars)
             return f"{_LOST}\n{answer}"
 
     return run_python
 
 
-def _answer(execution: Execution, max_chars: int) -> str:
+def model_text(execution: Execution, max_chars: int) -> str:
+    """Returns what a model sees of a run: its `text` and notes, at most about so many characters."""
     text = execution.text
     if execution.ok and execution.value is None and execution.repr == "None":
         text = text.removesuffix("None").rstrip("\n")

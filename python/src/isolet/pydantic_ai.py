@@ -23,6 +23,7 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from . import aio
+from .function_tools import model_text
 from .tools import Tool
 
 _DESCRIPTION = """\
@@ -138,18 +139,10 @@ class CodeMode(WrapperToolset):
             inner = await self.wrapped.get_tools(ctx)
             await session.register(*(self._function(each, ctx) for each in inner.values()))
             execution = await session.run(tool_args["code"], timeout=self._timeout)
-        text = execution.text
-        if execution.ok and execution.value is None and execution.repr == "None":
-            text = text.removesuffix("None").rstrip("\n")
-        if not execution.session_alive:
-            text += "\n[the session has ended: variables and imports are lost]"
-        if len(text) > self._max_chars:
-            half = self._max_chars // 2
-            left_out = len(text) - 2 * half
-            text = f"{text[:half]}\n[{left_out} characters left out]\n{text[len(text) - half :]}"
+        text = model_text(execution, self._max_chars)
         if not execution.ok:
             raise ModelRetry(text)
-        return text or "[no output]"
+        return text
 
     def _function(self, tool: ToolsetTool, ctx: RunContext[Any]) -> Tool:
         name = tool.tool_def.name
