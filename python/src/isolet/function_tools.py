@@ -112,7 +112,7 @@ def _coroutine(
 
 
 def model_text(execution: Execution, max_chars: int) -> str:
-    """Returns what a model sees of a run: its `text` and notes, at most about so many characters."""
+    """Returns what a model sees of a run: its `text` and notes, and not many more characters."""
     text = execution.text
     if execution.ok and execution.value is None and execution.repr == "None":
         text = text.removesuffix("None").rstrip("\n")

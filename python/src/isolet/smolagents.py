@@ -97,8 +97,8 @@ def _isolet_install(call, submit):
     module.bind, module.pack = bind, pack
     sys.modules["_isolet_smolagents"] = module
 
-_isolet_install(_isolet_call, SUBMIT)
-del _isolet_install, _isolet_call
+_isolet_install(_isolet_call, _isolet_finish)
+del _isolet_install, _isolet_call, _isolet_finish
 '''.replace("MARK", repr(_MARK))
 _BIND = "__import__('_isolet_smolagents').bind(_isolet_tools, _isolet_variables)\n"
 _BIND += "del _isolet_tools, _isolet_variables"
@@ -204,7 +204,7 @@ class Executor(PythonExecutor):
         if session is None or not session.alive:
             session = self._sandbox.session()
             session.register(Tool(self._call, name="_isolet_call"))
-            session.set_submit(Submit({"answer": Any}))
+            session.set_submit(Submit({"answer": Any}, name="_isolet_finish"))
             session.run(_GUEST).raise_for_error()
             self._bind(session, self._tools, self._variables)
             self._session = session
