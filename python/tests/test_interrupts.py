@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import pytest
 from conftest import until
 
 import isolet
+
+
+FAKE = pathlib.Path(__file__).with_name("fake_server.py")
 
 
 @pytest.fixture(autouse=True)
@@ -145,34 +149,20 @@ def test_ctrl_c_in_a_callback_ends_the_run(session: isolet.Session) -> None:
     assert session.eval("1") == 1
 
 
-def test_ctrl_c_ends_the_waiting_for_an_answer(session: isolet.Session) -> None:
-    going, leave = threading.Event(), threading.Event()
+def test_ctrl_c_ends_the_waiting_for_an_answer() -> None:
+    with isolet.Server(FAKE, env={**os.environ, "FAKE": "quiet"}) as server:
+        session = isolet.Sandbox(server=server).session()
 
-    def busy() -> None:
-        # While the guest computes, nobody can look at its variables.
-        session.run("begin()\nimport time\nwhile True: pass", timeout=20)
+        def work() -> None:
+            until(lambda: signal.getsignal(signal.SIGINT) is not signal.default_int_handler)
+            press()
 
-    async def begin() -> None:
-        going.set()
-
-    session.register(begin)
-    runs = threading.Thread(target=busy)
-    runs.start()
-    assert going.wait(30)
-
-    def interrupt() -> None:
-        until(lambda: signal.getsignal(signal.SIGINT) is not signal.default_int_handler)
-        press()
-
-    pressing = threading.Thread(target=interrupt)
-    pressing.start()
-    with pytest.raises(KeyboardInterrupt):
-        session.variables()
-    pressing.join()
-    session.interrupt()
-    runs.join(30)
-    leave.set()
-    assert session.eval("1") == 1
+        for use in (session.variables, lambda: session["x"], lambda: session.isolation):
+            pressing = threading.Thread(target=work)
+            pressing.start()
+            with pytest.raises(KeyboardInterrupt):
+                use()
+            pressing.join()
 
 
 def test_ctrl_c_ends_the_runs_of_a_map(server: isolet.Server) -> None:

@@ -76,6 +76,15 @@ def is_alive(pid: int) -> bool:
     return True
 
 
+@pytest.fixture
+def elsewhere(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This Python's own directories are elsewhere, in which no program is installed."""
+    monkeypatch.delenv("ISOLET_BIN", raising=False)
+    monkeypatch.setattr("sysconfig.get_path", lambda *_args, **_kwargs: str(tmp_path / "scripts"))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "bin" / "python"))
+
+
+@pytest.mark.usefixtures("elsewhere")
 def test_a_program_that_is_missing_is_told_of(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,10 +101,10 @@ def test_a_program_that_is_missing_is_told_of(
         assert text in str(caught.value)
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_a_program_is_found_on_the_path_and_scripts_are_passed_over(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("ISOLET_BIN")
     for name, content in (("first", b"#!/bin/sh\n"), ("second", b"\x7fELF")):
         (tmp_path / name).mkdir()
         program = tmp_path / name / "isolet"

@@ -35,7 +35,7 @@ def test_variables_can_be_read_and_changed(session: isolet.Session) -> None:
 def test_a_variable_that_cannot_cross_names_its_path(session: isolet.Session) -> None:
     with pytest.raises(isolet.TransferError, match=r"`x\['f'\]` is a builtin"):
         session["x"] = {"f": print}
-    with pytest.raises(isolet.ConfigError):
+    with pytest.raises(isolet.TransferError, match="`not a name` cannot be a variable"):
         session["not a name"] = 1
 
 

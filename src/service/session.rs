@@ -86,6 +86,7 @@ struct RunOptions {
     argv: Vec<String>,
     name: Option<String>,
     program: bool,
+    allow_return: bool,
 }
 
 /// Standard input, as text or bytes.
@@ -387,6 +388,9 @@ impl SessionEntry {
         }
         if options.program {
             cell = cell.program();
+        }
+        if options.allow_return {
+            cell = cell.allow_return();
         }
         if let Some(seconds) = options.run_time {
             cell = cell.max_run_time(execution::duration("run_time", seconds)?);

@@ -324,6 +324,17 @@ fn a_cancelled_run_that_goes_on_ends_with_its_session() {
 }
 
 #[test]
+fn a_cell_returns_at_the_top_level_if_it_may() {
+    let mut client = Client::with_session(&json!({}));
+    let run = json!(["run", 5, 1, "if True: return 42\n1 / 0", null, {"allow_return": true}]);
+    assert_eq!(client.ask(&run)["value"], 42);
+    let refused = client.ask(&json!(["run", 6, 1, "return 42"]));
+    assert_eq!(refused["exception"]["type"], "SyntaxError");
+    let program = client.ask(&json!(["run", 7, 1, "42", null, {"program": true}]));
+    assert_eq!((program.get("value"), program.get("repr")), (None, None));
+}
+
+#[test]
 fn a_run_that_is_cancelled_before_its_turn_does_not_begin() {
     let mut client = Client::start();
     client.send(&json!(["sandbox", 2, 1, {}]));

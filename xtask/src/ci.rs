@@ -12,7 +12,7 @@ type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 9] = [
+    let steps: [(&str, Step); 10] = [
         ("fmt", fmt),
         ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
         ("lint", lint::run),
@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         ("clippy", clippy),
         ("test", || test::run(&[])),
         ("science", || test::science(&[])),
+        ("python", || test::python_package(&[])),
         ("fuzz", || fuzz::run(&[])),
         ("doc", doc),
     ];

@@ -38,6 +38,8 @@ Usage: cargo xtask COMMAND
                         --release ARGS...`; without ARGS the examples too
   test --science [ARGS...]
                         the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
+  test --python [ARGS...]
+                        the Python package: `cargo xtask wheel`, then its tests by `pytest ARGS...`, and pyright
   fuzz [--seconds N] [TARGET...]
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   bench [--rounds N] [--only NAME...] [--markdown FILE]
@@ -84,6 +86,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
         ["test", "--science", ..] => test::science(&args[2..]),
+        ["test", "--python", ..] => test::python_package(&args[2..]),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", ..] => bench::run(&args[1..]),

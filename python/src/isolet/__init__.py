@@ -100,10 +100,16 @@ __all__ = [
 ]
 
 
+# What takes long to import: asyncio, and the frameworks of the adapters.
+_LAZY = frozenset(
+    ["adk", "ag2", "aio", "compat", "dspy", "fastmcp", "function_tools", "langchain", "openenv"]
+    + ["pydantic_ai", "rlm", "smolagents"]
+)
+
+
 def __getattr__(name: str) -> Any:
-    # `asyncio` takes longer to import than all the rest.
-    if name == "aio":
+    if name in _LAZY:
         import importlib
 
-        return importlib.import_module("isolet.aio")
+        return importlib.import_module(f"isolet.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -96,7 +96,9 @@ class Reader:
             start = end + 4
             size = int.from_bytes(data[end:start], "little")
             if size > MAX_FRAME:
-                raise ProtocolError(f"the server wrote {data[:40]!r}, which is no message")
+                raise ProtocolError(
+                    f"the server wrote {data[end : end + 40]!r}, which is no message"
+                )
             if len(data) - start < size:
                 if size > CHUNK:
                     # It is read where it will be parsed.

@@ -14,7 +14,7 @@ use super::subject::{COMMAND, Program, Recipe};
 use crate::{assets, process, python, setup, vendored_v8};
 
 /// The names on the command line.
-pub(super) const NAMES: &[&str] = &[BASE, "thread", "dspy", "monty", "node", "cpython"];
+pub(super) const NAMES: &[&str] = &[BASE, "thread", "python", "dspy", "monty", "node", "cpython"];
 
 /// The subject that the others are compared with.
 pub(super) const BASE: &str = "process";
@@ -36,6 +36,10 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
                 recipes.push(isolet(name, title, &subject, &dir)?);
             }
         }
+    }
+    if wanted("python") {
+        build()?;
+        recipes.push(package(&dir)?);
     }
     let peers: [(&str, Finder); 4] =
         [("dspy", dspy), ("monty", monty), ("node", node), ("cpython", cpython)];
@@ -75,6 +79,26 @@ fn isolet(name: &'static str, title: &'static str, subject: &Path, dir: &Path) -
     let command = command.arg("run").arg("--isolation").arg(name).arg("-c").arg(COMMAND);
     let (serve, command) = (Program::new(subject).arg(name), Some(command));
     Ok(Recipe { name, title, serve, command, log: log(dir, name) })
+}
+
+/// Returns how to start the Python package of this repository, with the command that was built.
+fn package(dir: &Path) -> Result<Recipe> {
+    let python = PathBuf::from("python3");
+    let with_package = |program: Program| {
+        let sources = process::root().join("python/src");
+        let built = process::built("isolet")?;
+        let program = program.variable("PYTHONPATH", sources).variable("ISOLET_BIN", built);
+        Ok::<_, anyhow::Error>(program.variable("ISOLET_ASSETS", process::assets_dir()))
+    };
+    let command = Program::new(&python).arg("-c");
+    let command = command.arg("import isolet; print(isolet.run('40+2').value)");
+    Ok(Recipe {
+        name: "python",
+        title: "isolet, from Python",
+        serve: with_package(peer(&python, "isolet_py.py"))?,
+        command: Some(with_package(command)?),
+        log: log(dir, "python"),
+    })
 }
 
 fn dspy(dir: &Path) -> Result<Recipe> {

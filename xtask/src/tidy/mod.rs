@@ -37,6 +37,7 @@ const TOP_LEVEL: &[&str] = &[
     "fuzz",
     "js",
     "pyodide-assets",
+    "python",
     "rust-toolchain.toml",
     "rustfmt.toml",
     "src",

@@ -1,0 +1,39 @@
+"""isolet from Python: the package `isolet`, from this repository, with the command that was built."""
+
+import isolet
+import peer
+
+
+def f(x):
+    return x
+
+
+class Isolet(peer.Peer):
+    def __init__(self):
+        self.sandbox = isolet.Sandbox(tools=[f])
+
+    def open(self):
+        return self.sandbox.session()
+
+    def pool(self):
+        # A sandbox of its own, so that `session` finds none that is ready.
+        if not hasattr(self, "ready"):
+            self.ready = isolet.Sandbox(limits=isolet.Limits(memory=900 << 20))
+        self.ready.prewarm(2)
+        return self.first_result(self.ready.session)
+
+    def close(self, session):
+        session.close()
+
+    def run(self, session, code):
+        return session.run(code).raise_for_error().value
+
+    def give(self, session, name, value, code):
+        return session.run(code, inputs={name: value}).value
+
+    def printed(self, session, code):
+        return session.run(code).stdout
+
+
+if __name__ == "__main__":
+    peer.serve(f"isolet {isolet.__version__} from Python", Isolet())
