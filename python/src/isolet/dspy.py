@@ -233,7 +233,7 @@ class Interpreter:
             text = execution.failure
             if error is not None:
                 text = f"{error.type}: {error.args or error.message}"
-            raise (CodeInterpreterError if self._end is not None else CodeExecutionError)(text)
+            raise (CodeInterpreterError if self._end is not None else CodeExecutionError)(text or "")
         if execution.value is None and execution.value_error is None:
             return execution.stdout or None
         if execution.stdout or execution.value_error is not None:

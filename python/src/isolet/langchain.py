@@ -184,7 +184,8 @@ def _host_tool(inner: BaseTool) -> Tool:
             return asyncio.run_coroutine_threadsafe(inner.ainvoke(arguments), loop).result()
         return inner.invoke(arguments)
 
-    required = set(inner.tool_call_schema.model_json_schema().get("required", ()))
+    schema: Any = inner.tool_call_schema
+    required = set(schema.model_json_schema().get("required", ()))
     parameters = [
         inspect.Parameter(
             name,
@@ -198,7 +199,8 @@ def _host_tool(inner: BaseTool) -> Tool:
 
 
 def _shown(inner: BaseTool) -> str:
-    required = set(inner.tool_call_schema.model_json_schema().get("required", ()))
+    schema: Any = inner.tool_call_schema
+    required = set(schema.model_json_schema().get("required", ()))
     parameters = ", ".join(
         f"{name}: {schema.get('type', 'any')}{'' if name in required else ' = ...'}"
         for name, schema in inner.args.items()

@@ -122,8 +122,9 @@ class CodeMode(WrapperToolset):
             # One session runs one code at a time.
             sequential=True,
         )
+        validator: Any = _CODE.validator
         made = ToolsetTool(
-            toolset=self, tool_def=definition, max_retries=5, args_validator=_CODE.validator
+            toolset=self, tool_def=definition, max_retries=5, args_validator=validator
         )
         return {self._name: made}
 
@@ -159,7 +160,7 @@ class CodeMode(WrapperToolset):
         return Tool(call, name=name, doc=tool.tool_def.description or "")
 
     def _with(self, wrapped: AbstractToolset, *, keep: bool) -> CodeMode:
-        made = object.__new__(type(self))
+        made: Any = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made.wrapped = wrapped
         if not keep:
