@@ -9,6 +9,7 @@ mod doctor;
 mod dspy;
 mod exit;
 mod filter;
+mod frames;
 mod generate;
 mod host_files;
 mod interrupts;
@@ -16,6 +17,7 @@ mod isolation;
 mod json;
 mod json_text;
 mod made_files;
+mod monty;
 mod notebook;
 mod options;
 mod output;
@@ -81,6 +83,9 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Serve DSPy as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
+    /// Serve Monty's clients as their worker: `MONTY_BIN=$(which isolet)`
+    #[command(visible_alias = "subprocess")]
+    Monty(monty::MontyArgs),
     /// Print a shell's completion script
     Completions(generate::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -200,6 +205,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Man(args) => generate::man(&args),
         Command::Serve(args) => serve::serve(&args, assets),
         Command::Dspy(args) => dspy::dspy(args, assets),
+        Command::Monty(args) => monty::monty(&args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
     };
     result.unwrap_or_else(|error| exit::report_as(&error, is_json))

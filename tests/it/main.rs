@@ -39,6 +39,7 @@ mod linking;
 mod locals;
 mod matrix;
 mod memory;
+mod monty;
 mod notebooks;
 mod output;
 mod package;

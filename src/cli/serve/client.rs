@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use isolet::{AuditEvent, Display, Stream, Value};
 
-use super::frames::{self, Frame, MAX_BYTES};
 use super::wire::Wire;
+use crate::cli::frames::{self, Frame, MAX_BYTES};
 use crate::cli::{audit, json_text};
 use crate::service::{Client, Failure, display_value};
 

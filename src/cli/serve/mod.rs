@@ -2,7 +2,7 @@
 //! `docs/serve.md`.
 
 mod client;
-mod frames;
+
 mod messages;
 mod parent;
 mod wire;
@@ -18,9 +18,9 @@ use anyhow::{Context, Result};
 use isolet::{Engine, Value};
 
 use self::client::Stdout;
-use self::frames::Input;
 use self::messages::Message;
 use self::wire::Wire;
+use super::frames::Input;
 use super::isolation::IsolationArgs;
 use super::{assets, progress};
 use crate::service::{Client, Engines, Failure, Service, Work};

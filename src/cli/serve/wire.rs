@@ -6,7 +6,7 @@ use isolet::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
-use super::frames::MAX_BYTES;
+use crate::cli::frames::MAX_BYTES;
 use crate::cli::json_text;
 
 const BYTES: &str = "$bytes";
