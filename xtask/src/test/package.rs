@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::{process, wheel};
+use super::science;
+use crate::{process, python, wheel};
 
 /// What the tests need besides the wheel.
 const TOOLS: [&str; 11] = [
@@ -31,6 +32,9 @@ const TEST_SECONDS: u32 = 180;
 /// Runs pytest with `args`, and without `args` also pyright.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let wheel = wheel::run()?;
+    // pip of that Python gets the wheels of pandas and others.
+    python::ensure()?;
+    let wheels = science::wheels()?;
     let python = environment()?;
     let mut pip = pip(&python);
     // The version is the same for each build.
@@ -47,6 +51,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         }
         let cache = process::target_dir()?.join("client-cache");
         pytest.env("XDG_CACHE_HOME", &cache).env("PYTHONDONTWRITEBYTECODE", "1");
+        pytest.env("ISOLET_TEST_WHEELS", &wheels);
         pytest.current_dir(&directory);
         let status =
             process::status(if args.is_empty() { pytest.args(half) } else { pytest.args(args) })?;
