@@ -32,7 +32,7 @@ const TEST_SECONDS: u32 = 180;
 /// Runs pytest with `args`, and without `args` also pyright.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let wheel = wheel::run()?;
-    // pip of that Python gets the wheels of pandas and others.
+    // Its pip gets the wheels of pandas and others, and the packages that they need.
     python::ensure()?;
     let wheels = science::wheels()?;
     let python = environment()?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         }
         let cache = process::target_dir()?.join("client-cache");
         pytest.env("XDG_CACHE_HOME", &cache).env("PYTHONDONTWRITEBYTECODE", "1");
-        pytest.env("ISOLET_TEST_WHEELS", &wheels);
+        python::with_python(&mut pytest)?.env("ISOLET_TEST_WHEELS", &wheels);
         pytest.current_dir(&directory);
         let status =
             process::status(if args.is_empty() { pytest.args(half) } else { pytest.args(args) })?;
