@@ -66,6 +66,12 @@ def test_files_can_be_put_read_listed_and_removed(
         session.files.get("b.bin")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         session.files.get("/nowhere/a")
+    session.files.put("new/directory/a.txt", "")
+    assert [entry.name for entry in session.files.list("new/directory")] == ["a.txt"]
+    with pytest.raises(isolet.TransferError, match="not empty"):
+        session.files.remove("new/directory")
+    with pytest.raises(isolet.TransferError, match="nowhere"):
+        session.files.list("/nowhere")
 
 
 def test_a_stream_yields_output_and_then_the_execution(session: isolet.Session) -> None:

@@ -1,14 +1,41 @@
 """Runs Python that nobody has reviewed: full CPython in a locked-down process.
 
 >>> import isolet
->>> isolet.run("40 + 2").value
+>>> isolet.run("40 + x", inputs={"x": 2}).value
 42
->>> with isolet.Sandbox(tools=[search]) as sandbox, sandbox.session() as session:
-...     session.run("hits = search('cats')")
-...     session.eval("len(hits)")
-3
 
-`isolet.aio` has the same names for asyncio.
+The code may compute, and nothing else, unless a policy allows it. A session keeps its variables:
+
+>>> def search(query: str) -> list[str]:
+...     "Searches the corpus."
+...     return [f"{query} 1", f"{query} 2"]
+>>> sandbox = isolet.Sandbox(tools=[search], limits=isolet.Limits(run_time=5))
+>>> with sandbox.session() as session:
+...     session.run("hits = search('cats')").ok
+...     session.eval("len(hits)")
+...     session.run("open('/etc/passwd')").failure
+...     session.run("while True: pass", timeout=0.5).status
+True
+2
+"FileNotFoundError: [Errno 2] No such file or directory: '/etc/passwd'"
+'timeout'
+
+Where to look, by `help(isolet.NAME)`:
+
+    run             one code in a fresh session
+    Sandbox         a policy: Policy has its keywords, Limits and Mount belong to them
+    Session         an interpreter: run, eval, stream, variables, files, interrupt, reset
+    Execution       what a run did. A run never raises for that; raise_for_error() does
+    tool, Submit    functions of this program that the code can call
+    IsoletError     the base class of what the host raises, each with a `hint`
+    isolet.aio      the same names for asyncio
+    isolet.dspy, isolet.smolagents, isolet.fastmcp, isolet.pydantic_ai, isolet.langchain,
+    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv
+                    adapters, each of which imports its framework
+    isolet.function_tools
+                    a function for models, for any other framework
+    isolet.compat.e2b
+                    the interface of E2B's code interpreter
 """
 
 from __future__ import annotations

@@ -21,9 +21,11 @@ class Server:
     are given another. It ends with the program.
 
     Args:
-        binary: the `isolet` program; found by itself by default.
+        binary: the `isolet` program; by default the one of the variable `ISOLET_BIN`, or of this
+            environment, or on `PATH`.
         assets: the directory with the files of the interpreter; found by the program by default.
-        max_sessions: how many sessions may be open; 10,000 by default.
+        max_sessions: how many sessions may be open; 10,000 by default. A further one is a
+            `LimitError`.
         env: the environment variables of the server; those of this process by default.
     """
 

@@ -68,16 +68,14 @@ def package_list(answer: list[dict[str, str]]) -> list[Package]:
     return [Package(each["name"], each["version"]) for each in answer]
 
 
-def entry_list(answer: list[dict[str, Any]] | None, path: str) -> list[FileEntry]:
+def entry_list(answer: list[dict[str, Any]]) -> list[FileEntry]:
     """Returns the answer to `list_files`."""
-    if answer is None:
-        raise missing(path, "directory")
     return [FileEntry(each["name"], each["is_dir"], each["size"]) for each in answer]
 
 
-def missing(path: str, what: str = "file") -> FileNotFoundError:
-    """Returns the exception for a path that is not in a session."""
-    return FileNotFoundError(errno.ENOENT, f"there is no such {what} in the session", path)
+def missing(path: str) -> FileNotFoundError:
+    """Returns the exception for a file that is not in a session."""
+    return FileNotFoundError(errno.ENOENT, "there is no such file in the session", path)
 
 
 def contents(data: str | bytes | os.PathLike[str]) -> bytes:

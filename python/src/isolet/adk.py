@@ -66,6 +66,7 @@ class CodeExecutor(BaseCodeExecutor):
         return cls(sandbox=Sandbox(**policy))
 
     def model_post_init(self, context: Any, /) -> None:
+        """Makes what ADK's fields do not hold: pydantic calls it."""
         super().model_post_init(context)
         if self.sandbox is None:
             self.sandbox = Sandbox()

@@ -28,7 +28,8 @@ class CodeEnvironment:
 
     Args:
         timeout: the most seconds that a call may take; the limit `run_time` by default.
-        max_chars: the most characters of output. The middle of longer ones is left out.
+        max_chars: the most characters of output, 20,000 by default. The middle of longer ones is
+            left out.
         sandbox: the sandbox, if several environments are to share one.
         **policy: what the code may do, as for `isolet.Sandbox`.
     """
@@ -52,7 +53,7 @@ class CodeEnvironment:
         self._lock = threading.Lock()
 
     async def run(self, code: str, language: str, *, context: Any = None) -> CodeRunResult:
-        """Runs code. The output has the value of its last expression, or the traceback, too."""
+        """Runs `code`. The output has the value of its last expression, or the traceback, too."""
         from ag2.tools.code.environment.base import CodeRunResult
 
         if language != "python":

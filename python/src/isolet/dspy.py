@@ -112,7 +112,7 @@ class Interpreter:
 
     @with_callbacks
     def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
-        """Runs code, after it has set variables.
+        """Runs code, after it has set `variables`, by name.
 
         Returns:
             `FinalOutput` if the code called `SUBMIT`. Otherwise what it printed, or the value of
@@ -147,7 +147,7 @@ class Interpreter:
 
     @with_callbacks
     def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
-        """Calls a tool, as code does, with its arguments by name of the parameter."""
+        """Calls the tool `tool_name`, as code does. `kwargs` has its arguments by parameter."""
         made = self._made.get(tool_name)
         if made is None or tool_name not in self.tools:
             raise CodeInterpreterError(f"Unknown tool: {tool_name}")

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 class IsoletError(Exception):
     """The host failed: nothing here says anything about the guest's code.
 
-    `hint` says what helps, if something is known to.
+    Args:
+        message: what happened.
+        hint: what helps, if something is known to.
     """
 
     hint: str | None
+    """What helps, or `None`. The text of the exception has it, too."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -73,9 +76,17 @@ class ProtocolError(IsoletError):
 
 
 class GuestError(Exception):
-    """The guest's code failed. Only `raise_for_error` and `eval` raise it."""
+    """The guest's code failed. Only `raise_for_error` and `eval` raise it.
+
+    Its text is the last line of the guest's traceback, or why isolet ended the run. From Python
+    3.11 on, the traceback of the guest is a note.
+
+    Args:
+        execution: what the code did.
+    """
 
     execution: Execution
+    """What the code did, with the output so far."""
 
     def __init__(self, execution: Execution) -> None:
         super().__init__(execution)
@@ -93,9 +104,14 @@ class GuestTimeout(GuestError, TimeoutError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C interrupted a run. `execution` is how it ended; `None` if nobody waited for that."""
+    """Ctrl-C interrupted a run. A `KeyboardInterrupt`.
+
+    Args:
+        execution: how the run ended; `None` if nobody waited for that.
+    """
 
     execution: Execution | None
+    """How the run ended, with the output so far; `None` if nobody waited for that."""
 
     def __init__(self, execution: Execution | None = None) -> None:
         super().__init__("the run was interrupted")

@@ -28,7 +28,7 @@ class GuestException:
     type: str
     """The name of its class, such as `ValueError`."""
     message: str
-    """Its `str`."""
+    """Its `str`. Of more than 65,536 characters, the end."""
     args: list[Any] | None
     """Its arguments, or `None` if they are not JSON."""
     traceback: str
@@ -46,13 +46,13 @@ class Usage:
     host_time: float = 0.0
     """The part of `wall_time` in which the guest waited for tools of the host, in seconds."""
     peak_memory_bytes: int = 0
-    """The highest memory of the session so far."""
+    """The highest memory of the session so far, without JavaScript's heap."""
     stdout_bytes: int = 0
     """Bytes written to the standard output, kept or not."""
     stderr_bytes: int = 0
     """Bytes written to the standard error, kept or not."""
     tool_calls: int = 0
-    """Calls of tools."""
+    """Calls of tools, in number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,15 @@ class Truncated:
     """How much of a run's results was left out because of limits. False if nothing was."""
 
     stdout_bytes: int = 0
+    """Bytes from the middle of the standard output."""
     stderr_bytes: int = 0
+    """Bytes from the middle of the standard error."""
     displays: int = 0
+    """Displays, in number: the last ones."""
     files: int = 0
+    """Entries of `Execution.files`. The files themselves are there."""
     locals: int = 0
+    """Entries of `Execution.locals`."""
 
     def __bool__(self) -> bool:
         return any((self.stdout_bytes, self.stderr_bytes, self.displays, self.files, self.locals))
@@ -74,7 +79,10 @@ class Display:
     """A picture, table or other rich result: one object in one or several formats."""
 
     data: dict[str, str | bytes]
-    """The contents by MIME type. They come from the guest: HTML may contain anything."""
+    """The contents by MIME type, such as `image/png`, `text/html` and `text/plain`.
+
+    Pictures are bytes, other formats are texts; `docs/displays.md` lists them. They come from the
+    guest: HTML and SVG may contain anything."""
     is_result: bool = False
     """Whether it is the value of the last expression."""
 
@@ -87,7 +95,9 @@ class Output:
     """Text that the guest wrote, as `Session.stream` yields it."""
 
     stream: Literal["stdout", "stderr"]
+    """Where it wrote it."""
     text: str
+    """What it wrote: whole lines, or less of them. `str(output)` is it, too."""
 
     def __str__(self) -> str:
         return self.text
@@ -98,6 +108,7 @@ class WrittenFile:
     """A file that a run has made or changed."""
 
     path: str
+    """Its absolute path in the guest, for `Session.files`."""
     size: int
     """In bytes."""
 
@@ -109,6 +120,10 @@ _Counts = TypeVar("_Counts", Usage, Truncated)
 class Execution:
     """What a run did. The result of `Session.run`.
 
+    Look at `ok` or `status`, then at `value`, `stdout`, `error` and `displays`. `text` is all of
+    that for a model. `raise_for_error` makes an exception of a failure. In a notebook, it shows
+    itself with its pictures.
+
     The guest chooses every text and value in it: treat them as untrusted.
     """
 
@@ -117,7 +132,7 @@ class Execution:
     _fields: dict[str, Any]
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        """Wraps an execution as `docs/serve.md` describes it."""
+        """Wraps `fields` as `docs/serve.md` describes them. `Session.run` does."""
         self._fields = fields
 
     @property
@@ -147,17 +162,20 @@ class Execution:
 
     @property
     def repr(self) -> str | None:
-        """The `repr` of the value in the guest, also of one that cannot cross."""
+        """The `repr` of the value in the guest, also of one that cannot cross.
+
+        It is cut after 65,536 characters. `None` if there is no value.
+        """
         return self._fields.get("repr")
 
     @property
     def value_error(self) -> str | None:
-        """Why the value could not cross."""
+        """Why the value could not cross, or `None` if it could. The run is `ok` all the same."""
         return self._fields.get("value_error")
 
     @property
     def exit_code(self) -> int | None:
-        """The status of `sys.exit`, if the run exited."""
+        """The status of `sys.exit`, or `None` if the run did not exit."""
         return self._fields.get("exit_code")
 
     @property
@@ -172,7 +190,7 @@ class Execution:
 
     @property
     def displays(self) -> list[Display]:
-        """The pictures, tables and other rich results, in order."""
+        """The pictures, tables and other rich results, in order, also of a run that failed."""
         return [display_from_wire(display) for display in self._fields.get("displays", ())]
 
     @property
@@ -182,13 +200,13 @@ class Execution:
 
     @property
     def error(self) -> GuestException | None:
-        """The exception, if the run raised one."""
+        """The exception, or `None` if the run raised none."""
         fields = self._fields.get("exception")
         return None if fields is None else _exception(fields)
 
     @property
     def reason(self) -> str | None:
-        """Why isolet ended the run, if it did."""
+        """Why isolet ended the run, with the limit, or `None` if it did not."""
         termination = self._fields.get("termination")
         return None if termination is None else termination["message"]
 
@@ -204,12 +222,15 @@ class Execution:
 
     @property
     def locals(self) -> dict[str, str]:
-        """The names that the run bound, each with the `repr` of its value."""
+        """The names that the run bound, each with the `repr` of its value.
+
+        A `repr` is cut after 500 characters. What is beyond 16 MiB together is left out.
+        """
         return self._fields.get("locals", {})
 
     @property
     def usage(self) -> Usage:
-        """What the run used."""
+        """What the run used: seconds, bytes, calls."""
         return _known(Usage, self._fields.get("usage", _NOTHING))
 
     @property
@@ -219,7 +240,7 @@ class Execution:
 
     @property
     def session_alive(self) -> bool:
-        """Whether the session can run more code."""
+        """Whether the session can run more code. `Session.reset` makes one that cannot anew."""
         return self._fields.get("session_alive", True)
 
     @property
@@ -287,8 +308,11 @@ class Variable:
     """A variable of a session."""
 
     name: str
+    """Its name."""
     type: str
+    """The name of its class."""
     repr: str
+    """Its `repr`, cut after 500 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +320,9 @@ class Package:
     """A package that a session has loaded."""
 
     name: str
+    """Its name, as the index has it."""
     version: str
+    """Its version, such as `2.1.0`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +330,9 @@ class FileEntry:
     """An entry of a directory of a session."""
 
     name: str
+    """Its name, without the directory."""
     is_dir: bool
+    """Whether it is a directory itself."""
     size: int
     """In bytes."""
 
@@ -314,6 +342,7 @@ class Isolation:
     """Where a session runs, and what protects the host from it."""
 
     kind: Literal["process", "thread"]
+    """`process`, a locked-down process of its own; or `thread`, one of the server's."""
     layers: dict[str, bool] = field(default_factory=dict[str, bool])
     """The layers of isolation, such as `seccomp`, and whether each is in force."""
 

@@ -65,7 +65,8 @@ def tool_function(
         name: the name of the function.
         doc: its docstring, which the model reads. By default it says what the function does.
         timeout: the most seconds that a call may take, at most the limit `run_time`.
-        max_chars: the most characters that it returns. The middle of longer texts is left out.
+        max_chars: the most characters that it returns, 20,000 by default. The middle of longer
+            texts is left out.
     """
     function: Any
     if isinstance(session, Session):

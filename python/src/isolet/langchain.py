@@ -54,10 +54,11 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         tools: tools that the code can call as functions. The model does not see them otherwise,
             unless the agent has them too.
         name: the name of the tool.
-        mode: how long variables stay.
+        mode: how long variables stay: `thread` or `turn`.
         timeout: the most seconds that a call may take, without those in tools; the limit
             `run_time` by default.
-        max_chars: the most characters of a result that the model sees.
+        max_chars: the most characters of a result that the model sees, 20,000 by default. The
+            middle of longer ones is left out.
         max_sessions: how many sessions are kept. The one that was not used for the longest time
             is ended first.
         sandbox: the sandbox, if several agents are to share one.
@@ -116,6 +117,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         return {"isolet_session": uuid.uuid4().hex}
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Names the session of the turn."""
         return self.before_agent(state, runtime)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
@@ -127,6 +129,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
                 found[0].close(wait=False)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        """Ends the session of the turn, if it is not to stay."""
         self.after_agent(state, runtime)
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -134,6 +137,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         return handler(self._told(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Tells the model of the functions."""
         return await handler(self._told(request))
 
     def close(self) -> None:

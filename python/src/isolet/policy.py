@@ -14,50 +14,73 @@ from .tools import Submit, Tool, collect
 StrPath = str | os.PathLike[str]
 
 AuditEvent = dict[str, Any]
-"""An access that was allowed or denied: `time`, `session`, `allowed`, `access`, `reason`, and what
-belongs to that kind of access."""
+"""An access that was allowed or denied: `time` in seconds since 1970, the number of the `session`,
+`allowed`, `access`, `reason`, and what belongs to that kind of access. `access` is `network`,
+`file`, `package`, `module`, `tool`, or `dropped` for the number of events beyond 100,000 in a
+run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a session. `None` stands for the default of the server.
+    """Limits of a session: `Limits(run_time=5, memory=256 << 20)`.
 
-    `docs/limits.md` says what happens when one is exceeded.
+    `None` stands for the default. A value that makes no sense, such as less than 64 MiB of memory,
+    is a `ConfigError` of the first use of a session. `docs/limits.md` has the details.
     """
 
     run_time: float | None = None
-    """Seconds that a run may take, 30 by default. Time in which the guest only waits for tools is
-    not counted."""
+    """Seconds that a run may take, 30 by default, without the time in which tools run.
+
+    Past it the guest gets `KeyboardInterrupt`, and `Execution.status` is `timeout`. The session
+    goes on if the guest ends within `grace`."""
     host_time: float | None = None
-    """Seconds that a run may wait for tools; no limit by default."""
+    """Seconds in which tools of a run may run, 3,600 by default. Past it: as with `run_time`."""
     grace: float | None = None
-    """Seconds from an interrupt until the session is killed, 0.5 by default."""
+    """Seconds from an interrupt until the session is killed, 0.5 by default.
+
+    Then `Execution.session_alive` is false."""
     memory: int | None = None
-    """Bytes, 1 GiB by default and at least 64 MiB."""
+    """Bytes of the interpreter's memory and files, 1 GiB by default and at least 64 MiB.
+
+    Past it the guest gets `MemoryError`, or `OSError` for a file, and the session goes on. If
+    JavaScript fills its part, `Execution.status` is `memory` and the session has ended."""
     stdout: int | None = None
-    """Bytes of the standard output that are kept, 1 MiB by default."""
+    """Bytes of the standard output that are kept, 1 MiB by default.
+
+    Of more, the start and the end are kept, and `Execution.truncated` counts the rest. The run goes
+    on. `Session.stream` and `on_stdout` get all of it."""
     stderr: int | None = None
-    """Bytes of the standard error that are kept, 1 MiB by default."""
+    """Bytes of the standard error that are kept, 1 MiB by default. Past it: as with `stdout`."""
     value: int | None = None
-    """Bytes of a value that crosses, 256 MiB by default."""
+    """Bytes of a value or file that crosses, 256 MiB by default.
+
+    A larger result leaves `Execution.value_error`, a larger argument or result of a tool is a
+    `ValueError` in the guest, and anything else is a `TransferError`."""
     calls: int | None = None
-    """Bytes of the arguments of unfinished tool calls, 256 MiB by default."""
+    """Bytes of the arguments of unfinished tool calls, 256 MiB by default.
+
+    A call that exceeds it is a `RuntimeError` in the guest. While results of this size wait to be
+    read by the guest, later calls wait."""
     source: int | None = None
-    """Bytes of a cell's code, 16 MiB by default."""
+    """Bytes of the code of a run, 16 MiB by default. Longer code is a `LimitError`."""
     display_bytes: int | None = None
-    """Bytes of a run's displays together, 32 MiB by default."""
+    """Bytes of a run's displays together, 32 MiB by default. Past it: as with `displays`."""
     displays: int | None = None
-    """Displays of a run that are kept, 100 by default."""
+    """Displays of a run that are kept, 100 by default.
+
+    Further ones are left out, and counted by `Execution.truncated`. The run goes on."""
     files: int | None = None
-    """Files written by a run that are listed, 1,000 by default."""
+    """Files written by a run that are listed, 1,000 by default. Past it: as with `displays`."""
     output_lines: int | None = None
-    """Lines of each stream that are kept, 1,000,000 by default."""
+    """Lines of each stream that are kept, 1,000,000 by default. Past it: as with `stdout`."""
     tool_calls: int | None = None
-    """Tool calls in a run, 10,000 by default."""
+    """Tool calls in a run, 10,000 by default.
+
+    One more stops the run as `run_time` does, with the status `limit`."""
     concurrent_tools: int | None = None
     """Tool calls at once, 16 by default. Later ones wait."""
     refusals: int | None = None
-    """Refused requests in a run, 10,000 by default."""
+    """Refused requests of the guest in a run, 10,000 by default. Past it: as with `tool_calls`."""
 
     def to_wire(self) -> dict[str, Any]:
         """Returns the limits that are set."""
@@ -68,13 +91,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A directory of the host that guests see."""
+    """A directory of the host that guests see: `Mount("./out", mode="rw")`.
+
+    A quota that is exceeded is an `OSError` (`EDQUOT`) in the guest.
+    """
 
     path: StrPath
-    """The directory. It is looked up when a session starts."""
+    """The directory. A relative one is relative to the program's. It has to exist."""
     _: KW_ONLY
     mode: Literal["ro", "overlay", "rw"] = "ro"
-    """`ro`; `overlay`, where what guests write stays in memory; `rw`."""
+    """`ro`, read-only; `overlay`, where what a guest writes stays in its memory; `rw`."""
     quota_bytes: int | None = None
     """Bytes that a session may write: 1 GiB for `rw`, 256 MiB for `overlay` by default."""
     quota_files: int | None = None
@@ -82,22 +108,29 @@ class Mount:
 
 
 class Policy(TypedDict, total=False):
-    """The keywords of `Sandbox` and `run`. Everything is denied unless one allows it."""
+    """The keywords of `Sandbox` and `run`. Everything is denied unless one allows it.
+
+    What is denied is an exception in the guest, such as `PermissionError`, that names the rule. A
+    keyword that does not exist is a `TypeError`, and a value that is invalid a `ConfigError`.
+    """
 
     tools: Iterable[Callable[..., Any] | Tool] | Mapping[str, Callable[..., Any] | Tool]
-    """Functions of the host that guests can call."""
+    """Functions of the host that guests can call, as a list or by name. See `tool`."""
     submit: Mapping[str, Any] | Submit | None
-    """The fields of `SUBMIT(...)`, by which a guest ends a run with a result: name to type."""
+    """The fields of `SUBMIT(...)`, by which a guest ends a run with a result: name to type.
+
+    `Execution.status` is then `submitted`, and its `value` a dict of the fields. See `Submit`."""
     mounts: Mapping[str, StrPath | Mount]
-    """Directories by their path in the guest. A plain path is read-only."""
+    """Directories by their path in the guest: `{"/data": "./data"}`. A plain path is read-only."""
     allow_net: Iterable[str]
     """Rules such as `example.com` or `https://example.com:8443`: `docs/permissions.md`."""
     deny_net: Iterable[str]
     """Rules that go before those of `allow_net`."""
     allow_public_net: bool
-    """Whether every public address may be asked."""
+    """Whether requests to every public address are allowed."""
     headers: Mapping[str, Mapping[str, str]]
-    """Headers by origin that the host adds to requests. Guests do not see them."""
+    """Headers by origin that the host adds to requests. Guests do not see them:
+    `{"https://api.example.com": {"Authorization": "Bearer ..."}}`."""
     ca_files: Iterable[StrPath]
     """Files with further certificate authorities to trust."""
     env: Mapping[str, str]
@@ -105,13 +138,17 @@ class Policy(TypedDict, total=False):
     allow_env: Iterable[str]
     """Names of variables that guests see with the host's values."""
     packages: Iterable[str]
-    """Requirements, such as `pandas`, that every session has from its start."""
+    """Requirements, such as `pandas`, that every session has from its start.
+
+    The host fetches them once, with the pip of the `python3` on `PATH`, and keeps them. One that
+    cannot be had is a `PackagesError` of the first use of a session. `docs/packages.md` lists what
+    works."""
     allow_packages: Iterable[str]
     """Requirements that are loaded when the guest imports them."""
     preload: Iterable[str]
     """Packages or modules that are imported once, for all sessions."""
     wheels: Iterable[StrPath]
-    """Directories with wheels."""
+    """Directories with wheels, which go before the index."""
     offline: bool
     """Whether packages come from the cache and from `wheels` only."""
     limits: Limits
@@ -121,7 +158,8 @@ class Policy(TypedDict, total=False):
     require: Iterable[str]
     """Layers of isolation, such as `seccomp`, without which nothing runs."""
     on_audit: Callable[[AuditEvent], object]
-    """Called for each access that was allowed or denied, in a thread that waits for a session."""
+    """Called with an `AuditEvent` for each access that was allowed or denied, in a thread that
+    waits for a session."""
 
 
 class Compiled:

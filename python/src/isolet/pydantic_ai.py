@@ -54,7 +54,8 @@ class CodeMode(WrapperToolset):
         session: the session, if runs are to share one. It belongs to the event loop of the runs.
         timeout: the most seconds that code may run, without those in tools; the limit `run_time`
             by default.
-        max_chars: the most characters that the model sees.
+        max_chars: the most characters that the model sees, 20,000 by default. The middle of longer
+            results is left out.
         **policy: what the code may do, as for `isolet.Sandbox`.
     """
 
@@ -84,18 +85,22 @@ class CodeMode(WrapperToolset):
 
     @property
     def id(self) -> str | None:
+        """The name of the tool."""
         return self._name
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset:
+        """Returns the toolset of a run of the agent, which opens a session of its own."""
         return self._with(await self.wrapped.for_run(ctx), keep=False)
 
     async def for_run_step(self, ctx: RunContext[Any]) -> AbstractToolset:
+        """Returns the toolset of a step, with the session of the run."""
         wrapped = await self.wrapped.for_run_step(ctx)
         return self if wrapped is self.wrapped else self._with(wrapped, keep=True)
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset], AbstractToolset]
     ) -> AbstractToolset:
+        """Returns this toolset with what the visitor makes of the wrapped one."""
         return self._with(self.wrapped.visit_and_replace(visitor), keep=True)
 
     async def __aexit__(self, *args: Any) -> bool | None:
@@ -106,6 +111,7 @@ class CodeMode(WrapperToolset):
         return await super().__aexit__(*args)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool]:
+        """Returns the one tool, whose description lists the functions."""
         inner = await self.wrapped.get_tools(ctx)
         description = _DESCRIPTION
         if inner:
@@ -131,6 +137,11 @@ class CodeMode(WrapperToolset):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool
     ) -> Any:
+        """Runs the code of a call, and returns what the model sees.
+
+        Raises:
+            ModelRetry: the code failed. Its text is the traceback.
+        """
         if self._lock is None:
             self._lock = asyncio.Lock()
         async with self._lock:

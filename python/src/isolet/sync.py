@@ -43,7 +43,8 @@ def run(
         inputs: variables by name. They cross as plain data.
         timeout: the most seconds that the run may take, at most the limit `run_time`.
         server: the server; one for the whole program by default.
-        **policy: what the code may do, as for `Sandbox`. Without one: nothing but compute.
+        **policy: what the code may do, as for `Sandbox`; see `Policy`. Without one: nothing but
+            compute, for 30 seconds and in 1 GiB of memory.
 
     Returns:
         What the code did. It tells of exceptions and timeouts too: `raise_for_error` raises them.
@@ -62,11 +63,16 @@ def run(
 class Sandbox:
     """A policy, and what sessions of it need. It is cheap, and can be used by any thread.
 
-    Its server starts, and packages are fetched, when it is needed first.
+    Its server starts, and packages are fetched, when it is needed first. A sandbox need not be
+    closed.
+
+    >>> with isolet.Sandbox(tools=[search], mounts={"/data": "./data"}).session() as session:
+    ...     session.run("print(search(open('/data/query.txt').read()))")
 
     Args:
         server: the server; one for the whole program by default.
-        **policy: what guests may do. Everything else is denied: see `Policy`.
+        **policy: what guests may do, by the keywords of `Policy`: `tools`, `submit`, `mounts`,
+            `allow_net`, `env`, `packages`, `limits` and others. Everything else is denied.
 
     Raises:
         ConfigError: the policy is invalid. What only the server can see is raised by the first use
@@ -80,18 +86,34 @@ class Sandbox:
         self._registration: Registration[Box] | None = None
 
     def session(self, *, inputs: Inputs | None = None) -> Session:
-        """Opens a session with these variables. Returns at once, while the interpreter starts.
+        """Opens a session. Returns at once, while the interpreter starts.
+
+        Args:
+            inputs: variables by name. They cross as plain data.
 
         Raises:
             TransferError: an input cannot cross.
             StartError: the server cannot be started.
+
+        What goes wrong later, such as `LimitError` for too many sessions or `PackagesError`, is
+        raised by the first use of the session.
         """
         return Session(self._open(inputs, later=False))
 
     def run(
         self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
     ) -> Execution:
-        """Runs code in a fresh session, which ends with it: `isolet.run` with this policy."""
+        """Runs code in a fresh session, which ends with it: as `isolet.run`, with this policy.
+
+        Args:
+            code: Python. The value of its last expression is the result's `value`.
+            inputs: variables by name. They cross as plain data.
+            timeout: the most seconds that the run may take, at most the limit `run_time`.
+
+        Raises:
+            TransferError: an input cannot cross.
+            IsoletError: the host failed.
+        """
         core = self._open(inputs, later=True)
         try:
             return Session(core).run(code, timeout=timeout)
@@ -125,7 +147,11 @@ class Sandbox:
         return Runs(lambda values: self._open(values, later=True), codes, given, count, timeout)
 
     def prewarm(self, count: int) -> None:
-        """Has so many interpreters ready, so that the next sessions start faster.
+        """Keeps interpreters ready, so that the next sessions start faster. Waits until they are.
+
+        Args:
+            count: how many. One that a session takes is replaced in the background. Each takes as
+                much memory as an idle session. 0 drops them.
 
         Raises:
             IsoletError: the sandbox cannot be made.

@@ -25,9 +25,20 @@ _PLAIN = (type(None), bool, int, float, str, bytes, list, dict)
 
 
 class Tool:
-    """A function of the host that a guest can call. `tool` makes it.
+    """A function of the host that a guest can call. `tool` makes it, and has the parameters.
 
     Called by the host, it is the function itself.
+
+    Args:
+        function: a function or coroutine function.
+        name: its name in the guest; the function's own by default.
+        doc: its documentation in the guest; the docstring by default.
+        style: `plain`, or `async` for a function that the guest awaits.
+        timeout: the most seconds that a call may take; no limit by default.
+        max_calls: the most calls in a session; no limit by default.
+
+    Raises:
+        ConfigError: it cannot be called, or has no name.
     """
 
     name: str
@@ -97,7 +108,7 @@ class Tool:
         return wire
 
     def call(self, arguments: dict[str, Any]) -> Any:
-        """Calls the function with arguments from the guest, by parameter."""
+        """Calls the function with `arguments` from the guest, by parameter."""
         if self._makers:
             arguments = {**arguments}
             for name, make in self._makers.items():
@@ -122,7 +133,11 @@ class Tool:
         return self.function(*positional, **named)
 
     def result(self, value: Any) -> Any:
-        """Returns what the function has returned as plain data."""
+        """Returns as plain data the `value` that the function has returned.
+
+        Raises:
+            TransferError: it cannot cross.
+        """
         return to_plain(value, f"{self.name}()")
 
 
@@ -178,11 +193,19 @@ def tool(
         doc: its documentation in the guest; the docstring by default.
         style: `plain`, or `async` for a function that the guest awaits. Coroutine functions may
             have either.
-        timeout: the most seconds that a call may take.
-        max_calls: the most calls in a session.
+        timeout: the most seconds that a call may take; no limit by default. Past it the guest gets
+            `TimeoutError`. A coroutine is cancelled; another function cannot be stopped, and what
+            it returns is dropped.
+        max_calls: the most calls in a session; no limit by default. A further one is a
+            `RuntimeError` in the guest.
 
     Raises:
         ConfigError: it cannot be called, or has no name.
+
+    >>> @isolet.tool(timeout=30, max_calls=100)
+    ... def search(query: str, limit: int = 10) -> list[str]:
+    ...     "Searches the corpus."
+    >>> isolet.run("search('cats')", tools=[search])
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
@@ -194,14 +217,19 @@ def tool(
 class Submit:
     """The function by which a guest ends its run with a result: `SUBMIT(answer="42")`.
 
+    A call with other arguments is a `TypeError` in the guest. After a call that fits,
+    `Execution.status` is `submitted` and `Execution.value` is a dict of the fields.
+
     Args:
         fields: the type of each argument by name, `Any` for any value. A type may also be a JSON
             schema.
-        name: the name of the function.
+        name: the name of the function, `SUBMIT` by default.
     """
 
     fields: dict[str, Any]
+    """The type of each argument by name."""
     name: str
+    """The name of the function."""
 
     def __init__(self, fields: Mapping[str, Any], *, name: str = "SUBMIT") -> None:
         self.fields = dict(fields)

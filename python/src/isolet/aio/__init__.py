@@ -43,6 +43,9 @@ async def run(
 ) -> Execution:
     """Runs code in a fresh session, which ends with it: as `isolet.run`.
 
+    >>> (await isolet.aio.run("40 + x", inputs={"x": 2})).value
+    42
+
     Raises:
         TransferError: an input cannot cross.
         IsoletError: the host failed.
@@ -53,7 +56,19 @@ async def run(
 
 
 class Sandbox:
-    """A policy, and what sessions of it need: as `isolet.Sandbox`. It belongs to no loop."""
+    """A policy, and what sessions of it need: as `isolet.Sandbox`. It belongs to no loop.
+
+    >>> async with isolet.aio.Sandbox(tools=[search]).session() as session:
+    ...     await session.run("hits = await search.aio('cats')")
+
+    Args:
+        server: the server; one for each event loop by default.
+        **policy: what guests may do: see `isolet.Policy`. Everything else is denied.
+
+    Raises:
+        ConfigError: the policy is invalid. What only the server can see is raised by the first use
+            of a session.
+    """
 
     def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
         self._policy = Compiled(policy)
@@ -63,10 +78,13 @@ class Sandbox:
         self._registration: Registration[asyncio.Future[Any]] | None = None
 
     def session(self, *, inputs: Inputs | None = None) -> Session:
-        """Opens a session with these variables. Returns at once, while the interpreter starts.
+        """Opens a session. Returns at once, while the interpreter starts.
 
         Use it as `session = await sandbox.session()`, which waits until it is open, or as `async
         with sandbox.session() as session`.
+
+        Args:
+            inputs: variables by name. They cross as plain data.
 
         Raises:
             TransferError: an input cannot cross.
@@ -77,7 +95,10 @@ class Sandbox:
     async def run(
         self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
     ) -> Execution:
-        """Runs code in a fresh session, which ends with it: `isolet.aio.run` with this policy."""
+        """Runs code in a fresh session, which ends with it: as `isolet.Sandbox.run`.
+
+        If the task is cancelled, the session ends at once.
+        """
         core = self._open(inputs, later=True)
         try:
             return await Session(core).run(code, timeout=timeout)
@@ -104,7 +125,11 @@ class Sandbox:
         return Runs(run, codes, given, concurrency or len(os.sched_getaffinity(0)))
 
     async def prewarm(self, count: int) -> None:
-        """Has so many interpreters ready, so that the next sessions start faster.
+        """Keeps interpreters ready, so that the next sessions start faster. Waits until they are.
+
+        Args:
+            count: how many. One that a session takes is replaced in the background. Each takes as
+                much memory as an idle session. 0 drops them.
 
         Raises:
             IsoletError: the sandbox cannot be made.

@@ -20,6 +20,13 @@ class Server:
     """A server process, as `isolet.Server`, for the event loop that uses it first.
 
     Each loop has a server of its own by default. It ends with the loop.
+
+    Args:
+        binary: the `isolet` program; found by itself by default.
+        assets: the directory with the files of the interpreter; found by the program by default.
+        max_sessions: how many sessions may be open; 10,000 by default. A further one is a
+            `LimitError`.
+        env: the environment variables of the server; those of this process by default.
     """
 
     def __init__(

@@ -64,6 +64,8 @@ class Session:
             TransferError: an input cannot cross.
             Busy: the session runs code already.
             SessionClosed: the session has ended.
+            LimitError: the code is too long, or too many sessions are open.
+            ServerDied: the server has ended, and the session with it.
             IsoletError: the host failed in another way.
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
@@ -92,9 +94,15 @@ class Session:
     async def eval(self, code: str, **options: Any) -> Any:
         """Runs code and returns its value: `(await run(...)).raise_for_error().value`.
 
+        Args:
+            code: Python.
+            **options: the other arguments of `run`.
+
         Raises:
             GuestError: the code failed. `GuestTimeout`: it did not end in time.
-            TransferError: the value cannot cross.
+            TransferError: the value cannot cross: it is no plain data, or larger than the limit
+                `value`.
+            IsoletError: what `run` raises.
         """
         execution = (await self.run(code, **options)).raise_for_error()
         if execution.value_error is not None:
@@ -115,16 +123,26 @@ class Session:
     ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
-        The run starts with the iteration. If that is left early, the run is interrupted.
+        Takes the arguments of `run`, without callbacks: as `isolet.Session.run`. The run starts
+        with the iteration. If that is left early, the run is interrupted.
+
+        >>> async for item in session.stream(code):
+        ...     if isinstance(item, isolet.Output):
+        ...         print(item, end="")
         """
         options = _session.run_options(timeout, stdin, argv, name, program, allow_return, True)
         return Stream(self._core, code, inputs, options)
 
     async def get(self, name: str, default: Any = None) -> Any:
-        """Returns a variable as plain data, or `default`. Works while code runs.
+        """Returns a variable as plain data. Works while code runs.
+
+        Args:
+            name: the name of a variable.
+            default: what is returned if there is none.
 
         Raises:
-            TransferError: the value cannot cross.
+            TransferError: the value cannot cross: it is no plain data, or larger than the limit
+                `value`.
         """
         found = await self._core.ask("get", text(name, "name"))
         return found[0] if found else default
@@ -132,24 +150,32 @@ class Session:
     async def set(self, values: Inputs) -> None:
         """Sets variables: all of them, or none.
 
+        Args:
+            values: the values by name: None, bool, int, float, str, bytes, and lists, dicts and
+                dataclasses of them, in all at most as large as the limit `value`.
+
         Raises:
-            TransferError: one cannot cross.
+            TransferError: one cannot cross, or a name is no identifier of Python.
+            Busy: code runs.
         """
         await self._core.ask("set", variables(values, "values"))
 
     async def delete(self, name: str) -> bool:
-        """Deletes a variable. Returns whether there was one."""
+        """Deletes the variable `name`. Returns whether there was one."""
         return await self._core.ask("delete", text(name, "name"))
 
     async def contains(self, name: str) -> bool:
-        """Returns whether there is a variable of this name. Works while code runs."""
+        """Returns whether there is a variable `name`. Works while code runs."""
         try:
             return bool(await self._core.ask("get", text(name, "name")))
         except TransferError:
             return True
 
     async def variables(self) -> list[Variable]:
-        """Returns the variables of the guest. Works while code runs."""
+        """Returns the variables of the guest, each with its type and `repr`. Works while code runs.
+
+        A `repr` is cut after 500 characters.
+        """
         return _session.variable_list(await self._core.ask("variables"))
 
     async def __getitem__(self, name: str) -> Any:
@@ -173,21 +199,43 @@ class Session:
         return Files(self._core)
 
     async def register(self, *tools: Callable[..., Any] | Tool) -> None:
-        """Gives the guest further tools, or replaces some. `isolet.tool` has settings for them."""
+        """Gives the guest further tools, or replaces some.
+
+        Args:
+            *tools: functions of the host. `isolet.tool` has settings for them.
+
+        Raises:
+            ConfigError: one is no function, or two have the same name.
+            Busy: code runs.
+        """
         made = collect(tools)
         wire = [each.to_wire() for each in made.values()]
         self._core.tools.update(made)
         await self._core.ask("register", to_plain(wire, "tools"))
 
     async def set_submit(self, fields: Mapping[str, Any] | Submit) -> None:
-        """Gives the guest `SUBMIT(...)` with these fields, or changes it."""
+        """Gives the guest `SUBMIT(...)`, or changes it.
+
+        Args:
+            fields: the type of each argument by name; or a `Submit`, which also names the function.
+
+        Raises:
+            ConfigError: a name is no identifier of Python.
+            Busy: code runs.
+        """
         await self._core.ask("submit", to_plain(submit_to_wire(fields), "fields"))
 
     async def load_packages(self, *requirements: str) -> list[Package]:
         """Loads packages. Returns those that were not loaded before.
 
+        Args:
+            *requirements: such as `pydantic` or `rich>=13`. The host fetches them, whatever the
+                policy allows the guest.
+
         Raises:
-            PackagesError: one cannot be found, or the policy does not allow it.
+            PackagesError: one cannot be found, or conflicts with one that is loaded. The session
+                goes on.
+            Busy: code runs.
         """
         found = await self._core.ask("load_packages", _session.requirements(requirements))
         return _session.package_list(found)
@@ -197,7 +245,10 @@ class Session:
         await self._core.ask("interrupt")
 
     async def reset(self) -> None:
-        """Starts a fresh interpreter under the same policy. Also revives a closed session's."""
+        """Starts a fresh interpreter under the same policy, without variables and files.
+
+        Works after a limit or an interrupt has ended the session, and not after `close`.
+        """
         self._core.report = await self._core.ask("reset")
         self._core.is_dead = False
 
@@ -211,7 +262,7 @@ class Session:
 
     @property
     def id(self) -> int:
-        """The number of the session on its server, as in audit events."""
+        """The number of the session on its server, as `session` of audit events."""
         return self._core.number
 
     @property
@@ -232,21 +283,37 @@ class Session:
 
 
 class Files:
-    """The files of a session, those of its mounts too."""
+    """The files of a session, those of its mounts too. Relative ones are in `/home/user`.
+
+    A file that crosses may be as large as the limit `value`, 256 MiB by default.
+    """
 
     def __init__(self, core: Core) -> None:
         """Use `Session.files`."""
         self._core = core
 
     async def put(self, path: str | os.PathLike[str], data: str | bytes | os.PathLike[str]) -> None:
-        """Writes a file: a text, bytes, or a copy of a file of the host."""
+        """Writes a file, and makes its directory.
+
+        Args:
+            path: where the guest sees it.
+            data: a text, which is written as UTF-8; bytes; or the `Path` of a file of the host,
+                which is copied.
+
+        Raises:
+            TransferError: it cannot be written, or is larger than the limit `value`.
+            OSError: the file of the host cannot be read.
+            Busy: code runs.
+        """
         await self._core.ask("put_file", _session.guest_path(path), _session.contents(data))
 
     async def get(self, path: str | os.PathLike[str]) -> bytes:
-        """Returns what a file contains.
+        """Returns what the file `path` contains.
 
         Raises:
             FileNotFoundError: there is no such file.
+            TransferError: it cannot be read, or is larger than the limit `value`.
+            Busy: code runs.
         """
         found = await self._core.ask("get_file", _session.guest_path(path))
         if found is None:
@@ -254,14 +321,20 @@ class Files:
         return found
 
     async def list(self, path: str | os.PathLike[str] = ".") -> list[FileEntry]:
-        """Returns the entries of a directory.
+        """Returns the entries of the directory `path`.
 
         Raises:
-            FileNotFoundError: there is no such directory.
+            TransferError: there is no such directory, or it cannot be listed.
+            Busy: code runs.
         """
         found = await self._core.ask("list_files", _session.guest_path(path))
-        return _session.entry_list(found, os.fspath(path))
+        return _session.entry_list(found)
 
     async def remove(self, path: str | os.PathLike[str]) -> bool:
-        """Removes a file. Returns whether there was one."""
+        """Removes the file or empty directory `path`. Returns whether there was one.
+
+        Raises:
+            TransferError: it cannot be removed.
+            Busy: code runs.
+        """
         return await self._core.ask("remove_file", _session.guest_path(path))

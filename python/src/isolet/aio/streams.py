@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Stream:
-    """What a run writes and displays, as it comes; last, the `Execution`."""
+    """What a run writes and displays, as it comes; last, the `Execution`. `async for` takes it."""
 
     def __init__(
         self, core: Core, code: str, inputs: Mapping[str, Any] | None, options: dict[str, Any]
@@ -77,7 +77,7 @@ def _drop(run: Run, runs: deque[Run], dropped: deque[tuple[str, int]]) -> None:
 
 
 class Runs:
-    """The executions of `Sandbox.map`, in the order of the codes."""
+    """The executions of `Sandbox.map`, in the order of the codes. `async for` takes them."""
 
     def __init__(
         self,

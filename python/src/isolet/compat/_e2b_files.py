@@ -27,9 +27,14 @@ _STAT = "[os.path.isdir(path), os.stat(path).st_size] if os.path.exists(path) el
 
 
 class Filesystem:
-    """Reads and writes files. Paths are relative to `/home/user`."""
+    """Reads and writes files: `Sandbox.files`. A `path` is relative to `/home/user`.
+
+    A file may have up to 256 MiB. What cannot be done is a `SandboxException`. Further arguments,
+    which E2B's service has, are ignored.
+    """
 
     def __init__(self, session: Callable[[], Session]) -> None:
+        """Use `Sandbox.files`."""
         self._session = session
 
     def read(
@@ -38,7 +43,12 @@ class Filesystem:
         format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
         **_: Any,
     ) -> Any:
-        """Returns what a file contains: a `str`, a `bytearray`, or an iterator of `bytes`.
+        """Returns what a file contains.
+
+        Args:
+            path: the file.
+            format: `text` for a `str`, the default; `bytes` for a `bytearray`; `stream` for an
+                iterator of `bytes`.
 
         Raises:
             FileNotFoundException: there is no such file.
@@ -56,7 +66,7 @@ class Filesystem:
         return data.decode("utf-8", "replace")
 
     def write(self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any) -> WriteInfo:
-        """Writes a file, and makes its directory."""
+        """Writes a file `path`, and makes its directory. `data` may also be an open file."""
         content: Any = data if isinstance(data, (str, bytes, bytearray)) else data.read()
         absolute = _absolute(path)
         session = self._session()
@@ -67,11 +77,16 @@ class Filesystem:
         return WriteInfo(posixpath.basename(absolute), "file", absolute)
 
     def write_files(self, files: Sequence[Mapping[str, Any]], **_: Any) -> list[WriteInfo]:
-        """Writes files: mappings with `path` and `data`."""
+        """Writes `files`: mappings with `path` and `data`."""
         return [self.write(each["path"], each["data"]) for each in files]
 
     def list(self, path: str, depth: int = 1, **_: Any) -> list[EntryInfo]:
-        """Returns the entries of a directory, and those of directories in it up to this depth.
+        """Returns the entries of a directory.
+
+        Args:
+            path: the directory.
+            depth: from how many levels: 1 for the directory itself, the default; 2 for those in it
+                too.
 
         Raises:
             FileNotFoundException: there is no such directory.
@@ -79,10 +94,9 @@ class Filesystem:
         absolute = _absolute(path)
         try:
             entries = self._session().files.list(absolute)
-        except FileNotFoundError as error:
-            raise FileNotFoundException(str(error)) from error
         except TransferError as error:
-            raise SandboxException(str(error)) from error
+            kind = SandboxException if self.exists(path) else FileNotFoundException
+            raise kind(str(error)) from error
         found: list[EntryInfo] = []
         for entry in entries:
             at = posixpath.join(absolute, entry.name)
@@ -93,11 +107,15 @@ class Filesystem:
         return found
 
     def exists(self, path: str, **_: Any) -> bool:
-        """Returns whether there is such a file or directory."""
+        """Returns whether there is a file or directory `path`."""
         return self._do(_STAT, path) is not None
 
     def get_info(self, path: str, **_: Any) -> EntryInfo:
-        """Returns what is known of a file or directory."""
+        """Returns what is known of the file or directory `path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         found = self._do(_STAT, path)
         if found is None:
             raise FileNotFoundException(f"there is no `{path}`")
@@ -106,16 +124,24 @@ class Filesystem:
         return EntryInfo(posixpath.basename(absolute), "dir" if is_dir else "file", absolute, size)
 
     def remove(self, path: str, **_: Any) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes the file `path`, or the directory with all that is in it.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         self._do(_REMOVE, path)
 
     def rename(self, old_path: str, new_path: str, **_: Any) -> EntryInfo:
-        """Moves a file or directory."""
+        """Moves the file or directory `old_path` to `new_path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         self._do(_MOVE, old_path, new_path)
         return self.get_info(new_path)
 
     def make_dir(self, path: str, **_: Any) -> bool:
-        """Makes a directory and its parents. Returns `False` if there is one."""
+        """Makes the directory `path` and its parents. Returns `False` if there is one."""
         return self._do(_MAKE, path) is True
 
     def _do(self, expression: str, path: str, to: str = ".") -> Any:

@@ -51,9 +51,11 @@ class OutputMessage:
     """A piece of output."""
 
     line: str
+    """The text, which may be more or less than a line."""
     timestamp: int
     """Nanoseconds since 1970."""
     error: bool = False
+    """Whether it is of the standard error."""
 
     def __str__(self) -> str:
         return self.line
@@ -61,19 +63,27 @@ class OutputMessage:
 
 @dataclass
 class ExecutionError:
-    """What the code has raised."""
+    """What the code has raised, or why it was ended."""
 
     name: str
+    """The class, such as `ValueError`; `SystemExit`; or `ExecutionTerminated`."""
     value: str
+    """The message."""
     traceback: str
+    """The traceback, or the message if there is none."""
 
     def to_json(self) -> str:
+        """Returns it as JSON."""
         return _json.dumps({"name": self.name, "value": self.value, "traceback": self.traceback})
 
 
 @dataclass(repr=False)
 class Result:
-    """The value of a cell, or what it has displayed. Binary formats are base64."""
+    """The value of a cell, or what it has displayed, in one or several formats.
+
+    A format that there is not is `None`. `png`, `jpeg` and `pdf` are base64; `text`, `html`,
+    `markdown`, `svg`, `latex` and `javascript` are texts; `json`, `data` and `chart` are objects.
+    """
 
     text: str | None = None
     html: str | None = None
@@ -125,12 +135,13 @@ class Result:
 
 @dataclass
 class Logs:
-    """What a run wrote, in pieces."""
+    """What a run wrote, in pieces: `stdout` and `stderr`."""
 
     stdout: list[str] = field(default_factory=list[str])
     stderr: list[str] = field(default_factory=list[str])
 
     def to_json(self) -> str:
+        """Returns it as JSON."""
         return _json.dumps({"stdout": self.stdout, "stderr": self.stderr})
 
 
@@ -139,9 +150,13 @@ class Execution:
     """What a run did."""
 
     results: list[Result] = field(default_factory=list[Result])
+    """What it displayed, and its value, which has `is_main_result`."""
     logs: Logs = field(default_factory=Logs)
+    """What it wrote."""
     error: ExecutionError | None = None
+    """What it raised, or `None`."""
     execution_count: int | None = None
+    """The number of the run in its interpreter, from 1."""
 
     @property
     def text(self) -> str | None:
@@ -170,9 +185,11 @@ class WriteInfo:
     """A file that was written."""
 
     name: str
+    """Its name, without the directory."""
     type: str
     """`file` or `dir`."""
     path: str
+    """Its absolute path."""
 
 
 @dataclass
