@@ -1,0 +1,48 @@
+"""The code in README.md runs, one block after the other, and prints what its comments say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+SECONDS = 50
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+"""What a line is said to print. `...` stands for anything."""
+
+
+def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
+    blocks = BLOCK.findall(README.read_text())
+    assert {language for language, _ in blocks} == {"python"}
+    code = "\n".join(block for _, block in blocks)
+    expected = PRINTED.findall(code)
+    # Lines of the code that runs in a sandbox have no comment.
+    assert len(expected) >= 10
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.csv").touch()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "readme.py").write_text(code)
+    ran = subprocess.run(
+        [sys.executable, "readme.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    lines = [line for line in ran.stdout.splitlines() if line]
+    assert len(lines) == len(expected), ran.stdout
+    for line, said in zip(lines, expected, strict=True):
+        pattern = ".*".join(re.escape(part) for part in said.split("..."))
+        assert re.fullmatch(pattern, line), f"{said!r} is {line!r}"
+    assert (tmp_path / "out/names.txt").read_text() == "a.csv"
+
+
+def test_every_example_is_listed():
+    listed = re.findall(r"^\* \[(\w+\.py)\]\(examples/\1\)", README.read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in README.parent.glob("examples/*.py"))
