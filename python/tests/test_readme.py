@@ -15,32 +15,42 @@ PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 """What a line is said to print. `...` stands for anything."""
 
 
-def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
-    blocks = BLOCK.findall(README.read_text())
-    assert {language for language, _ in blocks} == {"python"}
-    code = "\n".join(block for _, block in blocks)
-    expected = PRINTED.findall(code)
-    # Lines of the code that runs in a sandbox have no comment.
-    assert len(expected) >= 10
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data/a.csv").touch()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "readme.py").write_text(code)
+def run(code: str, directory: Path) -> list[str]:
+    """Runs a program beside `data/a.csv` and `out`. Returns the lines that it prints."""
+    (directory / "data").mkdir()
+    (directory / "data/a.csv").touch()
+    (directory / "out").mkdir()
+    (directory / "readme.py").write_text(code)
     ran = subprocess.run(
         [sys.executable, "readme.py"],
-        cwd=tmp_path,
+        cwd=directory,
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    lines = [line for line in ran.stdout.splitlines() if line]
-    assert len(lines) == len(expected), ran.stdout
+    return [line for line in ran.stdout.splitlines() if line]
+
+
+def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
+    blocks = BLOCK.findall(README.read_text())
+    assert {language for language, _ in blocks} == {"python"}
+    code = "\n".join(block for _, block in blocks)
+    expected = PRINTED.findall(code)
+    assert len(expected) >= 10
+    lines = run(code, tmp_path)
+    assert len(lines) == len(expected), lines
     for line, said in zip(lines, expected, strict=True):
         pattern = ".*".join(re.escape(part) for part in said.split("..."))
         assert re.fullmatch(pattern, line), f"{said!r} is {line!r}"
     assert (tmp_path / "out/names.txt").read_text() == "a.csv"
+
+
+def test_the_code_on_the_first_page_of_the_project_runs(tmp_path: Path):
+    blocks = BLOCK.findall((README.parent.parent / "README.md").read_text())
+    codes = [block for language, block in blocks if language == "python"]
+    assert [run(code, tmp_path) for code in codes] == [["1"]]
 
 
 def test_every_example_is_listed():
