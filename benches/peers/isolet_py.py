@@ -34,6 +34,12 @@ class Isolet(peer.Peer):
     def printed(self, session, code):
         return session.run(code).stdout
 
+    def memory(self):
+        # The second session brings the process that all further ones are copied from.
+        with self.sandbox.session() as second:
+            second.run("40+2")
+            return super().memory()
+
 
 if __name__ == "__main__":
     peer.serve(f"isolet {isolet.__version__} from Python", Isolet())

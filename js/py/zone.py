@@ -39,6 +39,8 @@ def show(zone):
 
 def find(name):
     """The zone of a name; UTC if there is no such zone, as in C libraries."""
+    if name in ("UTC", "UTC0"):
+        return UTC  # without the database, which takes long to load
     from zoneinfo import _common, _zoneinfo
 
     key = name.removeprefix(":").rpartition("/zoneinfo/")[2]

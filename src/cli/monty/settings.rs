@@ -73,7 +73,10 @@ impl Settings {
                 clock.unix_seconds
             ));
         }
-        let zone = timezone.and_then(|zone| zone.zone).map_or_else(|| "UTC0".to_owned(), zone);
+        let mut permissions = Permissions::none();
+        if let Some(zone) = timezone.and_then(|zone| zone.zone).and_then(zone) {
+            permissions = permissions.env("TZ", zone);
+        }
         let (mode, longest) = match sleep.and_then(|sleep| sleep.mode) {
             Some(Sleep::Zero(_)) => ("zero", None),
             Some(Sleep::CallHost(_)) => ("", None),
@@ -95,7 +98,7 @@ impl Settings {
         Ok(Self {
             wanted,
             limits,
-            permissions: Permissions::none().env("TZ", zone),
+            permissions,
             turn_limit: wanted.max_turn_duration_micros.map(micros),
             print_interval_ms: configure.print_flush_interval_ms,
             policy,
@@ -130,10 +133,10 @@ fn signed(mut bytes: Vec<u8>) -> Value {
     Value::from(BigInt::from_le_bytes(sign, &bytes))
 }
 
-/// Returns a zone as the variable `TZ` names it.
-fn zone(zone: Zone) -> String {
-    match zone {
-        Zone::Utc(_) => "UTC0".to_owned(),
+/// Returns a zone as the variable `TZ` names it; `None` for UTC, which it is without the variable.
+fn zone(zone: Zone) -> Option<String> {
+    Some(match zone {
+        Zone::Utc(_) => return None,
         Zone::Named(name) => name,
         Zone::Fixed(zone) => {
             // POSIX counts westwards.
@@ -150,7 +153,7 @@ fn zone(zone: Zone) -> String {
             });
             format!("<{name}>{sign}{hours:02}:{minutes:02}:{seconds:02}")
         }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -170,7 +173,7 @@ mod tests {
     #[test]
     fn a_fixed_zone_is_written_as_posix_does() {
         let fixed = |offset_seconds, name: Option<&str>| {
-            zone(Zone::Fixed(TimeZone { offset_seconds, name: name.map(str::to_owned) }))
+            zone(Zone::Fixed(TimeZone { offset_seconds, name: name.map(str::to_owned) })).unwrap()
         };
         assert_eq!(fixed(7200, Some("CEST")), "<CEST>-02:00:00");
         assert_eq!(fixed(-12_600, None), "<-0330>+03:30:00");

@@ -88,6 +88,9 @@ fn package(dir: &Path) -> Result<Recipe> {
         let sources = process::root().join("python/src");
         let built = process::built("isolet")?;
         let program = program.variable("PYTHONPATH", sources).variable("ISOLET_BIN", built);
+        // Compiled once, as pip does it for an installed package.
+        let program = program.variable("PYTHONDONTWRITEBYTECODE", "");
+        let program = program.variable("PYTHONPYCACHEPREFIX", dir.join("pycache"));
         Ok::<_, anyhow::Error>(program.variable("ISOLET_ASSETS", process::assets_dir()))
     };
     let command = Program::new(&python).arg("-c");
