@@ -39,8 +39,21 @@ def test_code_runs_and_sessions_keep_their_state() -> None:
         assert not await session.contains("x")
         await session.close()
         assert not session.alive
-        with pytest.raises(isolet.IsoletError):
+
+    go(main())
+
+
+def test_a_closed_session_is_closed() -> None:
+    async def main() -> None:
+        session = await aio.Sandbox().session()
+        await session.close()
+        for use in (session.run("1"), session.reset(), session.get("x"), session.interrupt()):
+            with pytest.raises(isolet.SessionClosed, match=r"was closed .*sandbox\.session"):
+                await use
+        session["x"] = 1
+        with pytest.raises(isolet.SessionClosed):
             await session.run("1")
+        assert not session.alive
 
     go(main())
 
@@ -178,8 +191,9 @@ def test_a_cancelled_run_ends_the_session_if_the_guest_goes_on() -> None:
         async def begin() -> None:
             going.set()
 
+        # The interrupt may come before `begin` has returned.
         stubborn = (
-            "begin()\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass"
+            "while True:\n  try:\n    begin()\n    while True: pass\n  except BaseException: pass"
         )
         sandbox = aio.Sandbox(tools=[begin], limits=isolet.Limits(grace=0.1))
         session = sandbox.session()

@@ -356,8 +356,10 @@ def test_a_fork_has_a_server_of_its_own() -> None:
 
 
 FORK_WHILE_BUSY = """
-import isolet, os, threading
+import isolet, os, threading, warnings
 
+# CPython warns of every fork beside a thread.
+warnings.filterwarnings("ignore", ".* is multi-threaded, use of fork", DeprecationWarning)
 going = threading.Event()
 tool = isolet.tool(going.set, name="going")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import threading
+from collections.abc import Callable
 
 import pytest
 from conftest import in_threads
@@ -179,8 +180,25 @@ def test_a_closed_session_is_closed(server: isolet.Server) -> None:
     session.close()
     session.close()
     assert not session.alive
-    with pytest.raises(isolet.IsoletError):
-        session.run("1")
+    uses: list[Callable[[], object]] = [
+        lambda: session.run("1"),
+        lambda: list(session.stream("1")),
+        lambda: session.get("x"),
+        lambda: session.files.list(),
+        session.interrupt,
+        session.reset,
+    ]
+    for use in uses:
+        with pytest.raises(isolet.SessionClosed, match=r"was closed .*sandbox\.session"):
+            use()
+    assert not session.alive
+
+
+def test_a_session_that_was_closed_before_it_was_open_is_closed(server: isolet.Server) -> None:
+    session = isolet.Sandbox(server=server).session()
+    session.close(wait=False)
+    with pytest.raises(isolet.SessionClosed):
+        session.reset()
 
 
 def test_closing_a_session_ends_its_run(server: isolet.Server) -> None:

@@ -107,7 +107,7 @@ class Core:
             self.check_opening()
         except IsoletError as reason:
             return reason
-        return from_wire(error.error)
+        return _session.unless_closed(from_wire(error.error), not self._finalizer.alive)
 
     def check_opening(self) -> None:
         """Waits until it is open. Raises why it could not be opened, if it could not."""
@@ -125,9 +125,9 @@ class Core:
         self.link.request(box, operation, self.number, *arguments)
         try:
             return ask(self.link, box)
-        except IsoletError:
+        except IsoletError as error:
             self.check_opening()
-            raise
+            raise _session.unless_closed(error, not self._finalizer.alive) from None
 
     def close(self, wait: bool) -> None:
         """Ends the session, and a run in it."""

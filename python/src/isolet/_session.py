@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._values import shown, text, to_plain, variables
+from .errors import IsoletError, ProtocolError, SessionClosed
 from .execution import Display, FileEntry, Isolation, Output, Package, Variable, display_from_wire
 
 
@@ -44,6 +45,13 @@ def run_options(
     if stream:
         options["stream"] = True
     return options
+
+
+def unless_closed(error: IsoletError, is_closed: bool) -> IsoletError:
+    """Returns why a request failed: the server does not know of sessions that were closed."""
+    if is_closed and isinstance(error, ProtocolError):
+        return SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+    return error
 
 
 def event(message: list[Any]) -> Output | Display:

@@ -270,13 +270,16 @@ class Session:
     def reset(self) -> None:
         """Starts a fresh interpreter under the same policy, without variables and files.
 
-        Works after a limit or an interrupt has ended the session, and not after `close`.
+        Works after a limit or an interrupt has ended the session.
+
+        Raises:
+            SessionClosed: the session was closed with `close`.
         """
         self._core.report = self._core.ask("reset")
         self._core.is_dead = False
 
     def close(self, *, wait: bool = True) -> None:
-        """Ends the session, and a run in it. Does nothing if it has ended.
+        """Ends the session for good, and a run in it. Does nothing if it has ended.
 
         Args:
             wait: whether to return only when it has ended.

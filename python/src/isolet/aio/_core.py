@@ -153,7 +153,10 @@ class Core:
     async def settle(self) -> None:
         """Waits for assignments. Raises why one failed."""
         while self._assigned:
-            await self._assigned.popleft()
+            try:
+                await self._assigned.popleft()
+            except IsoletError as error:
+                raise _session.unless_closed(error, not self._finalizer.alive) from None
 
     async def ask(self, operation: str, *arguments: Any) -> Any:
         """Makes a request and returns its answer."""
@@ -163,9 +166,9 @@ class Core:
         await self.link.drain()
         try:
             return await future
-        except IsoletError:
+        except IsoletError as error:
             await self.check_opening()
-            raise
+            raise _session.unless_closed(error, not self._finalizer.alive) from None
 
     def assign(self, name: str, value: Any) -> None:
         """Sets a variable. The next request tells of a failure."""
@@ -192,4 +195,4 @@ class Core:
             await self.check_opening()
         except IsoletError as reason:
             return reason
-        return from_wire(error)
+        return _session.unless_closed(from_wire(error), not self._finalizer.alive)
