@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pathlib
+import pickle
 import threading
 from collections.abc import Callable
 
@@ -199,6 +201,19 @@ def test_a_session_that_was_closed_before_it_was_open_is_closed(server: isolet.S
     session.close(wait=False)
     with pytest.raises(isolet.SessionClosed):
         session.reset()
+
+
+def test_sandboxes_sessions_and_servers_are_copied_as_themselves(server: isolet.Server) -> None:
+    sandbox = isolet.Sandbox(server=server)
+    session = sandbox.session()
+    handles = [server, sandbox, session, isolet.aio.Sandbox(), isolet.aio.Server()]
+    for handle in handles:
+        assert copy.copy(handle) is handle
+        assert copy.deepcopy({"of": [handle]})["of"][0] is handle
+        name = type(handle).__name__
+        with pytest.raises(TypeError, match=rf"a `{name}` cannot be pickled.* make another one"):
+            pickle.dumps(handle)
+    assert session.eval("40 + 2") == 42
 
 
 def test_closing_a_session_ends_its_run(server: isolet.Server) -> None:

@@ -8,13 +8,14 @@ import weakref
 from collections.abc import Mapping
 
 from ._connection import Command
+from ._handle import Handle
 from ._link import Link
 from .errors import SessionClosed
 
 _CLOSING_SECONDS = 2.0
 
 
-class Server:
+class Server(Handle):
     """A server process, `isolet serve --stdio`, which runs the sessions of any number of sandboxes.
 
     It starts when it is needed first, and again when it has died. Sandboxes share one, unless they

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _interrupts, _session
+from ._handle import Handle
 from ._link import Run
 from ._runs import Refused, abandon, advance, show
 from ._values import text, to_plain, variables
@@ -25,7 +26,7 @@ Inputs = Mapping[str, Any]
 _NEITHER = (None, None)
 
 
-class Session:
+class Session(Handle):
     """One interpreter, which keeps its variables from run to run. `Sandbox.session` opens it.
 
     It can be used by any thread, but runs one code at a time. If it is dropped without `close`, it

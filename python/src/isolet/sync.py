@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._connection import Registration
 from ._core import Core
+from ._handle import Handle
 from ._link import Box, Link
 from ._runs import ask
 from ._server import Server, default_server
@@ -60,7 +61,7 @@ def run(
         return sandbox.run(code, inputs=inputs, timeout=timeout)
 
 
-class Sandbox:
+class Sandbox(Handle):
     """A policy, and what sessions of it need. It is cheap, and can be used by any thread.
 
     Its server starts, and packages are fetched, when it is needed first. A sandbox need not be

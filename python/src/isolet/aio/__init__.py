@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._connection import Registration
+from .._handle import Handle
 from .._values import variables
 from ..errors import IsoletError
 from ..policy import Compiled, Policy
@@ -55,7 +56,7 @@ async def run(
         return await sandbox.run(code, inputs=inputs, timeout=timeout)
 
 
-class Sandbox:
+class Sandbox(Handle):
     """A policy, and what sessions of it need: as `isolet.Sandbox`. It belongs to no loop.
 
     >>> async with isolet.aio.Sandbox(tools=[search]).session() as session:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .._connection import Command
+from .._handle import Handle
 from ..errors import ConfigError, SessionClosed
 from ._link import Link
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Server:
+class Server(Handle):
     """A server process, as `isolet.Server`, for the event loop that uses it first.
 
     Each loop has a server of its own by default. It ends with the loop.

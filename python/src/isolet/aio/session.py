@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _session
+from .._handle import Handle
 from .._values import text, to_plain, variables
 from ..errors import TransferError
 from ..execution import Display, Execution, FileEntry, Isolation, Package, Variable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Inputs = Mapping[str, Any]
 
 
-class Session:
+class Session(Handle):
     """One interpreter, which keeps its variables from run to run. `Sandbox.session` opens it.
 
     `await session` waits until it is open. It runs one code at a time. If it is dropped without
