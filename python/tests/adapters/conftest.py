@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import isolet
@@ -11,3 +13,20 @@ import isolet
 def sandbox():
     with isolet.Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Makes a skipped test fail the run in CI, where each framework is installed."""
+    if os.environ.get("CI") and _skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    skipped = _skipped(config)
+    if os.environ.get("CI") and skipped:
+        terminalreporter.write_line(f"{len(skipped)} skipped, and in CI every test has to run")
+
+
+def _skipped(config):
+    return config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped", [])

@@ -136,15 +136,6 @@ def test_llama_index_calls_it(session):
     assert made.call(code="6 * 7").content == "42"
 
 
-def test_crewai_calls_it(session):
-    pytest.importorskip("crewai", reason="CrewAI is not installed")
-    from crewai.tools import tool
-
-    made = tool(tool_function(session))
-    assert made.name == "run_python"
-    assert made.run(code="6 * 7") == "42"
-
-
 def test_agno_calls_it(session):
     pytest.importorskip("agno", reason="agno is not installed")
     from agno.tools.function import Function, FunctionCall

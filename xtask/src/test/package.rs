@@ -1,4 +1,4 @@
-//! `cargo xtask test --python`: installs the wheel of the Python package into an environment of its
+//! `cargo xtask test --python`: installs the wheel of the Python package into environments of its
 //! own, and runs the package's tests and pyright with it.
 
 use std::ffi::OsString;
@@ -11,78 +11,110 @@ use anyhow::{Context, Result};
 use super::science;
 use crate::{process, python, wheel};
 
-/// What the tests need besides the wheel.
-const TOOLS: [&str; 11] = [
-    "pytest==9.2.0",
-    "pytest-timeout==2.4.0",
-    "pyright==1.1.414",
-    "numpy",
-    "pydantic",
-    "dspy",
-    "smolagents",
-    "fastmcp",
-    "langchain",
-    "pydantic-ai-slim",
-    "ag2",
+/// An environment: the name of its list in `python/tests/requirements`, and the arguments of each
+/// run of pytest in it.
+type Environment = (&'static str, &'static [&'static [&'static str]]);
+
+/// The environment with pyright, and with most frameworks.
+const MAIN: Environment = (
+    "frameworks",
+    &[
+        // Each half has a `conftest.py` of its own.
+        &["tests", "--ignore", "tests/adapters"],
+        &[
+            "tests/adapters",
+            "--ignore",
+            "tests/adapters/test_crewai.py",
+            "--ignore",
+            "tests/adapters/test_openenv.py",
+        ],
+    ],
+);
+
+/// The environments of frameworks whose newest versions do not go with the newest ones of others.
+const OTHERS: [Environment; 2] = [
+    ("crewai", &[&["tests/adapters/test_crewai.py"]]),
+    ("openenv", &[&["tests/adapters/test_openenv.py"]]),
 ];
 
 /// The most seconds that a test may take. Some machines are slow.
 const TEST_SECONDS: u32 = 180;
 
-/// Runs pytest with `args`, and without `args` also pyright.
+/// Runs pytest with `args` in the main environment; without `args`, all tests and pyright.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let wheel = wheel::run()?;
     // Its pip gets the wheels of pandas and others, and the packages that they need.
     python::ensure()?;
     let wheels = science::wheels()?;
-    let python = environment()?;
-    let mut pip = pip(&python);
-    // The version is the same for each build.
-    pip.args(["--no-index", "--no-deps", "--force-reinstall"]).arg(&wheel);
-    process::check(&mut pip)?;
-    let directory = process::root().join("python");
-    // Each half has a `conftest.py` of its own.
-    for half in [&["tests", "--ignore", "tests/adapters"][..], &["tests/adapters"]] {
-        let mut pytest = Command::new(&python);
-        pytest.args(["-m", "pytest", "-q", "--timeout", &TEST_SECONDS.to_string()]);
-        // What the wheel brings is tested, not what the machine has.
-        for name in ["ISOLET_ASSETS", "ISOLET_BIN", "ISOLET_ISOLATION", "PYTHONPATH"] {
-            pytest.env_remove(name);
-        }
-        let cache = process::target_dir()?.join("client-cache");
-        pytest.env("XDG_CACHE_HOME", &cache).env("PYTHONDONTWRITEBYTECODE", "1");
-        python::with_python(&mut pytest)?.env("ISOLET_TEST_WHEELS", &wheels);
-        pytest.current_dir(&directory);
-        let status =
-            process::status(if args.is_empty() { pytest.args(half) } else { pytest.args(args) })?;
-        if !status.success() || !args.is_empty() {
+    let main = environment(MAIN.0, &wheel)?;
+    if !args.is_empty() {
+        return Ok(process::exit_code(process::status(pytest(&main, &wheels)?.args(args))?));
+    }
+    for run in MAIN.1 {
+        let status = process::status(pytest(&main, &wheels)?.args(*run))?;
+        if !status.success() {
             return Ok(process::exit_code(status));
         }
     }
-    let mut pyright = Command::new(&python);
-    pyright.args(["-m", "pyright", "--pythonpath"]).arg(&python).current_dir(&directory);
+    for (name, runs) in OTHERS {
+        let python = environment(name, &wheel)?;
+        for run in runs {
+            let status = process::status(pytest(&python, &wheels)?.args(*run))?;
+            if !status.success() {
+                return Ok(process::exit_code(status));
+            }
+        }
+    }
+    let mut pyright = Command::new(&main);
+    pyright.args(["-m", "pyright", "--pythonpath"]).arg(&main).current_dir(directory());
     Ok(process::exit_code(process::status(&mut pyright)?))
 }
 
-/// Returns the Python of the environment, and makes it if its tools are others.
-fn environment() -> Result<PathBuf> {
-    let directory = process::target_dir()?.join("client");
-    let (python, stamp) = (directory.join("bin/python"), directory.join("tools"));
-    let tools = TOOLS.join("\n");
-    if is_ready(&python, &stamp, &tools) {
-        return Ok(python);
+fn directory() -> PathBuf {
+    process::root().join("python")
+}
+
+/// Returns a call of pytest by the Python of an environment. The tests find wheels in `wheels`.
+fn pytest(python: &Path, wheels: &Path) -> Result<Command> {
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", "-q", "--timeout", &TEST_SECONDS.to_string()]);
+    // What the wheel brings is tested, not what the machine has.
+    for name in ["ISOLET_ASSETS", "ISOLET_BIN", "ISOLET_ISOLATION", "PYTHONPATH"] {
+        pytest.env_remove(name);
     }
-    eprintln!("installing pytest and pyright with pip");
-    process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&directory))?;
-    process::check(pip(&python).args(TOOLS))?;
-    fs::write(&stamp, tools).with_context(|| format!("cannot write `{}`", stamp.display()))?;
+    let cache = process::target_dir()?.join("client-cache");
+    // The frameworks come without bytecode: most of it would never be used.
+    pytest.env("PYTHONPYCACHEPREFIX", cache.join("bytecode")).env("XDG_CACHE_HOME", cache);
+    python::with_python(&mut pytest)?.env("ISOLET_TEST_WHEELS", wheels);
+    pytest.current_dir(directory());
+    Ok(pytest)
+}
+
+/// Returns the Python of an environment with the wheel in it. Makes the environment if its list is
+/// another one by now.
+fn environment(name: &str, wheel: &Path) -> Result<PathBuf> {
+    let home = process::target_dir()?.join("client").join(name);
+    let (python, stamp) = (home.join("bin/python"), home.join("requirements"));
+    let list = directory().join("tests/requirements").join(name).with_extension("txt");
+    let wanted =
+        fs::read_to_string(&list).with_context(|| format!("cannot read `{}`", list.display()))?;
+    if !is_ready(&python, &stamp, &wanted) {
+        eprintln!("installing `{}` with pip", list.display());
+        process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
+        // The list is complete.
+        process::check(pip(&python).args(["--no-deps", "--no-compile", "-r"]).arg(&list))?;
+        fs::write(&stamp, wanted).with_context(|| format!("cannot write `{}`", stamp.display()))?;
+    }
+    // The version is the same for each build.
+    let mut pip = pip(&python);
+    process::check(pip.args(["--no-index", "--no-deps", "--force-reinstall"]).arg(wheel))?;
     Ok(python)
 }
 
-/// Whether the environment has these tools, and its Python is still there.
-fn is_ready(python: &Path, stamp: &Path, tools: &str) -> bool {
+/// Whether the environment was made from this list, and its Python is still there.
+fn is_ready(python: &Path, stamp: &Path, list: &str) -> bool {
     let starts = || Command::new(python).arg("-V").output().is_ok_and(|ran| ran.status.success());
-    fs::read_to_string(stamp).is_ok_and(|stamp| stamp == tools) && starts()
+    fs::read_to_string(stamp).is_ok_and(|stamp| stamp == list) && starts()
 }
 
 fn pip(python: &Path) -> Command {
