@@ -1,7 +1,8 @@
-"""An executor for OpenEnv: `isolet.openenv.install()` before its environments are imported.
+"""Executors for OpenEnv: `isolet.openenv.install()` before its environments are imported.
 
 `PyExecutor`, which coding environments use, then runs code in a sandbox, and not in the server's
-own process. Needs openenv 0.10.
+own process. `PythonExecutor` does so for the REPL environment, which is no part of the package:
+`isolet.openenv.install(repl_env.server.repl_environment)`. Needs openenv 0.10.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -10,11 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from openenv.core.env_server.types import CodeExecResult
 
+from .errors import ConfigError, TransferError
 from .sync import Sandbox
+from .tools import Tool
 
 if TYPE_CHECKING:
     from .execution import Execution
@@ -26,6 +30,19 @@ def safe_json_dumps(obj):
     import json
     return json.dumps(obj, default=repr)
 """
+# They are in the guest, so that they see values that cannot cross.
+_FINAL_HELPERS = """\
+def FINAL(value):
+    return f"FINAL({value})"
+def FINAL_VAR(var_name):
+    name = str(var_name).strip().strip("\\"'")
+    value = globals().get(name)
+    return f"FINAL_VAR({name})" if value is None else FINAL(value)
+"""
+_HELPER_NAMES = ("format_exc", "safe_json_dumps")
+_FINAL_NAMES = ("FINAL", "FINAL_VAR")
+_REPR_CHARS = 500
+_LOST = "The session has ended: variables and imports are lost."
 
 
 class PyExecutor:
@@ -50,10 +67,8 @@ class PyExecutor:
         sandbox: Sandbox | None = None,
         **policy: Any,
     ) -> None:
-        if sandbox is not None and policy:
-            raise TypeError(f"`sandbox` has a policy, so {', '.join(policy)} cannot be given too")
         self.timeout = timeout
-        self._sandbox = Sandbox(**policy) if sandbox is None else sandbox
+        self._sandbox = _chosen(sandbox, policy)
         self._session: Session | None = None
 
     def run(self, code: str) -> CodeExecResult:
@@ -77,44 +92,221 @@ class PyExecutor:
             session.close()
 
 
-def install(
-    *, timeout: float | None = None, sandbox: Sandbox | None = None, **policy: Any
-) -> Callable[[], None]:
-    """Makes `PyExecutor` in OpenEnv's modules isolet's, in this program. Returns what undoes that.
+class PythonExecutor:
+    """`PythonExecutor` of OpenEnv's REPL environment, with the code in a session of isolet.
 
-    A module that has imported the name before keeps its own. All executors share the sandbox, and
-    each has a session.
+    Variables stay from execution to execution. If a limit has ended the session, the next use
+    starts afresh, with what the host has set and injected, and the execution that was ended says
+    so. Unlike OpenEnv's it keeps the output of code that raises.
 
     Args:
+        max_output_length: the most characters of the standard output, and of the standard error.
+        allowed_imports: ignored: code may import all of the standard library, and packages that
+            the policy gives.
+        timeout: the most seconds that an execution may take, without those in injected functions;
+            the limit `run_time` by default.
+        sandbox: the sandbox; by default one of `policy`.
+        **policy: what the code may do, as for `isolet.Sandbox`.
+    """
+
+    def __init__(
+        self,
+        max_output_length: int = 8192,
+        allowed_imports: Sequence[str] | None = None,
+        *,
+        timeout: float | None = None,
+        sandbox: Sandbox | None = None,
+        **policy: Any,
+    ) -> None:
+        self.max_output_length = max_output_length
+        self.timeout = timeout
+        self._sandbox = _chosen(sandbox, policy)
+        self._session: Session | None = None
+        self._variables: dict[str, Any] = {}
+        self._tools: dict[str, Tool] = {}
+        # The names that were bound before.
+        self._known: set[str] = set()
+
+    def set_context(self, context: str, variable_name: str = "context") -> None:
+        """Sets the variable with the context."""
+        self.set_variable(variable_name, context)
+
+    def set_variable(self, name: str, value: Any) -> None:
+        """Sets a variable.
+
+        Raises:
+            TransferError: the value cannot cross.
+        """
+        self._open()[name] = value
+        self._variables[name] = value
+
+    def get_variable(self, name: str) -> Any:
+        """Returns a variable, or `None` if there is none. Works while code runs.
+
+        What cannot cross is its `repr`.
+        """
+        if name in self._tools or name in _HELPER_NAMES or name in _FINAL_NAMES:
+            return None
+        session = self._open()
+        try:
+            return session.get(name)
+        except TransferError:
+            found = (each.repr for each in session.variables() if each.name == name)
+            return next(found, None)
+
+    def list_variables(self) -> list[str]:
+        """Returns the names of variables, and of what the host has set and injected."""
+        names = {each.name for each in self._open().variables() if not each.name.startswith("_")}
+        return sorted(names - {*_FINAL_NAMES} | {*_HELPER_NAMES, *self._variables, *self._tools})
+
+    def inject_function(self, name: str, func: Callable[..., Any]) -> None:
+        """Gives the code a function of the host.
+
+        Those of the environment that only mark an answer run in the guest.
+        """
+        made = self._tools[name] = Tool(func, name=name)
+        if not _marks(made):
+            self._open().register(made)
+
+    def execute(self, code: str) -> dict[str, Any]:
+        """Runs code. Returns `stdout`, `stderr`, `locals_snapshot` and so on.
+
+        The value of the last expression is written to the standard output, as JSON if it can be.
+        """
+        execution = self._open().run(code, timeout=self.timeout)
+        exception = _exception(execution)
+        bound = {
+            name: shown if len(shown) <= _REPR_CHARS else f"{shown[:_REPR_CHARS]}..."
+            for name, shown in execution.locals.items()
+            if not name.startswith("_") and name not in self._known
+        }
+        self._known.update(bound)
+        stderr = "\n".join(part for part in (execution.stderr, exception) if part)
+        return {
+            "stdout": self._cut(_stdout(execution)),
+            "stderr": self._cut(stderr),
+            "locals_snapshot": bound,
+            "execution_time": execution.usage.wall_time,
+            "success": exception is None,
+            "exception": exception,
+        }
+
+    def reset(self) -> None:
+        """Starts afresh, without variables and injected functions."""
+        self.close()
+        self._variables.clear()
+        self._tools.clear()
+
+    def close(self) -> None:
+        """Ends the session. A later use starts a new one."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _open(self) -> Session:
+        session = self._session
+        if session is not None and session.alive:
+            return session
+        session = self._session = self._sandbox.session(inputs=self._variables)
+        session.run(_HELPERS + _FINAL_HELPERS).raise_for_error()
+        session.register(*(each for each in self._tools.values() if not _marks(each)))
+        self._known = {*_HELPER_NAMES, *_FINAL_NAMES, *self._variables, *self._tools}
+        return session
+
+    def _cut(self, text: str) -> str:
+        if len(text) <= self.max_output_length:
+            return text
+        return f"{text[: self.max_output_length]}\n... (truncated, total {len(text)} chars)"
+
+
+_NAMES = ("PyExecutor", "PythonExecutor")
+
+
+def install(
+    *environments: ModuleType,
+    timeout: float | None = None,
+    sandbox: Sandbox | None = None,
+    **policy: Any,
+) -> Callable[[], None]:
+    """Makes the executors in OpenEnv's modules isolet's, in this program. Returns what undoes that.
+
+    A module that has imported an executor before keeps its own, unless it is among `environments`.
+    All executors share the sandbox, and each has a session.
+
+    Args:
+        *environments: modules of environments that have `PyExecutor` or `PythonExecutor`, such as
+            `repl_env.server.repl_environment`.
         timeout: the most seconds that a run may take.
         sandbox: the sandbox; by default one of `policy`.
         **policy: what the code may do, as for `isolet.Sandbox`.
     """
-    if sandbox is not None and policy:
-        raise TypeError(f"`sandbox` has a policy, so {', '.join(policy)} cannot be given too")
+    for module in environments:
+        if not any(hasattr(module, name) for name in _NAMES):
+            raise ConfigError(f"`{module.__name__}` has neither `PyExecutor` nor `PythonExecutor`")
     # They need smolagents, and `PyExecutor` does not.
     import openenv.core.tools as tools
     import openenv.core.tools.local_python_executor as module
 
-    chosen = Sandbox(**policy) if sandbox is None else sandbox
+    chosen = _chosen(sandbox, policy)
     seconds = timeout
 
-    class Installed(PyExecutor):
+    class InstalledPyExecutor(PyExecutor):
         """`PyExecutor` with the sandbox that `install` was given."""
 
         def __init__(self, additional_imports: Sequence[str] | None = None) -> None:
             super().__init__(additional_imports, timeout=seconds, sandbox=chosen)
 
-    originals: list[tuple[Any, Any]] = [(place, place.PyExecutor) for place in (module, tools)]
-    for place, _ in originals:
-        place.PyExecutor = Installed
+    class InstalledPythonExecutor(PythonExecutor):
+        """`PythonExecutor` with the sandbox that `install` was given."""
+
+        def __init__(
+            self, max_output_length: int = 8192, allowed_imports: Sequence[str] | None = None
+        ) -> None:
+            super().__init__(max_output_length, allowed_imports, timeout=seconds, sandbox=chosen)
+
+    installed: dict[str, Any] = {
+        "PyExecutor": InstalledPyExecutor,
+        "PythonExecutor": InstalledPythonExecutor,
+    }
+    originals = [
+        (place, name, getattr(place, name))
+        for place in (module, tools, *environments)
+        for name in _NAMES
+        if hasattr(place, name)
+    ]
+    for place, name, _ in originals:
+        setattr(place, name, installed[name])
 
     def uninstall() -> None:
-        for place, original in originals:
-            if place.PyExecutor is Installed:
-                place.PyExecutor = original
+        for place, name, original in originals:
+            if getattr(place, name) is installed[name]:
+                setattr(place, name, original)
 
     return uninstall
+
+
+def _chosen(sandbox: Sandbox | None, policy: dict[str, Any]) -> Sandbox:
+    if sandbox is not None and policy:
+        raise TypeError(f"`sandbox` has a policy, so {', '.join(policy)} cannot be given too")
+    return Sandbox(**policy) if sandbox is None else sandbox
+
+
+def _marks(tool: Tool) -> bool:
+    """Whether it is a function of the REPL environment that has a counterpart in the guest."""
+    name = getattr(tool.function, "__qualname__", "")
+    return tool.name in _FINAL_NAMES and name.startswith("REPLEnvironment.")
+
+
+def _exception(execution: Execution) -> str | None:
+    """Returns why the code did not complete, in the REPL environment's form."""
+    error = execution.error
+    if error is not None:
+        text = f"{error.type}: {error.message}\n{error.traceback}"
+    elif execution.exit_code is not None:
+        text = f"SystemExit: {execution.exit_code}"
+    else:
+        text = execution.failure
+    return text if execution.session_alive else f"{text}\n{_LOST}"
 
 
 def _stdout(execution: Execution) -> str:
@@ -136,5 +328,5 @@ def _stderr(execution: Execution) -> str:
     elif not execution.ok:
         text += execution.failure or execution.status
     if not execution.session_alive:
-        text += "\nThe session has ended: variables and imports are lost."
+        text += f"\n{_LOST}"
     return text
