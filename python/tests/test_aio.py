@@ -74,6 +74,8 @@ def test_variables_and_files() -> None:
             await session.files.put("a", "b")
             assert await session.files.get("a") == b"b"
             assert "a" in [entry.name for entry in await session.files.list()]
+            with pytest.raises(FileNotFoundError, match="no such directory"):
+                await session.files.list("none")
             assert await session.files.remove("a")
             with pytest.raises(FileNotFoundError):
                 await session.files.get("a")

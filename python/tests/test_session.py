@@ -61,6 +61,10 @@ def test_files_can_be_put_read_listed_and_removed(
     assert session.eval("open('a.txt').read()") == "größe"
     assert session.files.get("c.bin") == b"\x00\xff"
     entries = {entry.name: entry for entry in session.files.list()}
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        session.files.list("none")
+    with pytest.raises(NotADirectoryError):
+        session.files.list(next(name for name, entry in entries.items() if not entry.is_dir))
     assert entries["b.bin"].size == 3
     assert not entries["b.bin"].is_dir
     assert session.files.remove("b.bin") is True

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ._values import shown, text, to_plain, variables
-from .errors import IsoletError, ProtocolError, SessionClosed
+from .errors import IsoletError, ProtocolError, SessionClosed, TransferError
 from .execution import Display, FileEntry, Isolation, Output, Package, Variable, display_from_wire
 
 
@@ -81,9 +81,19 @@ def entry_list(answer: list[dict[str, Any]]) -> list[FileEntry]:
     return [FileEntry(each["name"], each["is_dir"], each["size"]) for each in answer]
 
 
-def missing(path: str) -> FileNotFoundError:
-    """Returns the exception for a file that is not in a session."""
-    return FileNotFoundError(errno.ENOENT, "there is no such file in the session", path)
+def not_listed(error: TransferError, path: str) -> Exception:
+    """Returns why `list_files` failed: in most cases there is no such directory."""
+    reason = str(error.args[0]).removeprefix(f"the guest could not list `{path}`: ")
+    if reason.startswith("FileNotFoundError: "):
+        return missing(path, "directory")
+    if reason.startswith("NotADirectoryError: "):
+        return NotADirectoryError(errno.ENOTDIR, "this is no directory in the session", path)
+    return error
+
+
+def missing(path: str, what: str = "file") -> FileNotFoundError:
+    """Returns the exception for a path that is not in a session."""
+    return FileNotFoundError(errno.ENOENT, f"there is no such {what} in the session", path)
 
 
 def contents(data: str | bytes | os.PathLike[str]) -> bytes:

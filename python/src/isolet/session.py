@@ -352,10 +352,14 @@ class Files:
         """Returns the entries of the directory `path`.
 
         Raises:
-            TransferError: there is no such directory, or it cannot be listed.
+            FileNotFoundError: there is no such directory.
+            NotADirectoryError: it is a file.
             Busy: code runs.
         """
-        found = self._core.ask("list_files", _session.guest_path(path))
+        try:
+            found = self._core.ask("list_files", _session.guest_path(path))
+        except TransferError as error:
+            raise _session.not_listed(error, os.fspath(path)) from None
         return _session.entry_list(found)
 
     def remove(self, path: str | os.PathLike[str]) -> bool:
