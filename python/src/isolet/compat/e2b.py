@@ -1,4 +1,4 @@
-"""The interface of E2B's code interpreter: `from isolet.compat.e2b import Sandbox`.
+"""The interface of E2B's code interpreter: `from isolet.compat.e2b import Sandbox, AsyncSandbox`.
 
 It needs no account and no package of E2B. There is no shell, only Python.
 """
@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import execution as _execution
 from ..errors import GuestError
-from ..policy import Limits, Mount
 from ..sync import Sandbox as _Sandbox
-from ._e2b_files import HOME, Filesystem
+from ._e2b_files import Filesystem
 from ._e2b_models import (
     EntryInfo,
     Execution,
@@ -31,15 +27,30 @@ from ._e2b_models import (
     SandboxException,
     TimeoutException,
     WriteInfo,
-    result_of,
+)
+from ._e2b_shared import (
+    ENTER,
+    SET,
+    UNSET,
+    Cell,
+    Context,
+    check_arguments,
+    check_language,
+    default_context,
+    error_of,
+    new_context,
+    policy_of,
 )
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ..session import Session
+    from ._e2b_async import AsyncFilesystem, AsyncSandbox
 
 __all__ = [
+    "AsyncFilesystem",
+    "AsyncSandbox",
     "Context",
     "EntryInfo",
     "Execution",
@@ -57,33 +68,14 @@ __all__ = [
     "WriteInfo",
 ]
 
-_RUN_SECONDS = 300.0
-_ENTER = "__import__('os').chdir(_isolet_cwd)\ndel _isolet_cwd"
-_SET = """\
-import os as _isolet_os
-_isolet_old = {name: _isolet_os.environ.get(name) for name in _isolet_envs}
-_isolet_os.environ.update(_isolet_envs)
-"""
-_UNSET = """\
-for _isolet_name, _isolet_value in _isolet_old.items():
-    if _isolet_value is None:
-        _isolet_os.environ.pop(_isolet_name, None)
-    else:
-        _isolet_os.environ[_isolet_name] = _isolet_value
-del _isolet_os, _isolet_old, _isolet_envs, _isolet_name, _isolet_value
-"""
 
+def __getattr__(name: str) -> Any:
+    if name in ("AsyncFilesystem", "AsyncSandbox"):
+        # asyncio takes long to import.
+        from . import _e2b_async
 
-@dataclass
-class Context:
-    """An interpreter of a sandbox, with variables of its own. `create_code_context` makes it."""
-
-    id: str
-    """Its name."""
-    language: str
-    """`python`."""
-    cwd: str
-    """The directory in which it starts."""
+        return getattr(_e2b_async, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Kernel:
@@ -101,7 +93,7 @@ class _Kernel:
         if session is None or not session.alive:
             session = self._sandbox.session()
             try:
-                session.eval(_ENTER, inputs={"_isolet_cwd": self.context.cwd})
+                session.eval(ENTER, inputs={"_isolet_cwd": self.context.cwd})
             except GuestError as error:
                 session.close()
                 raise InvalidArgumentException(f"`cwd` cannot be entered: {error}") from error
@@ -118,8 +110,7 @@ class _Kernel:
 class Sandbox:
     """A sandbox with an interpreter that keeps its variables, and files under `/home/user`.
 
-    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one. A run may take
-    300 seconds, unless `limits` says otherwise.
+    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one.
 
     Args:
         template: ignored, like `timeout`, `metadata` and `api_key`: there is nothing to choose.
@@ -139,24 +130,18 @@ class Sandbox:
         **policy: Any,
     ) -> None:
         self.sandbox_id = uuid.uuid4().hex
-        if envs:
-            policy["env"] = {**policy.get("env", {}), **envs}
-        if allow_internet_access:
-            policy["allow_public_net"] = True
-        policy.setdefault("limits", Limits(run_time=_RUN_SECONDS))
         # All contexts see the same files.
         self._home = tempfile.TemporaryDirectory(prefix="isolet-")
-        mounts = {HOME: Mount(self._home.name, mode="rw"), **policy.pop("mounts", {})}
-        self._sandbox = _Sandbox(mounts=mounts, **policy)
+        self._sandbox = _Sandbox(**policy_of(self._home.name, envs, allow_internet_access, policy))
         self._lock = threading.Lock()
-        self._default = Context("default", "python", HOME)
+        self._default = default_context()
         self._kernels = {"default": _Kernel(self._sandbox, self._default)}
         self._is_killed = False
         self.files = Filesystem(lambda: self._kernel(None).session())
 
     @classmethod
     def create(cls, template: str | None = None, **options: Any) -> Self:
-        """Makes a sandbox: `Sandbox(template, **options)`."""
+        """Makes a sandbox: `Sandbox(...)`."""
         return cls(template, **options)
 
     def run_code(
@@ -194,52 +179,40 @@ class Sandbox:
             TimeoutException: it took too long.
             InvalidArgumentException: it is in another language, or `context` is given too.
         """
-        if language and context:
-            raise InvalidArgumentException("`language` and `context` cannot both be given")
-        _check_language(language)
+        check_arguments(language, context)
         kernel = self._kernel(context)
         session = kernel.session()
         kernel.count += 1
-        results: list[Result] = []
-        pieces: dict[bool, list[str]] = {False: [], True: []}
+        cell = Cell()
 
         def printed(text: str, is_error: bool) -> None:
-            pieces[is_error].append(text)
+            message = cell.written(text, is_error)
             callback = on_stderr if is_error else on_stdout
             if callback is not None:
-                callback(OutputMessage(text, time.time_ns(), is_error))
+                callback(message)
 
-        def shown(result: Result) -> None:
-            results.append(result)
-            if on_result is not None:
+        def shown(result: Result | None) -> None:
+            if result is not None and on_result is not None:
                 on_result(result)
 
-        def displayed(display: _execution.Display) -> None:
-            if not display.is_result:
-                shown(result_of(display, None))
-
         if envs:
-            session.eval(_SET, inputs={"_isolet_envs": envs})
+            session.eval(SET, inputs={"_isolet_envs": envs})
         try:
             execution = session.run(
                 code,
                 timeout=timeout or None,
                 on_stdout=lambda text: printed(text, False),
                 on_stderr=lambda text: printed(text, True),
-                on_display=displayed,
+                on_display=lambda display: shown(cell.displayed(display)),
             )
         finally:
             if envs and session.alive:
-                session.run(_UNSET)
-        if execution.status == "timeout":
-            raise TimeoutException(f"{execution.failure}: pass a longer `timeout` to `run_code`")
-        main = _main(execution)
-        if main is not None:
-            shown(main)
-        error = _error(execution)
+                session.run(UNSET)
+        shown(cell.ended(execution))
+        error = error_of(execution)
         if error is not None and on_error is not None:
             on_error(error)
-        return Execution(results, Logs(pieces[False], pieces[True]), error, kernel.count)
+        return cell.execution(error, kernel.count)
 
     def create_code_context(
         self,
@@ -247,19 +220,10 @@ class Sandbox:
         language: str | None = None,
         request_timeout: float | None = None,
     ) -> Context:
-        """Makes a further interpreter. It sees the same files under `/home/user`.
-
-        Args:
-            cwd: the directory in which it starts, `/home/user` by default.
-            language: `python`, which is the default.
-            request_timeout: ignored.
-
-        Raises:
-            InvalidArgumentException: the language is another, or the directory does not exist.
-        """
+        """Makes a further interpreter. It sees the same files under `/home/user`."""
         self._kernel(None)
-        _check_language(language)
-        context = Context(uuid.uuid4().hex, "python", cwd or HOME)
+        check_language(language)
+        context = new_context(cwd)
         kernel = _Kernel(self._sandbox, context)
         kernel.session()
         with self._lock:
@@ -267,11 +231,7 @@ class Sandbox:
         return context
 
     def remove_code_context(self, context: Context | str) -> None:
-        """Ends the interpreter `context`, which may be its `id`.
-
-        Raises:
-            NotFoundException: there is none.
-        """
+        """Ends an interpreter."""
         kernel = self._kernel(context)
         with self._lock:
             self._kernels.pop(kernel.context.id, None)
@@ -283,19 +243,15 @@ class Sandbox:
             return [kernel.context for kernel in self._kernels.values()]
 
     def restart_code_context(self, context: Context | str) -> None:
-        """Starts the interpreter `context` afresh, without variables. It may be its `id`.
-
-        Raises:
-            NotFoundException: there is none.
-        """
+        """Starts an interpreter afresh, without variables."""
         self._kernel(context).close()
 
     def is_running(self, request_timeout: float | None = None) -> bool:
-        """Returns whether the sandbox was not killed. `request_timeout` is ignored."""
+        """Returns whether the sandbox was not killed."""
         return not self._is_killed
 
     def set_timeout(self, timeout: int, **_: Any) -> None:
-        """Does nothing with `timeout`: a sandbox lives until `kill`."""
+        """Does nothing: a sandbox lives until `kill`."""
 
     def kill(self, **_: Any) -> bool:
         """Ends the sandbox, and removes its files. Returns whether it was alive."""
@@ -331,30 +287,3 @@ class Sandbox:
         if kernel is None:
             raise NotFoundException(f"there is no context {number!r}")
         return kernel
-
-
-def _check_language(language: str | None) -> None:
-    if language not in (None, "python"):
-        raise InvalidArgumentException(f"the language is {language!r}, and isolet runs `python`")
-
-
-def _main(execution: _execution.Execution) -> Result | None:
-    for display in execution.displays:
-        if display.is_result:
-            return result_of(display, execution.repr)
-    if execution.value is None and execution.value_error is None:
-        return None
-    return Result(text=execution.repr, is_main_result=True)
-
-
-def _error(execution: _execution.Execution) -> ExecutionError | None:
-    error = execution.error
-    if error is not None:
-        return ExecutionError(error.type, error.message, error.traceback)
-    if execution.status == "exited":
-        code = str(execution.exit_code)
-        return ExecutionError("SystemExit", code, f"SystemExit: {code}")
-    if not execution.ok:
-        reason = execution.failure or execution.status
-        return ExecutionError("ExecutionTerminated", reason, reason)
-    return None

@@ -1,0 +1,341 @@
+"""`isolet.compat.e2b.AsyncSandbox`, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from .. import execution as _execution
+from ..aio import Sandbox as _Sandbox
+from ..errors import GuestError
+from ._e2b_files import (
+    DO,
+    MAKE,
+    MOVE,
+    REMOVE,
+    STAT,
+    absolute,
+    contents,
+    entry_info,
+    info,
+    paths,
+    pieces,
+    told,
+    whole,
+    written,
+)
+from ._e2b_models import (
+    EntryInfo,
+    Execution,
+    ExecutionError,
+    InvalidArgumentException,
+    NotFoundException,
+    OutputMessage,
+    Result,
+    SandboxException,
+    WriteInfo,
+)
+from ._e2b_shared import (
+    ENTER,
+    SET,
+    UNSET,
+    Cell,
+    Context,
+    check_arguments,
+    check_language,
+    default_context,
+    error_of,
+    new_context,
+    policy_of,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ..aio import Session
+
+
+class AsyncFilesystem:
+    """Reads and writes files. Paths are relative to `/home/user`."""
+
+    def __init__(self, session: Callable[[], Awaitable[Session]]) -> None:
+        self._session = session
+
+    async def read(
+        self,
+        path: str,
+        format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
+        **_: Any,
+    ) -> Any:
+        """Returns what a file contains: a `str`, a `bytearray`, or an async iterator of `bytes`.
+
+        Raises:
+            FileNotFoundException: there is no such file.
+        """
+        session = await self._session()
+        with told():
+            data = await session.files.get(absolute(path))
+        return _stream(data) if format == "stream" else whole(data, format)
+
+    async def write(
+        self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any
+    ) -> WriteInfo:
+        """Writes a file, and makes its directory."""
+        session = await self._session()
+        with told():
+            await session.files.put(absolute(path), contents(data))
+        return written(path)
+
+    async def write_files(self, files: Sequence[Mapping[str, Any]], **_: Any) -> list[WriteInfo]:
+        """Writes files: mappings with `path` and `data`."""
+        return [await self.write(each["path"], each["data"]) for each in files]
+
+    async def list(self, path: str, depth: int = 1, **_: Any) -> list[EntryInfo]:
+        """Returns the entries of a directory, and those of directories in it up to this depth.
+
+        Raises:
+            FileNotFoundException: there is no such directory.
+        """
+        session = await self._session()
+        with told():
+            entries = await session.files.list(absolute(path))
+        found: list[EntryInfo] = []
+        for entry in entries:
+            at = entry_info(path, entry)
+            found.append(at)
+            if entry.is_dir and depth > 1:
+                found.extend(await self.list(at.path, depth - 1))
+        return found
+
+    async def exists(self, path: str, **_: Any) -> bool:
+        """Returns whether there is such a file or directory."""
+        return await self._do(STAT, path) is not None
+
+    async def get_info(self, path: str, **_: Any) -> EntryInfo:
+        """Returns what is known of a file or directory."""
+        return info(path, await self._do(STAT, path))
+
+    async def remove(self, path: str, **_: Any) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        await self._do(REMOVE, path)
+
+    async def rename(self, old_path: str, new_path: str, **_: Any) -> EntryInfo:
+        """Moves a file or directory."""
+        await self._do(MOVE, old_path, new_path)
+        return await self.get_info(new_path)
+
+    async def make_dir(self, path: str, **_: Any) -> bool:
+        """Makes a directory and its parents. Returns `False` if there is one."""
+        return await self._do(MAKE, path) is True
+
+    async def _do(self, expression: str, path: str, to: str = ".") -> Any:
+        session = await self._session()
+        with told():
+            return await session.eval(DO.format(expression=expression), inputs=paths(path, to))
+
+
+class _Kernel:
+    """The session of a context."""
+
+    def __init__(self, sandbox: _Sandbox, context: Context) -> None:
+        self.context = context
+        self.count = 0
+        self.turn = asyncio.Lock()
+        """Held by the run whose turn it is."""
+        self._sandbox = sandbox
+        self._session: Session | None = None
+        self._opening = asyncio.Lock()
+
+    async def session(self) -> Session:
+        """Returns the session, a new one if there is none that is alive."""
+        async with self._opening:
+            session = self._session
+            if session is None or not session.alive:
+                session = self._sandbox.session()
+                try:
+                    await session.eval(ENTER, inputs={"_isolet_cwd": self.context.cwd})
+                except GuestError as error:
+                    await session.close()
+                    raise InvalidArgumentException(f"`cwd` cannot be entered: {error}") from error
+                self._session = session
+                self.count = 0
+            return session
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+class AsyncSandbox:
+    """`Sandbox` for asyncio: `sandbox = await AsyncSandbox.create()`.
+
+    Runs in the same context wait for each other. Callbacks may be coroutine functions.
+    """
+
+    def __init__(
+        self,
+        template: str | None = None,
+        timeout: int | None = None,
+        metadata: dict[str, str] | None = None,
+        envs: dict[str, str] | None = None,
+        allow_internet_access: bool = False,
+        api_key: str | None = None,
+        **policy: Any,
+    ) -> None:
+        """Use `create`. The arguments are those of `Sandbox`."""
+        self.sandbox_id = uuid.uuid4().hex
+        # All contexts see the same files.
+        self._home = tempfile.TemporaryDirectory(prefix="isolet-")
+        self._sandbox = _Sandbox(**policy_of(self._home.name, envs, allow_internet_access, policy))
+        self._default = default_context()
+        self._kernels = {"default": _Kernel(self._sandbox, self._default)}
+        self._is_killed = False
+        self.files = AsyncFilesystem(self._default_session)
+
+    @classmethod
+    async def create(cls, template: str | None = None, **options: Any) -> Self:
+        """Makes a sandbox. The options are those of `Sandbox`."""
+        return cls(template, **options)
+
+    async def run_code(
+        self,
+        code: str,
+        language: str | None = None,
+        context: Context | None = None,
+        on_stdout: Callable[[OutputMessage], Any] | None = None,
+        on_stderr: Callable[[OutputMessage], Any] | None = None,
+        on_result: Callable[[Result], Any] | None = None,
+        on_error: Callable[[ExecutionError], Any] | None = None,
+        envs: dict[str, str] | None = None,
+        timeout: float | None = None,
+        request_timeout: float | None = None,
+    ) -> Execution:
+        """Runs code as a cell of a notebook: as `Sandbox.run_code`.
+
+        If the task is cancelled, the code is interrupted.
+
+        Raises:
+            TimeoutException: it took too long.
+            InvalidArgumentException: it is in another language, or `context` is given too.
+        """
+        check_arguments(language, context)
+        kernel = self._kernel(context)
+        cell = Cell()
+        async with kernel.turn:
+            # It may have been removed meanwhile.
+            session = await self._kernel(context).session()
+            kernel.count += 1
+            count = kernel.count
+            if envs:
+                await session.eval(SET, inputs={"_isolet_envs": envs})
+            execution = None
+            try:
+                async with session.stream(code, timeout=timeout or None) as stream:
+                    async for event in stream:
+                        if isinstance(event, _execution.Execution):
+                            execution = event
+                        elif isinstance(event, _execution.Display):
+                            await _call(on_result, cell.displayed(event))
+                        else:
+                            is_error = event.stream == "stderr"
+                            message = cell.written(event.text, is_error)
+                            await _call(on_stderr if is_error else on_stdout, message)
+            finally:
+                if envs and session.alive:
+                    await session.run(UNSET)
+        assert execution is not None
+        await _call(on_result, cell.ended(execution))
+        error = error_of(execution)
+        await _call(on_error, error)
+        return cell.execution(error, count)
+
+    async def create_code_context(
+        self,
+        cwd: str | None = None,
+        language: str | None = None,
+        request_timeout: float | None = None,
+    ) -> Context:
+        """Makes a further interpreter. It sees the same files under `/home/user`."""
+        self._kernel(None)
+        check_language(language)
+        context = new_context(cwd)
+        kernel = _Kernel(self._sandbox, context)
+        await kernel.session()
+        self._kernels[context.id] = kernel
+        return context
+
+    async def remove_code_context(self, context: Context | str) -> None:
+        """Ends an interpreter."""
+        kernel = self._kernel(context)
+        self._kernels.pop(kernel.context.id, None)
+        await kernel.close()
+
+    async def list_code_contexts(self) -> list[Context]:
+        """Returns the interpreters."""
+        return [kernel.context for kernel in self._kernels.values()]
+
+    async def restart_code_context(self, context: Context | str) -> None:
+        """Starts an interpreter afresh, without variables."""
+        await self._kernel(context).close()
+
+    async def is_running(self, request_timeout: float | None = None) -> bool:
+        """Returns whether the sandbox was not killed."""
+        return not self._is_killed
+
+    async def set_timeout(self, timeout: int, **_: Any) -> None:
+        """Does nothing: a sandbox lives until `kill`."""
+
+    async def kill(self, **_: Any) -> bool:
+        """Ends the sandbox, and removes its files. Returns whether it was alive."""
+        was_alive, self._is_killed = not self._is_killed, True
+        kernels = list(self._kernels.values())
+        self._kernels.clear()
+        for kernel in kernels:
+            await kernel.close()
+        await self._sandbox.close()
+        await asyncio.to_thread(self._home.cleanup)
+        return was_alive
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("commands", "pty", "git"):
+            raise SandboxException(f"a sandbox of isolet has no `{name}`, it runs Python only")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    async def _default_session(self) -> Session:
+        return await self._kernel(None).session()
+
+    def _kernel(self, context: Context | str | None) -> _Kernel:
+        if self._is_killed:
+            raise NotFoundException(f"the sandbox {self.sandbox_id} was killed")
+        number = context.id if isinstance(context, Context) else context or "default"
+        kernel = self._kernels.get(number)
+        if kernel is None and number == "default":
+            kernel = self._kernels[number] = _Kernel(self._sandbox, self._default)
+        if kernel is None:
+            raise NotFoundException(f"there is no context {number!r}")
+        return kernel
+
+
+async def _call(callback: Callable[[Any], Any] | None, argument: object) -> None:
+    """Calls a callback, unless there is nothing to tell."""
+    if callback is None or argument is None:
+        return
+    done = callback(argument)
+    if inspect.isawaitable(done):
+        await done
+
+
+async def _stream(data: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces(data):
+        yield piece
