@@ -7,6 +7,7 @@ import contextvars
 import functools
 import json
 import threading
+import zipfile
 
 import pytest
 
@@ -298,3 +299,20 @@ def test_an_rlm_runs_asynchronously_with_an_async_tool():
             return await dspy.RLM("query -> answer", tools=[fetch], max_iters=2).acall(query="?")
 
     assert asyncio.run(main()).answer == "page x"
+
+
+def test_interpreters_of_one_policy_prepare_its_packages_once(tmp_path):
+    wheel = tmp_path / "isolet_tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as files:
+        info = "isolet_tiny-1.0.dist-info"
+        files.writestr("isolet_tiny.py", "value = 42")
+        files.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: isolet-tiny\nVersion: 1.0")
+        files.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any")
+        files.writestr(f"{info}/RECORD", "")
+    make = functools.partial(Interpreter, packages=["isolet-tiny"], wheels=[tmp_path], offline=True)
+    with make() as interpreter:
+        assert interpreter.execute("import isolet_tiny; isolet_tiny.value") == 42
+    # What would be prepared anew would fail.
+    wheel.unlink()
+    with make() as interpreter:
+        assert interpreter.execute("import isolet_tiny; isolet_tiny.value") == 42
