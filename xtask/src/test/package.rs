@@ -26,14 +26,17 @@ const MAIN: Environment = (
             "--ignore",
             "tests/adapters/test_crewai.py",
             "--ignore",
+            "tests/adapters/test_monty.py",
+            "--ignore",
             "tests/adapters/test_openenv.py",
         ],
     ],
 );
 
 /// The environments of frameworks whose newest versions do not go with the newest ones of others.
-const OTHERS: [Environment; 2] = [
+const OTHERS: [Environment; 3] = [
     ("crewai", &[&["tests/adapters/test_crewai.py"]]),
+    ("monty", &[&["tests/adapters/test_monty.py"]]),
     ("openenv", &[&["tests/adapters/test_openenv.py"]]),
 ];
 
