@@ -113,7 +113,11 @@ def throw_interrupt(task):
             children = [child for child in awaited._children if isinstance(child, asyncio.Task)]
             waiting = [child for child in reversed(children) if not child.done()]
             asked += waiting
-            reached = reached or not waiting  # it is about to go on
+            if len(waiting) < len(awaited._children):
+                # It may be about to go on, with what a child has raised, or waits for no task.
+                hit.add(task)
+                awaited.set_exception(KeyboardInterrupt())
+                reached = True
             continue
         reached = True
         if awaited is None:

@@ -68,6 +68,11 @@ interruptible! {
     a_pool_that_computes_is_interrupted:
         "from concurrent.futures import ThreadPoolExecutor\ndef spin():\n    while True: pass\n\
          with ThreadPoolExecutor() as pool:\n    pool.submit(spin).result()",
+    a_gather_of_futures_is_interrupted:
+        "import asyncio\nloop = asyncio.get_running_loop()\n\
+         await asyncio.gather(loop.create_future(), loop.create_future())",
+    a_gather_with_a_child_that_is_done_is_interrupted:
+        "import asyncio\nasync def done(): pass\nawait asyncio.gather(done(), asyncio.sleep(1000))",
     a_repr_is_interrupted: "class A:\n    def __repr__(self):\n        while True: pass\nA()",
 }
 
