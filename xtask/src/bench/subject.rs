@@ -45,9 +45,9 @@ impl Program {
 
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(&self.args).envs(self.variables.clone()).current_dir(process::root());
+        command.args(&self.args).current_dir(process::root());
         // The Python peers must not write bytecode next to their sources.
-        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.env("PYTHONDONTWRITEBYTECODE", "1").envs(self.variables.clone());
         process::with_assets(&mut command);
         command
     }
