@@ -32,8 +32,10 @@ EXPORTED = {
     "aio/_server.py": isolet.aio.__all__,
     "aio/session.py": isolet.aio.__all__,
     "aio/streams.py": isolet.aio.__all__,
+    "compat/_e2b_async.py": e2b.__all__,
     "compat/_e2b_files.py": e2b.__all__,
     "compat/_e2b_models.py": e2b.__all__,
+    "compat/_e2b_shared.py": e2b.__all__,
     "compat/e2b.py": e2b.__all__,
 }
 """The names that each module has for users."""

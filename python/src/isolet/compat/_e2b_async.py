@@ -60,9 +60,10 @@ if TYPE_CHECKING:
 
 
 class AsyncFilesystem:
-    """Reads and writes files. Paths are relative to `/home/user`."""
+    """Reads and writes files: `AsyncSandbox.files`, as `isolet.compat.e2b.Filesystem`."""
 
     def __init__(self, session: Callable[[], Awaitable[Session]]) -> None:
+        """Use `AsyncSandbox.files`."""
         self._session = session
 
     async def read(
@@ -71,7 +72,9 @@ class AsyncFilesystem:
         format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
         **_: Any,
     ) -> Any:
-        """Returns what a file contains: a `str`, a `bytearray`, or an async iterator of `bytes`.
+        """Returns what a file contains: as `isolet.compat.e2b.Filesystem.read`.
+
+        For the format `stream` it is an async iterator.
 
         Raises:
             FileNotFoundException: there is no such file.
@@ -84,18 +87,18 @@ class AsyncFilesystem:
     async def write(
         self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any
     ) -> WriteInfo:
-        """Writes a file, and makes its directory."""
+        """Writes a file `path`, and makes its directory. `data` may also be an open file."""
         session = await self._session()
         with told():
             await session.files.put(absolute(path), contents(data))
         return written(path)
 
     async def write_files(self, files: Sequence[Mapping[str, Any]], **_: Any) -> list[WriteInfo]:
-        """Writes files: mappings with `path` and `data`."""
+        """Writes `files`: mappings with `path` and `data`."""
         return [await self.write(each["path"], each["data"]) for each in files]
 
     async def list(self, path: str, depth: int = 1, **_: Any) -> list[EntryInfo]:
-        """Returns the entries of a directory, and those of directories in it up to this depth.
+        """Returns the entries of a directory: as `isolet.compat.e2b.Filesystem.list`.
 
         Raises:
             FileNotFoundException: there is no such directory.
@@ -112,24 +115,36 @@ class AsyncFilesystem:
         return found
 
     async def exists(self, path: str, **_: Any) -> bool:
-        """Returns whether there is such a file or directory."""
+        """Returns whether there is a file or directory `path`."""
         return await self._do(STAT, path) is not None
 
     async def get_info(self, path: str, **_: Any) -> EntryInfo:
-        """Returns what is known of a file or directory."""
+        """Returns what is known of the file or directory `path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         return info(path, await self._do(STAT, path))
 
     async def remove(self, path: str, **_: Any) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes the file `path`, or the directory with all that is in it.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         await self._do(REMOVE, path)
 
     async def rename(self, old_path: str, new_path: str, **_: Any) -> EntryInfo:
-        """Moves a file or directory."""
+        """Moves the file or directory `old_path` to `new_path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         await self._do(MOVE, old_path, new_path)
         return await self.get_info(new_path)
 
     async def make_dir(self, path: str, **_: Any) -> bool:
-        """Makes a directory and its parents. Returns `False` if there is one."""
+        """Makes the directory `path` and its parents. Returns `False` if there is one."""
         return await self._do(MAKE, path) is True
 
     async def _do(self, expression: str, path: str, to: str = ".") -> Any:
@@ -172,7 +187,7 @@ class _Kernel:
 
 
 class AsyncSandbox:
-    """`Sandbox` for asyncio: `sandbox = await AsyncSandbox.create()`.
+    """A sandbox for asyncio, as `isolet.compat.e2b.Sandbox`: `await AsyncSandbox.create()`.
 
     Runs in the same context wait for each other. Callbacks may be coroutine functions.
     """
@@ -187,7 +202,7 @@ class AsyncSandbox:
         api_key: str | None = None,
         **policy: Any,
     ) -> None:
-        """Use `create`. The arguments are those of `Sandbox`."""
+        """Use `create`."""
         self.sandbox_id = uuid.uuid4().hex
         # All contexts see the same files.
         self._home = tempfile.TemporaryDirectory(prefix="isolet-")
@@ -199,7 +214,7 @@ class AsyncSandbox:
 
     @classmethod
     async def create(cls, template: str | None = None, **options: Any) -> Self:
-        """Makes a sandbox. The options are those of `Sandbox`."""
+        """Makes a sandbox. `template` and `options` are those of `Sandbox`."""
         return cls(template, **options)
 
     async def run_code(
@@ -215,7 +230,7 @@ class AsyncSandbox:
         timeout: float | None = None,
         request_timeout: float | None = None,
     ) -> Execution:
-        """Runs code as a cell of a notebook: as `Sandbox.run_code`.
+        """Runs code as a cell of a notebook: as `isolet.compat.e2b.Sandbox.run_code`.
 
         If the task is cancelled, the code is interrupted.
 
@@ -260,7 +275,11 @@ class AsyncSandbox:
         language: str | None = None,
         request_timeout: float | None = None,
     ) -> Context:
-        """Makes a further interpreter. It sees the same files under `/home/user`."""
+        """Makes a further interpreter: as `isolet.compat.e2b.Sandbox.create_code_context`.
+
+        Raises:
+            InvalidArgumentException: the language is another, or the directory does not exist.
+        """
         self._kernel(None)
         check_language(language)
         context = new_context(cwd)
@@ -270,7 +289,11 @@ class AsyncSandbox:
         return context
 
     async def remove_code_context(self, context: Context | str) -> None:
-        """Ends an interpreter."""
+        """Ends the interpreter `context`, which may be its `id`.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         kernel = self._kernel(context)
         self._kernels.pop(kernel.context.id, None)
         await kernel.close()
@@ -280,15 +303,19 @@ class AsyncSandbox:
         return [kernel.context for kernel in self._kernels.values()]
 
     async def restart_code_context(self, context: Context | str) -> None:
-        """Starts an interpreter afresh, without variables."""
+        """Starts the interpreter `context` afresh, without variables. It may be its `id`.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         await self._kernel(context).close()
 
     async def is_running(self, request_timeout: float | None = None) -> bool:
-        """Returns whether the sandbox was not killed."""
+        """Returns whether the sandbox was not killed. `request_timeout` is ignored."""
         return not self._is_killed
 
     async def set_timeout(self, timeout: int, **_: Any) -> None:
-        """Does nothing: a sandbox lives until `kill`."""
+        """Does nothing with `timeout`: a sandbox lives until `kill`."""
 
     async def kill(self, **_: Any) -> bool:
         """Ends the sandbox, and removes its files. Returns whether it was alive."""

@@ -29,9 +29,14 @@ STAT = "[os.path.isdir(path), os.stat(path).st_size] if os.path.exists(path) els
 
 
 class Filesystem:
-    """Reads and writes files. Paths are relative to `/home/user`."""
+    """Reads and writes files: `Sandbox.files`. A `path` is relative to `/home/user`.
+
+    A file may be as large as the limit `value`, 256 MiB by default. What cannot be done is a
+    `SandboxException`. Further arguments, which E2B's service has, are ignored.
+    """
 
     def __init__(self, session: Callable[[], Session]) -> None:
+        """Use `Sandbox.files`."""
         self._session = session
 
     def read(
@@ -40,7 +45,12 @@ class Filesystem:
         format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
         **_: Any,
     ) -> Any:
-        """Returns what a file contains: a `str`, a `bytearray`, or an iterator of `bytes`.
+        """Returns what a file contains.
+
+        Args:
+            path: the file.
+            format: `text` for a `str`, the default; `bytes` for a `bytearray`; `stream` for an
+                iterator of `bytes`.
 
         Raises:
             FileNotFoundException: there is no such file.
@@ -50,18 +60,23 @@ class Filesystem:
         return pieces(data) if format == "stream" else whole(data, format)
 
     def write(self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any) -> WriteInfo:
-        """Writes a file, and makes its directory."""
+        """Writes a file `path`, and makes its directory. `data` may also be an open file."""
         session = self._session()
         with told():
             session.files.put(absolute(path), contents(data))
         return written(path)
 
     def write_files(self, files: Sequence[Mapping[str, Any]], **_: Any) -> list[WriteInfo]:
-        """Writes files: mappings with `path` and `data`."""
+        """Writes `files`: mappings with `path` and `data`."""
         return [self.write(each["path"], each["data"]) for each in files]
 
     def list(self, path: str, depth: int = 1, **_: Any) -> list[EntryInfo]:
-        """Returns the entries of a directory, and those of directories in it up to this depth.
+        """Returns the entries of a directory.
+
+        Args:
+            path: the directory.
+            depth: from how many levels: 1 for the directory itself, the default; 2 for those in it
+                too.
 
         Raises:
             FileNotFoundException: there is no such directory.
@@ -77,24 +92,36 @@ class Filesystem:
         return found
 
     def exists(self, path: str, **_: Any) -> bool:
-        """Returns whether there is such a file or directory."""
+        """Returns whether there is a file or directory `path`."""
         return self._do(STAT, path) is not None
 
     def get_info(self, path: str, **_: Any) -> EntryInfo:
-        """Returns what is known of a file or directory."""
+        """Returns what is known of the file or directory `path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         return info(path, self._do(STAT, path))
 
     def remove(self, path: str, **_: Any) -> None:
-        """Removes a file, or a directory with all that is in it."""
+        """Removes the file `path`, or the directory with all that is in it.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         self._do(REMOVE, path)
 
     def rename(self, old_path: str, new_path: str, **_: Any) -> EntryInfo:
-        """Moves a file or directory."""
+        """Moves the file or directory `old_path` to `new_path`.
+
+        Raises:
+            FileNotFoundException: there is none.
+        """
         self._do(MOVE, old_path, new_path)
         return self.get_info(new_path)
 
     def make_dir(self, path: str, **_: Any) -> bool:
-        """Makes a directory and its parents. Returns `False` if there is one."""
+        """Makes the directory `path` and its parents. Returns `False` if there is one."""
         return self._do(MAKE, path) is True
 
     def _do(self, expression: str, path: str, to: str = ".") -> Any:

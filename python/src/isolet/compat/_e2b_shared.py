@@ -40,11 +40,14 @@ del _isolet_os, _isolet_old, _isolet_envs, _isolet_name, _isolet_value
 
 @dataclass
 class Context:
-    """An interpreter of a sandbox, with variables of its own."""
+    """An interpreter of a sandbox, with variables of its own. `create_code_context` makes it."""
 
     id: str
+    """Its name."""
     language: str
+    """`python`."""
     cwd: str
+    """The directory in which it starts."""
 
 
 def default_context() -> Context:

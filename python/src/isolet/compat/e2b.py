@@ -110,7 +110,8 @@ class _Kernel:
 class Sandbox:
     """A sandbox with an interpreter that keeps its variables, and files under `/home/user`.
 
-    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one.
+    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one. A run may take
+    300 seconds, unless `limits` says otherwise.
 
     Args:
         template: ignored, like `timeout`, `metadata` and `api_key`: there is nothing to choose.
@@ -141,7 +142,7 @@ class Sandbox:
 
     @classmethod
     def create(cls, template: str | None = None, **options: Any) -> Self:
-        """Makes a sandbox: `Sandbox(...)`."""
+        """Makes a sandbox: `Sandbox(template, **options)`."""
         return cls(template, **options)
 
     def run_code(
@@ -220,7 +221,16 @@ class Sandbox:
         language: str | None = None,
         request_timeout: float | None = None,
     ) -> Context:
-        """Makes a further interpreter. It sees the same files under `/home/user`."""
+        """Makes a further interpreter. It sees the same files under `/home/user`.
+
+        Args:
+            cwd: the directory in which it starts, `/home/user` by default.
+            language: `python`, which is the default.
+            request_timeout: ignored.
+
+        Raises:
+            InvalidArgumentException: the language is another, or the directory does not exist.
+        """
         self._kernel(None)
         check_language(language)
         context = new_context(cwd)
@@ -231,7 +241,11 @@ class Sandbox:
         return context
 
     def remove_code_context(self, context: Context | str) -> None:
-        """Ends an interpreter."""
+        """Ends the interpreter `context`, which may be its `id`.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         kernel = self._kernel(context)
         with self._lock:
             self._kernels.pop(kernel.context.id, None)
@@ -243,15 +257,19 @@ class Sandbox:
             return [kernel.context for kernel in self._kernels.values()]
 
     def restart_code_context(self, context: Context | str) -> None:
-        """Starts an interpreter afresh, without variables."""
+        """Starts the interpreter `context` afresh, without variables. It may be its `id`.
+
+        Raises:
+            NotFoundException: there is none.
+        """
         self._kernel(context).close()
 
     def is_running(self, request_timeout: float | None = None) -> bool:
-        """Returns whether the sandbox was not killed."""
+        """Returns whether the sandbox was not killed. `request_timeout` is ignored."""
         return not self._is_killed
 
     def set_timeout(self, timeout: int, **_: Any) -> None:
-        """Does nothing: a sandbox lives until `kill`."""
+        """Does nothing with `timeout`: a sandbox lives until `kill`."""
 
     def kill(self, **_: Any) -> bool:
         """Ends the sandbox, and removes its files. Returns whether it was alive."""
