@@ -126,7 +126,7 @@ fn another_version_of_the_protocol_is_refused_with_both() {
 fn what_is_no_request_ends_the_worker_with_a_reason() {
     for (garbage, reason) in [
         (&[0xff_u8; 7][..], "a request cannot be read"),
-        (&[20 << 3 & 0xff | 2, 1, b'x'], "a request"),
+        (&[0xa2, 1, 1, b'x'], "a request has no kind"),
     ] {
         let mut client = Client::start();
         client.ask(garbage, FATAL, reason);

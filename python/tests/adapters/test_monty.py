@@ -235,7 +235,7 @@ def test_a_module_of_the_host_is_imported(pool):
     inner = pydantic_monty.ExternalModule({"RATE": 3})
     shop = pydantic_monty.ExternalModule({"price": lambda item: len(item), "rates": inner})
     with pool.checkout(external_modules={"shop": shop}) as session:
-        code = "import shop\nfrom shop import price\nimport shop.rates\nprice('tea') * shop.rates.RATE"
+        code = "from shop import price\nimport shop.rates\nprice('tea') * shop.rates.RATE"
         assert session.feed_run(code) == 9
         error = failure(session, "import shops")
         assert str(error) == "ModuleNotFoundError: No module named 'shops'"
@@ -261,13 +261,15 @@ os.makedirs("new/dir")
 pathlib.Path("new/dir/x.bin").write_bytes(pathlib.Path("deep/raw.bin").read_bytes() * 2)
 os.rename("new/dir/x.bin", "new/y.bin")
 shutil.copy("log.txt", "/tmp/log.txt")
+shutil.copy2("/tmp/log.txt", "new/log.txt")
 walked = sorted(name for _, _, names in os.walk("/work") for name in names)
 found = os.path.isdir("new"), os.path.exists("none"), os.path.getsize("new/y.bin")
 os.getcwd(), rows, walked, found, sorted(glob.glob("*.txt")), open("/tmp/log.txt").read()
 """
     cwd, rows, walked, found, texts, log = session.feed_run(code, mount=mount)
     assert cwd == "/work" and rows == [{"a": "1", "b": "2"}]
-    assert walked == ["data.csv", "log.txt", "out.json", "raw.bin", "y.bin"]
+    assert walked == ["data.csv", "log.txt", "log.txt", "out.json", "raw.bin", "y.bin"]
+    assert (tmp_path / "new" / "log.txt").read_text() == "one\ntwo\n"
     assert found == (True, False, 4) and texts == ["log.txt"] and log == "one\ntwo\n"
     assert (tmp_path / "out.json").read_text() == '[{"a": "1", "b": "2"}]\n'
     assert (tmp_path / "new" / "y.bin").read_bytes() == b"\xff\x00\xff\x00"

@@ -66,6 +66,11 @@ def access(path, mode, **options):
         return False
 
 
+def change(path, *values, **options):
+    """What Monty's files do not have, such as a mode or a time: nothing happens."""
+    return UNDEFINED if stat(path) is UNDEFINED else None
+
+
 def listdir(path):
     found = ask_system("iterdir", path)
     return UNDEFINED if found is UNDEFINED else [posixpath.basename(str(item)) for item in found]
@@ -94,6 +99,8 @@ WRAPPED = {
     "stat": stat,
     "lstat": stat,
     "access": access,
+    "chmod": change,
+    "utime": change,
     "listdir": listdir,
     "mkdir": mkdir,
     "remove": remove,
