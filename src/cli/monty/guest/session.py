@@ -48,7 +48,7 @@ class Names(dict):
         if name.startswith("__") and name.endswith("__"):
             raise KeyError(name)
         frame = sys._getframe(1)
-        if is_call(frame, name):
+        if is_call(frame):
             return values.HostFunction(name)
         found = lookup(frame, name, None)
         if found is UNDEFINED:
@@ -59,7 +59,7 @@ class Names(dict):
 UNDEFINED = object()
 
 
-def is_call(frame, name):
+def is_call(frame):
     """Whether what the frame loads is called where it stands: then the client is not asked for the
     name, but for the call.
     """
@@ -79,7 +79,7 @@ def lookup(frame, name, object_id):
 
 def ask_attribute(value, object_id, name):
     frame = sys._getframe(2)
-    if is_call(frame, name):
+    if is_call(frame):
         return values.HostFunction(name, None, object_id)
     found = lookup(frame, name, object_id)
     if found is UNDEFINED:
@@ -256,8 +256,8 @@ def install_sleep(mode, longest):
 
 
 def getenv(key, default=None):
-    """`os.getenv`, of the client's variables and then of the guest's own."""
-    if not isinstance(key, str):
+    """`os.getenv`: for the code that was fed, of the client's variables before the guest's own."""
+    if not isinstance(key, str) or not is_fed(caller()):
         return os.environ.get(key, default)
     found = ask_system("getenv", key)
     return os.environ.get(key, default) if found is UNDEFINED or found is None else found
