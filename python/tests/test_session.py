@@ -77,7 +77,7 @@ def test_files_can_be_put_read_listed_and_removed(
     assert [entry.name for entry in session.files.list("new/directory")] == ["a.txt"]
     with pytest.raises(isolet.TransferError, match="not empty"):
         session.files.remove("new/directory")
-    with pytest.raises(isolet.TransferError, match="nowhere"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         session.files.list("/nowhere")
 
 
