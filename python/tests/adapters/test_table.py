@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import importlib
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+import isolet
+
 README = Path(__file__).parent.parent.parent / "README.md"
 
-FRAMEWORKS = {"adk": "google.adk"}
-"""The modules of frameworks whose names are not those of the adapters."""
-
+SOURCE = Path(isolet.__file__).parent
 TABLE = "\n".join(line for line in README.read_text().splitlines() if line.startswith("|"))
 NAMES = re.findall(r"\bisolet\.(?!compat)(\w+)\.(\w+)", TABLE)
 
 
 def test_the_table_names_every_adapter():
-    source = Path(importlib.import_module("isolet").__file__).parent
     adapters = {
-        path.stem for path in source.glob("[!_]*.py") if "Needs " in path.read_text()[:1000]
+        path.stem for path in SOURCE.glob("[!_]*.py") if "Needs " in path.read_text()[:1000]
     }
     assert {module for module, _ in NAMES} == {*adapters, "function_tools"}
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_a_name_of_the_table_exists(module: str, name: str):
-    if module != "function_tools":
-        pytest.importorskip(FRAMEWORKS.get(module, module), reason="it is not installed")
-    assert callable(getattr(importlib.import_module(f"isolet.{module}"), name))
+    # Not imported: its framework may be in another environment.
+    tree = ast.parse((SOURCE / f"{module}.py").read_text())
+    assert name in {getattr(node, "name", None) for node in tree.body}
 
 
 def test_the_interface_of_e2b_exists():
