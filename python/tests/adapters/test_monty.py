@@ -245,11 +245,11 @@ def test_mounted_files_are_read_and_written(session, tmp_path):
     (tmp_path / "data.csv").write_text("a,b\n1,2\n")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "raw.bin").write_bytes(b"\xff\x00")
-    mount = MountDir(host_path=tmp_path, virtual_path="/work", mode="read-write")
+    mount = MountDir(host_path=tmp_path, virtual_path="/data", mode="read-write")
     code = """
 import csv, glob, json, os, pathlib, shutil
 rows = list(csv.DictReader(open("data.csv")))
-with open("/work/out.json", "w") as file:
+with open("/data/out.json", "w") as file:
     json.dump(rows, file)
     file.flush()
     file.write("\\n")
@@ -262,20 +262,20 @@ pathlib.Path("new/dir/x.bin").write_bytes(pathlib.Path("deep/raw.bin").read_byte
 os.rename("new/dir/x.bin", "new/y.bin")
 shutil.copy("log.txt", "/tmp/log.txt")
 shutil.copy2("/tmp/log.txt", "new/log.txt")
-walked = sorted(name for _, _, names in os.walk("/work") for name in names)
+walked = sorted(name for _, _, names in os.walk("/data") for name in names)
 found = os.path.isdir("new"), os.path.exists("none"), os.path.getsize("new/y.bin")
 os.getcwd(), rows, walked, found, sorted(glob.glob("*.txt")), open("/tmp/log.txt").read()
 """
     cwd, rows, walked, found, texts, log = session.feed_run(code, mount=mount)
-    assert cwd == "/work" and rows == [{"a": "1", "b": "2"}]
+    assert cwd == "/data" and rows == [{"a": "1", "b": "2"}]
     assert walked == ["data.csv", "log.txt", "log.txt", "out.json", "raw.bin", "y.bin"]
     assert (tmp_path / "new" / "log.txt").read_text() == "one\ntwo\n"
     assert found == (True, False, 4) and texts == ["log.txt"] and log == "one\ntwo\n"
     assert (tmp_path / "out.json").read_text() == '[{"a": "1", "b": "2"}]\n'
     assert (tmp_path / "new" / "y.bin").read_bytes() == b"\xff\x00\xff\x00"
-    for code in ("open('none.txt')", "open('/work/none/x', 'w')", "os.listdir('none')"):
+    for code in ("open('none.txt')", "open('/data/none/x', 'w')", "os.listdir('none')"):
         assert str(failure(session, code, mount=mount)).startswith("FileNotFoundError: [Errno 2]")
-    read_only = MountDir(host_path=tmp_path, virtual_path="/work", mode="read-only")
+    read_only = MountDir(host_path=tmp_path, virtual_path="/data", mode="read-only")
     assert "PermissionError" in str(failure(session, "open('x', 'w')", mount=read_only))
     assert not (tmp_path / "x").exists()
 
