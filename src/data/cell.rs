@@ -1,5 +1,7 @@
 //! A cell: one piece of code to run, with its name, arguments and standard input.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::data::stdin::Stdin;
@@ -20,6 +22,7 @@ pub struct Cell {
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
     pub(crate) may_return: bool,
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
 }
 
 /// What a cell runs.
@@ -63,6 +66,7 @@ impl Cell {
             stdin: Stdin::empty(),
             run_time: None,
             may_return: false,
+            interrupt: None,
         }
     }
 
@@ -165,6 +169,18 @@ impl Cell {
     #[must_use]
     pub fn allow_return(mut self) -> Self {
         self.may_return = true;
+        self
+    }
+
+    /// Interrupts the run as it begins if this flag is set by then.
+    ///
+    /// An [`InterruptHandle`](crate::InterruptHandle) does nothing before the run has begun. A
+    /// thread that cannot know whether it has sets the flag first and then calls
+    /// [`interrupt`](crate::InterruptHandle::interrupt): the run is interrupted in either case, and
+    /// no other one. Setting the flag later has no effect of its own.
+    #[must_use]
+    pub fn interrupt_flag(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupt = Some(flag);
         self
     }
 }

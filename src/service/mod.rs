@@ -139,11 +139,13 @@ impl Service {
             Request::Interrupt { session } => self
                 .session(session)
                 .map(|entry| entry.interrupt())
-                .map(|()| Some(self.answered(number))),
+                .map(|_| Some(self.answered(number))),
             Request::Cancel { session } => self.session(session).map(|entry| {
-                let service = Arc::clone(self);
+                let (service, run) = (Arc::clone(self), entry.interrupt());
                 Some(Work::new(move || {
-                    entry.cancel();
+                    if let Some(run) = run {
+                        entry.end_run(run);
+                    }
                     service.client.reply(number, Ok(Value::None));
                 }))
             }),

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::{Session, SessionHandle};
 use isolet::{
-    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Stdin, Value,
-    Variable,
+    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, SessionState,
+    Stdin, Value, Variable,
 };
 use serde::Deserialize;
 
@@ -116,12 +116,21 @@ struct Queue {
     commands: VecDeque<(i64, Command)>,
     /// Set while a thread carries out commands.
     is_draining: bool,
-    /// Set while that thread runs code.
-    is_running: bool,
+    /// The code that this thread runs.
+    running: Option<Running>,
     /// Set when the session was ended from outside.
     is_killed: bool,
     /// Why the session could not start.
     failure: Option<Failure>,
+}
+
+/// A run under way.
+#[derive(Clone)]
+struct Running {
+    /// The number of its request.
+    request: i64,
+    /// Set before the library is told to interrupt it, in case that it has not begun the run yet.
+    interrupted: Arc<AtomicBool>,
 }
 
 /// What works from any thread.
@@ -162,7 +171,7 @@ impl SessionEntry {
     /// Adds a command. Returns `true` if the caller is to [`drain`](Self::drain) the commands.
     pub(super) fn push(&self, request: i64, command: Command) -> Result<bool, Refused> {
         let mut queue = lock(&self.queue);
-        if queue.is_running {
+        if queue.running.is_some() {
             match command {
                 Command::Close => {}
                 Command::Get { .. } | Command::Variables => return Err(Refused::Look(command)),
@@ -182,13 +191,15 @@ impl SessionEntry {
                 queue.is_draining = false;
                 return;
             };
-            queue.is_running = matches!(command, Command::Run { .. });
+            let interrupted = Arc::new(AtomicBool::new(false));
+            if let Command::Run { .. } = command {
+                let interrupted = Arc::clone(&interrupted);
+                queue.running = Some(Running { request, interrupted });
+            }
             drop(queue);
-            let result = self.carry_out(service, &mut session, request, command);
-            let mut queue = lock(&self.queue);
+            let result = self.carry_out(service, &mut session, request, command, interrupted);
             // Before the client knows, because it may send the next command at once.
-            let was_running = mem::replace(&mut queue.is_running, false);
-            drop(queue);
+            let was_running = lock(&self.queue).running.take().is_some();
             if was_running {
                 self.ended.notify_all();
             }
@@ -196,29 +207,32 @@ impl SessionEntry {
         }
     }
 
-    /// Interrupts the run, and those that wait for their turn.
-    pub(super) fn interrupt(&self) {
-        for (_, command) in &mut lock(&self.queue).commands {
+    /// Interrupts the run, and those that wait for their turn. Returns the request of the run under
+    /// way.
+    pub(super) fn interrupt(&self) -> Option<i64> {
+        // Locked until the end, so that the run cannot end and another one be hit.
+        let mut queue = lock(&self.queue);
+        for (_, command) in &mut queue.commands {
             if matches!(command, Command::Run { .. }) {
                 *command = Command::Interrupted;
             }
         }
+        let running = queue.running.as_ref()?;
+        running.interrupted.store(true, Ordering::SeqCst);
         if let Some(handles) = lock(&self.handles).as_ref() {
             handles.interrupt.interrupt();
         }
+        Some(running.request)
     }
 
-    /// Interrupts the run, and ends the session if the run goes on.
-    pub(super) fn cancel(&self) {
-        self.interrupt();
+    /// Waits until the run of a request that was interrupted has ended, and ends the session if it
+    /// goes on.
+    pub(super) fn end_run(&self, request: i64) {
         let Some(handles) = lock(&self.handles).clone() else { return };
-        let queue = lock(&self.queue);
-        if !queue.is_running {
-            return;
-        }
-        let run = self.current_run();
-        let goes_on = |queue: &mut Queue| queue.is_running && self.current_run() == run;
-        let waited = self.ended.wait_timeout_while(queue, handles.grace, goes_on);
+        let goes_on = |queue: &mut Queue| {
+            queue.running.as_ref().is_some_and(|running| running.request == request)
+        };
+        let waited = self.ended.wait_timeout_while(lock(&self.queue), handles.grace, goes_on);
         if waited.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
             self.kill();
         }
@@ -247,6 +261,7 @@ impl SessionEntry {
         session: &mut Option<Session>,
         request: i64,
         command: Command,
+        interrupted: Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
         if let Command::Open { inputs } = command {
             let opened = self.open(service, inputs);
@@ -273,7 +288,8 @@ impl SessionEntry {
         let done = match command {
             Command::Reset => return self.reset(service, session),
             Command::Run { code, inputs, options } => {
-                return self.run(service, session, request, code, inputs, options);
+                let running = Running { request, interrupted };
+                return self.run(service, session, running, code, inputs, options);
             }
             Command::Set { variables } => session.set_many(variables).map(|()| Value::None)?,
             Command::Get { name } => optional(session.get(&name)?),
@@ -371,14 +387,15 @@ impl SessionEntry {
         self: &Arc<Self>,
         service: &Service,
         session: &mut Session,
-        request: i64,
+        running: Running,
         code: String,
         inputs: Vec<(String, Value)>,
         options: Value,
     ) -> Result<Value, Failure> {
         let options =
             if options.is_none() { RunOptions::default() } else { read_options(options)? };
-        let mut cell = Cell::new(code);
+        let Running { request, interrupted } = running;
+        let mut cell = Cell::new(code).interrupt_flag(Arc::clone(&interrupted));
         if !options.argv.is_empty() {
             let program = options.name.clone().unwrap_or_default();
             cell = cell.argv(std::iter::once(program).chain(options.argv));
@@ -401,7 +418,11 @@ impl SessionEntry {
             None => {}
         }
         if !inputs.is_empty() {
-            session.set_many(inputs)?;
+            let set = session.set_many(inputs);
+            if interrupted.load(Ordering::SeqCst) && session.state() == SessionState::Ready {
+                return Ok(execution::interrupted());
+            }
+            set?;
         }
         self.run.store(request, Ordering::Relaxed);
         if !options.stream {

@@ -1,6 +1,11 @@
 //! Tests of interrupts: the run ends with `KeyboardInterrupt`, and the session survives.
 
-use isolet::{Execution, InterruptHandle, Outcome, Session, SessionState, Termination, Value};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use isolet::{
+    Cell, Execution, InterruptHandle, Outcome, Session, SessionState, Termination, Value,
+};
 
 use crate::util::{eval, exec, session};
 
@@ -185,8 +190,25 @@ async fn an_interrupt_without_a_run_does_nothing_to_the_next() {
         exec(&mut session, code).await;
     }
     handle.interrupt();
-    let cell = isolet::Cell::new("input()").stdin(isolet::Stdin::from_bytes("a\n"));
+    let cell = Cell::new("input()").stdin(isolet::Stdin::from_bytes("a\n"));
     assert_eq!(eval(&mut session, cell).await, Value::from("a"));
+}
+
+#[tokio::test]
+async fn a_run_whose_flag_is_set_is_interrupted_as_it_begins() {
+    let mut session = session().await;
+    let flag = Arc::new(AtomicBool::new(true));
+    for code in ["while True: pass", "import asyncio\nawait asyncio.sleep(1000)", "input()"] {
+        let cell = Cell::new(code).interrupt_flag(Arc::clone(&flag));
+        let execution = session.run(cell).await.unwrap();
+        assert_eq!(
+            *execution.outcome(),
+            Outcome::Terminated(Termination::Interrupted),
+            "{execution:?}"
+        );
+    }
+    let cell = Cell::new("42").interrupt_flag(Arc::new(AtomicBool::new(false)));
+    assert_eq!(eval(&mut session, cell).await, Value::Int(42));
 }
 
 #[tokio::test]

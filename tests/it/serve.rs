@@ -347,6 +347,32 @@ fn a_run_that_is_cancelled_before_its_turn_does_not_begin() {
 }
 
 #[test]
+fn a_run_that_follows_a_cancel_is_not_interrupted() {
+    let mut client = Client::with_session(&json!({}));
+    for number in (10..400).step_by(3) {
+        assert_eq!(client.ask(&json!(["run", number, 1, "1"]))["value"], 1);
+        client.send(&json!(["cancel", number + 1, 1]));
+        client.send(&json!(["run", number + 2, 1, "n", {"n": number}]));
+        let answers = client.answers(2);
+        assert_eq!(answers[0], json!(["ok", number + 1, null]));
+        assert_eq!(answers[1][2]["value"], number, "{}", answers[1]);
+    }
+}
+
+#[test]
+fn a_cancel_reaches_a_run_whose_inputs_are_just_being_set() {
+    let mut client = Client::with_session(&json!({}));
+    let large = "x".repeat(1 << 20);
+    for number in (10..50).step_by(2) {
+        client.send(&json!(["run", number, 1, "while True: pass", {"large": large}]));
+        client.send(&json!(["cancel", number + 1, 1]));
+        let answers = client.answers(2);
+        assert_eq!(answers[0][2]["termination"]["kind"], "interrupted", "{}", answers[0]);
+    }
+    assert_eq!(client.ask(&json!(["run", 60, 1, "1"]))["value"], 1);
+}
+
+#[test]
 fn an_interrupt_of_the_terminal_is_left_to_the_client() {
     let mut client = Client::with_session(&json!({}));
     let server = client.server.as_ref().unwrap().id();

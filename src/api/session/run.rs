@@ -36,7 +36,8 @@ impl Shared {
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });
-        let ended = self.command(command, run_time, cell.stdin, pipe).await?;
+        let interrupt = cell.interrupt.as_deref();
+        let ended = self.command(command, run_time, interrupt, cell.stdin, pipe).await?;
         Ok(self.execution(ended))
     }
 

@@ -2,6 +2,7 @@
 //! that are run over it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -138,11 +139,13 @@ impl Shared {
         Err(Error::new(ErrorKind::Start, reason))
     }
 
-    /// Runs a command in the guest, within the deadline.
+    /// Runs a command in the guest, within the deadline. It is interrupted at once if the flag
+    /// `interrupt` is set.
     pub(super) async fn command(
         self: &Arc<Self>,
         command: Command,
         run_time: Duration,
+        interrupt: Option<&AtomicBool>,
         stdin: Stdin,
         pipe: Option<PipeWriter>,
     ) -> Result<Ended, Error> {
@@ -160,6 +163,9 @@ impl Shared {
         // After the stopper has begun, so that an interrupt that ends a wait for input belongs to
         // this run.
         self.host.begin(&self.limits, stdin, pipe);
+        if interrupt.is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+            self.interrupt();
+        }
         if !matches!(command, Command::Run(_)) {
             self.host.tools().pause();
         }
@@ -282,7 +288,7 @@ impl Shared {
         command: Command,
         run_time: Duration,
     ) -> Result<Report, Error> {
-        let ended = self.command(command, run_time, Stdin::empty(), None).await?;
+        let ended = self.command(command, run_time, None, Stdin::empty(), None).await?;
         match ended.termination {
             None if self.state() == SessionState::Exited => Err(self.closed()),
             None => Ok(ended.report),
