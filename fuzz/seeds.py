@@ -367,13 +367,33 @@ WIRE = {
     "two-frames": framed(b"\x02\x03") + framed(b"\x02\x04"),
     "call-tool": framed(b"\x02\x05\x01\x01t\x03{0}"),
     "file-stat": framed(b"\x02\x08\x00\x00\x03a/b"),
-    "read-file": framed(b"\x03\x00\x00\x10"),
-    "reply-done": framed(b"\x04\x01\x80\x80\x04"),
-    "reply-failed": framed(b"\x04\x06\x05sadly"),
+    "output": framed(b"\x03\x80\x04"),
+    "write-as-body": framed(b"\x04\x01text"),
+    "read-file": framed(b"\x05\x00\x00\x10"),
+    "report-ahead": framed(b"\x06\x01report"),
+    "reply-done": framed(b"\x07\x01\x80\x80\x04"),
+    "reply-failed": framed(b"\x07\x06\x05sadly"),
     "empty-frame": framed(b""),
     "longer-than-claimed": framed(b"\x02\x03") + b"\x00",
     "shorter-than-claimed": struct.pack("<Q", 100) + b"\x02",
     "longer-than-the-limit": struct.pack("<Q", 2**64 - 1),
+}
+
+
+
+def ring(*words):
+    return struct.pack(f"<{len(words)}Q", *words)
+
+
+# Words that are both the contents of the ring and steps: `src/fuzzing/output_ring.rs` reads them.
+RING = {
+    "nothing": b"",
+    "one-line": ring(4, 0x0A6B6F),
+    "both-streams": ring(2 << 32, 1, 4, 1 << 32 | 3, 0x6F6B0A),
+    "longer-than-the-ring": ring(2**32 - 1, 13, 2**62),
+    "end-before-the-start": ring(5, 2**64 - 2),
+    "another-stream": ring(7 << 32 | 1, 9),
+    "all-of-it": ring(4 * 16385 + 1, 4 * 16384 + 3),
 }
 
 TARGETS = {
@@ -384,6 +404,7 @@ TARGETS = {
     "requirement": REQUIREMENT,
     "wheel": WHEEL,
     "wire": WIRE,
+    "output_ring": RING,
 }
 
 

@@ -10,5 +10,7 @@ pub(crate) mod shared_file;
 #[cfg(not(target_os = "linux"))]
 #[path = "shared_file_unsupported.rs"]
 pub(crate) mod shared_file;
+#[cfg(target_os = "linux")]
+pub(crate) mod shared_words;
 pub(crate) mod spin;
 pub(crate) mod watchdog;

@@ -2,7 +2,8 @@
 //!
 //! The [`parent`] keeps policy, files, sockets, tools and deadlines. The worker ([`child`]) has an
 //! isolate, the image as a shared file ([`crate::support::shared_file`]), a socket that carries the
-//! messages of [`crate::protocol`] as frames ([`wire`]), and a socket for interrupts.
+//! messages of [`crate::protocol`] as frames ([`wire`]), a socket for interrupts, and memory for
+//! output that both share ([`wire::output_ring`]).
 
 #[cfg(feature = "engine")]
 mod child;

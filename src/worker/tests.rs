@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::parent::link::{self, Bounds, Started};
 use super::parent::process::Process;
+use super::wire::output_ring::ring;
 use super::wire::{self, FromWorker, MessageHead, ToWorker};
 use crate::data::isolation::IsolationReport;
 use crate::data::output::Stream;
@@ -55,7 +56,7 @@ fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let host = Arc::new(TestHost);
-    let started = link::start(ours, interrupts, child, host, BOUNDS, |_| Ok(())).unwrap();
+    let started = link::start(ours, interrupts, ring().1, child, host, BOUNDS, |_| Ok(())).unwrap();
     (started, theirs, numbers)
 }
 
@@ -176,6 +177,12 @@ fn a_worker_that_reports_or_replies_unasked_is_killed() {
     let reply = frame(&FromWorker::Reply(peeked(1)));
     let told = reason(|worker| worker.write_all(&[reply.clone(), reply].concat()).unwrap());
     assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
+}
+
+#[test]
+fn a_worker_that_announces_output_that_is_not_there_is_killed() {
+    let told = reason(|worker| worker.write_all(&frame(&FromWorker::Output { to: 3 })).unwrap());
+    assert_eq!(told, "the worker was killed, since it sent 0 words of output, and said 3");
 }
 
 #[test]
@@ -307,7 +314,8 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let _parent =
-        link::start(ours, interrupts, child, Arc::new(Refusing), BOUNDS, |_| Ok(())).unwrap();
+        link::start(ours, interrupts, ring().1, child, Arc::new(Refusing), BOUNDS, |_| Ok(()))
+            .unwrap();
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
     worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
     let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
@@ -346,7 +354,7 @@ mod in_the_worker {
         let control = Arc::new(Flag::default());
         interrupts.connect(Arc::clone(&control) as _);
         let (mut parent, socket) = UnixStream::pair().unwrap();
-        let mailbox = Mailbox::new(socket, Arc::clone(&interrupts)).unwrap();
+        let mailbox = Mailbox::new(socket, Arc::clone(&interrupts), ring().0).unwrap();
         let inbox = Messages::new(Arc::new(OnceLock::from(mailbox)));
         let mut begin = |run| {
             let command = ToWorker::Message(MessageHead::Command);
@@ -373,7 +381,7 @@ mod in_the_worker {
         let interrupts = Arc::new(Interrupts::default());
         interrupts.connect(Arc::new(Flag::default()));
         let (_parent, socket) = UnixStream::pair().unwrap();
-        let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts)).unwrap());
+        let mailbox = Arc::new(Mailbox::new(socket, Arc::clone(&interrupts), ring().0).unwrap());
         let (sender, done) = std::sync::mpsc::channel();
         let waiting = Arc::clone(&mailbox);
         let waiter = std::thread::spawn(move || {
@@ -391,7 +399,8 @@ mod in_the_worker {
     #[test]
     fn answers_and_messages_do_not_mix() {
         let (mut parent, socket) = UnixStream::pair().unwrap();
-        let connection = Arc::new(OnceLock::from(Mailbox::new(socket, Arc::default()).unwrap()));
+        let connection =
+            Arc::new(OnceLock::from(Mailbox::new(socket, Arc::default(), ring().0).unwrap()));
         let mailbox = connection.get().unwrap();
         let inbox = Messages::new(Arc::clone(&connection));
         assert!(inbox.try_take().is_none());
@@ -456,7 +465,8 @@ time.sleep(100)";
     let bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 100 << 20 };
     let process = Process::Child(child);
     let mut parent =
-        link::start(ours, interrupts, process, Arc::new(TestHost), bounds, |_| Ok(())).unwrap();
+        link::start(ours, interrupts, ring().1, process, Arc::new(TestHost), bounds, |_| Ok(()))
+            .unwrap();
     match parent.link.replies.blocking_recv() {
         Some(Reply::OutOfMemory { limit, observed }) => {
             assert!(limit == 100 << 20 && observed > limit, "{limit} {observed}");

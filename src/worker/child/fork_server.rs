@@ -33,6 +33,8 @@ const ADDRESSES: usize = 1 << 47;
 pub(super) struct Born {
     pub(super) socket: UnixStream,
     pub(super) interrupts: UnixStream,
+    /// The memory for output.
+    pub(super) output: OwnedFd,
     /// The template's process number.
     pub(super) parent: u32,
 }
@@ -63,7 +65,7 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let (record, fds) = Record::receive(control)?.ok_or_else(gone)?;
         let Record::Fork(number) = record else { return Err(io::ErrorKind::InvalidData.into()) };
-        let Ok([socket, interrupts]) = <[OwnedFd; 2]>::try_from(fds) else {
+        let Ok([socket, interrupts, output]) = <[OwnedFd; 3]>::try_from(fds) else {
             // The descriptors were sent, but this process had no room for them.
             Record::Failed(number, Errno::MFILE.raw_os_error()).send(control, &[])?;
             continue;
@@ -74,10 +76,11 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
         let parent = std::process::id();
         let made = match fork() {
             Ok(None) => {
-                leave_behind(&socket, &interrupts)?;
+                leave_behind([&socket, &interrupts, &output])?;
                 // Their descriptors are closed, and other files will soon reuse the numbers.
                 forget(children);
-                return Ok(Born { socket: socket.into(), interrupts: interrupts.into(), parent });
+                let (socket, interrupts) = (socket.into(), interrupts.into());
+                return Ok(Born { socket, interrupts, output, parent });
             }
             Ok(Some(pid)) => watched(number, pid),
             Err(error) => Err(error),
@@ -185,12 +188,13 @@ fn fork() -> io::Result<Option<Pid>> {
 
 /// Closes every descriptor in a worker except 1, 2 and these. Descriptor 0 was the template's own
 /// socket.
-fn leave_behind(socket: &OwnedFd, interrupts: &OwnedFd) -> io::Result<()> {
+fn leave_behind(kept: [&OwnedFd; 3]) -> io::Result<()> {
     rustix::stdio::dup2_stdin(std::io::stdout())?;
-    let mut kept = [socket.as_raw_fd(), interrupts.as_raw_fd()].map(i32::cast_unsigned);
+    let mut kept = kept.map(|fd| i32::cast_unsigned(fd.as_raw_fd()));
     kept.sort_unstable();
-    let [low, high] = kept;
-    for (first, last) in [(3, low - 1), (low + 1, high - 1), (high + 1, u32::MAX)] {
+    let [low, middle, high] = kept;
+    let gaps = [(3, low - 1), (low + 1, middle - 1), (middle + 1, high - 1), (high + 1, u32::MAX)];
+    for (first, last) in gaps {
         if first > last {
             continue;
         }

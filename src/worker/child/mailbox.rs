@@ -13,13 +13,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
 
+use crate::data::output::Stream;
 use crate::fs::FileError;
 use crate::protocol::{Control, HostReply, Inbox, Message};
 use crate::support::lock::lock;
 use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::outgoing::Outgoing;
-use crate::worker::wire::{self, FileBytes, ToWorker};
+use crate::worker::wire::output_ring::Producer;
+use crate::worker::wire::{self, FileBytes, FromWorker, ToWorker};
 
 /// An answer from the parent.
 pub(crate) enum Answer {
@@ -36,7 +38,7 @@ pub(crate) struct Mailbox {
     socket: UnixStream,
     received: Mutex<Received>,
     /// Locked while a frame is written.
-    writing: Mutex<()>,
+    output: Mutex<Producer>,
     interrupts: Arc<Interrupts>,
     messages_taken: AtomicU64,
 }
@@ -75,7 +77,11 @@ impl Numbers {
 }
 
 impl Mailbox {
-    pub(crate) fn new(socket: UnixStream, interrupts: Arc<Interrupts>) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: UnixStream,
+        interrupts: Arc<Interrupts>,
+        output: Producer,
+    ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         // Frames from the parent are trusted, so their length is not limited.
         let received = Received {
@@ -84,9 +90,9 @@ impl Mailbox {
             answers: VecDeque::new(),
             closed: false,
         };
-        let (received, writing) = (Mutex::new(received), Mutex::default());
+        let (received, output) = (Mutex::new(received), Mutex::new(output));
         let messages_taken = AtomicU64::new(0);
-        Ok(Self { started: Instant::now(), socket, received, writing, interrupts, messages_taken })
+        Ok(Self { started: Instant::now(), socket, received, output, interrupts, messages_taken })
     }
 
     /// Returns how many messages were taken so far.
@@ -99,11 +105,36 @@ impl Mailbox {
         self.started
     }
 
-    /// Writes a frame.
+    /// Writes output. What there is no room for goes as a frame.
+    pub(crate) fn write(&self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        let mut output = lock(&self.output);
+        if !output.write(stream, bytes) {
+            let head = wire::encode_after(Vec::new(), &FromWorker::Write(stream), bytes.len())?;
+            return self.send_after_output(&mut output, head, bytes);
+        }
+        if output.must_announce() {
+            self.send_after_output(&mut output, Vec::new(), &[])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a frame, after the output so far.
     pub(crate) fn send(&self, head: Vec<u8>, body: &[u8]) -> io::Result<()> {
+        self.send_after_output(&mut lock(&self.output), head, body)
+    }
+
+    fn send_after_output(
+        &self,
+        output: &mut Producer,
+        head: Vec<u8>,
+        body: &[u8],
+    ) -> io::Result<()> {
+        let head = match output.announce() {
+            Some(to) => [wire::encode(&FromWorker::Output { to })?, head].concat(),
+            None => head,
+        };
         let frame = Outgoing::new(head, body);
         let mut sent = 0;
-        let _turn = lock(&self.writing);
         while sent < frame.len() {
             match (&self.socket).write_vectored(&frame.after(sent)) {
                 Ok(count) => sent += count,

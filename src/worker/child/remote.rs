@@ -155,7 +155,7 @@ impl Host for RemoteHost {
             }
             HostRequest::Write(stream, bytes) => bytes
                 .chunks(BULK_BYTES)
-                .try_for_each(|piece| self.tell_with(&FromWorker::Write(stream), piece))
+                .try_for_each(|piece| self.mailbox()?.write(stream, piece))
                 .map(|()| HostReply::Done),
             HostRequest::File(FileRequest::Write { file, offset, bytes })
                 if bytes.len() > BULK_BYTES =>

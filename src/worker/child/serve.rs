@@ -18,6 +18,7 @@ use crate::isolate::{self, Boot, Confine};
 use crate::protocol::{Reply, ReplySink};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog;
+use crate::worker::wire::output_ring::Producer;
 use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, SETUP_BYTES, Setup, ToWorker};
 
 /// Runs a worker, with standard input as the socket to its parent, whose process number is
@@ -30,8 +31,8 @@ pub(crate) fn serve(parent: u32) -> io::Result<()> {
         Ok(early) => early,
         Err(error) => return refuse(&socket, error.to_string()),
     };
-    let (setup, image, interrupts) = receive_setup(&socket)?;
-    let start = Start { socket, interrupts, setup, image, early, settings };
+    let Received { setup, image, interrupts, output } = receive_setup(&socket)?;
+    let start = Start { socket, interrupts, output, setup, image, early, settings };
     let main = move || {
         // Without an isolate or a parent there is nothing left to do and nothing to clean up.
         let _end = Abort;
@@ -67,6 +68,8 @@ impl Drop for Abort {
 struct Start {
     socket: UnixStream,
     interrupts: UnixStream,
+    /// The memory for output.
+    output: OwnedFd,
     setup: Setup,
     image: SharedFile,
     early: Early,
@@ -86,7 +89,8 @@ impl Start {
     /// Boots, locks the process down and serves the session, on the isolate's thread. In a
     /// template, the part after the fork runs in each worker.
     fn boot_and_lock_down(self) -> io::Result<()> {
-        let Self { mut socket, mut interrupts, setup, image, mut early, settings } = self;
+        let Self { mut socket, mut interrupts, mut output, setup, image, mut early, settings } =
+            self;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
         let mut booted = match setup.boot(image, &host, &connection).of_image(None) {
@@ -99,6 +103,7 @@ impl Start {
             // The template's own descriptors are closed here, and their numbers may be reused.
             std::mem::forget(std::mem::replace(&mut socket, born.socket));
             std::mem::forget(std::mem::replace(&mut interrupts, born.interrupts));
+            std::mem::forget(std::mem::replace(&mut output, born.output));
             early = match lockdown::after_fork(early, born.parent) {
                 Ok(early) => early,
                 Err(error) => return refuse(&socket, error.to_string()),
@@ -115,7 +120,8 @@ impl Start {
             to_refuse: socket.try_clone()?,
             host: Arc::clone(&host),
         };
-        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted))?;
+        let output = Producer::map(output)?;
+        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted), output)?;
         // The connection was not set before.
         let _ = connection.set(mailbox);
         serve_session(booted, host, || lockdown.enter())
@@ -124,7 +130,7 @@ impl Start {
     /// Locks the process down on the way, before anything of the image that packages have made is
     /// used. Threads, the event loop and the rest of the image are there by then.
     fn lock_down_and_boot(self) -> io::Result<()> {
-        let Self { socket, interrupts, mut setup, image, early, settings } = self;
+        let Self { socket, interrupts, output, mut setup, image, early, settings } = self;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
         let to_refuse = socket.try_clone()?;
@@ -136,7 +142,8 @@ impl Start {
             to_refuse: socket.try_clone()?,
             host: Arc::clone(&host),
         };
-        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted))?;
+        let output = Producer::map(output)?;
+        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted), output)?;
         // The connection was not set before.
         let _ = connection.set(mailbox);
         let is_ready = Arc::new(AtomicBool::new(false));
@@ -237,14 +244,22 @@ fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
     }
 }
 
-/// Receives the first frame, with the image and the socket for interrupts.
-fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, SharedFile, UnixStream)> {
+/// What comes with the first frame.
+struct Received {
+    setup: Setup,
+    image: SharedFile,
+    interrupts: UnixStream,
+    output: OwnedFd,
+}
+
+/// Receives the first frame.
+fn receive_setup(socket: &UnixStream) -> io::Result<Received> {
     let mut buffer = vec![0; SETUP_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(&mut buffer)];
     let received = recvmsg(socket, &mut slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let mut fds: Vec<OwnedFd> = ancillary
+    let fds: Vec<OwnedFd> = ancillary
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -252,16 +267,13 @@ fn receive_setup(socket: &UnixStream) -> io::Result<(Setup, SharedFile, UnixStre
         })
         .flatten()
         .collect();
-    let mut fds = fds.drain(..);
-    let (image, interrupts) = (fds.next(), fds.next());
-    let (Some(image), Some(interrupts), None) = (image, interrupts, fds.next()) else {
-        return Err(io::ErrorKind::InvalidData.into());
-    };
+    let [image, interrupts, output] =
+        <[OwnedFd; DESCRIPTORS]>::try_from(fds).map_err(|_| io::ErrorKind::InvalidData)?;
     let (image, interrupts) = (SharedFile::received(image)?, interrupts.into());
     let content = wire::first(&buffer).ok_or(io::ErrorKind::InvalidData)?;
     match wire::decode(content)? {
         (ToWorker::Setup(setup), _) if received.bytes == wire::frame_bytes(content) => {
-            Ok((setup, image, interrupts))
+            Ok(Received { setup, image, interrupts, output })
         }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }

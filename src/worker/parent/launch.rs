@@ -20,6 +20,7 @@ use crate::data::isolation::{IsolationReport, Layer};
 use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
+use crate::worker::wire::output_ring::{self, Consumer};
 use crate::worker::wire::{self, DESCRIPTORS, Purpose, SETUP_BYTES, Setup, ToWorker, WORKER};
 
 /// How long a worker may take to become ready. Many times what it takes on a busy machine.
@@ -80,11 +81,12 @@ impl Fresh<'_> {
         &self,
         socket: &UnixStream,
         interrupts: &UnixStream,
+        output: BorrowedFd<'_>,
         purpose: Purpose,
     ) -> io::Result<()> {
         let Self { image, max_report_bytes, memory_bytes } = *self;
         let setup = Setup { max_report_bytes, memory_bytes, purpose };
-        send_setup(socket, setup, image, interrupts)
+        send_setup(socket, setup, [image.fd(), interrupts.as_fd(), output])
     }
 }
 
@@ -92,7 +94,9 @@ impl Fresh<'_> {
 pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Starting> {
     let (socket, child) = Fresh::spawn(program)?;
     let (ours, theirs) = UnixStream::pair()?;
-    fresh.set_up(&socket, &theirs, Purpose::Template)?;
+    // A template prints nothing; the workers that it makes get memory of their own.
+    let output = output_ring::file()?;
+    fresh.set_up(&socket, &theirs, output.as_fd(), Purpose::Template)?;
     Ok(Starting { socket, child, _interrupts: ours })
 }
 
@@ -110,6 +114,8 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
+    let output = output_ring::file().map_err(failed)?;
+    let ring = Consumer::map(output.as_fd()).map_err(failed)?;
     let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
     let forked = match template {
         Some(template) => {
@@ -118,18 +124,19 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
             let stuck = Arc::clone(&template);
             let _armed = in_time(move || stuck.kill()).map_err(failed)?;
             // If the template cannot fork, the session starts with a new process.
-            template.fork(theirs, their_interrupts).await.ok().map(|forked| (ours, forked))
+            let forked = template.fork(theirs, their_interrupts, output.as_fd()).await;
+            forked.ok().map(|forked| (ours, forked))
         }
         None => None,
     };
     let started = if let Some((socket, forked)) = forked {
         let process = Process::Forked(forked);
-        link::start(socket, interrupts, process, launch.host, bounds, |_| Ok(()))
+        link::start(socket, interrupts, ring, process, launch.host, bounds, |_| Ok(()))
     } else {
         let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
         let process = Process::Child(child);
-        link::start(socket, interrupts, process, launch.host, bounds, |socket| {
-            fresh.set_up(socket, &their_interrupts, launch.purpose)
+        link::start(socket, interrupts, ring, process, launch.host, bounds, |socket| {
+            fresh.set_up(socket, &their_interrupts, output.as_fd(), launch.purpose)
         })
     };
     let Started { link, ready } = started.map_err(failed)?;
@@ -174,8 +181,7 @@ pub(super) fn in_time(kill: impl Fn() + Send + 'static) -> io::Result<Armed> {
 fn send_setup(
     socket: &UnixStream,
     setup: Setup,
-    image: &SharedFile,
-    interrupts: &UnixStream,
+    fds: [BorrowedFd<'_>; DESCRIPTORS],
 ) -> io::Result<()> {
     let frame = wire::encode(&ToWorker::Setup(setup))?;
     if frame.len() > SETUP_BYTES {
@@ -185,7 +191,6 @@ fn send_setup(
         );
         return Err(io::Error::other(message));
     }
-    let fds: [BorrowedFd<'_>; DESCRIPTORS] = [image.fd(), interrupts.as_fd()];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {

@@ -23,6 +23,7 @@ use crate::protocol::codec;
 use crate::protocol::{Control, Host, HostReply, HostRequest, Link, Message, Reply};
 use crate::support::block_on::PollSource;
 use crate::support::lock::lock;
+use crate::worker::wire::output_ring::Consumer;
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, ToWorker};
 
 /// The maximum number of messages that wait for a worker to read them: more than there can be tool
@@ -92,6 +93,7 @@ struct EarlyReports {
 pub(crate) fn start(
     socket: UnixStream,
     interrupts: UnixStream,
+    ring: Consumer,
     process: Process,
     host: Arc<dyn Host>,
     bounds: Bounds,
@@ -126,7 +128,7 @@ pub(crate) fn start(
             early: EarlyReports::default(),
             ready: Some(sender),
         };
-        let reader = Reader::new(socket, bounds.frame_bytes, Box::new(answers));
+        let reader = Reader::new(socket, ring, bounds.frame_bytes, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
         let shift = Arc::clone(&control.shift);
@@ -183,8 +185,8 @@ impl Answer for Answers {
                 });
                 self.answer_request(&ToWorker::FileBytes(read))?;
             }
-            // Their bodies are kept, so they are not answered here.
-            FromWorker::Report { .. } | FromWorker::Reply(_) => {
+            // The reader itself knows what to do with them.
+            FromWorker::Output { .. } | FromWorker::Report { .. } | FromWorker::Reply(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
             FromWorker::Ready { version, report } => {

@@ -5,19 +5,27 @@
 //! work. It reads only while it spins ([`crate::support::block_on`]). Before it sleeps or does
 //! something else, it hands reading back to the thread.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 
 use crate::protocol::Reply;
 use crate::support::block_on::PollSource;
 use crate::support::lock::lock;
-use crate::support::spin::spin;
 use crate::worker::wire::incoming::Incoming;
+use crate::worker::wire::output_ring::{Consumer, Piece};
 use crate::worker::wire::{self, FromWorker};
+
+/// How long the thread waits for more output before it looks again.
+const OUTPUT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// The same for a caller that reads.
+const CALLER_PAUSE: Duration = Duration::from_micros(200);
 
 /// Answers a worker's frames.
 pub(super) trait Answer: Send {
@@ -38,11 +46,23 @@ pub(super) struct Reader {
     socket: UnixStream,
     incoming: Incoming,
     answers: Box<dyn Answer>,
-    /// Set if the last frame was output. Guests usually print several lines in a row, and spinning
-    /// is cheaper than a wake-up per line.
+    ring: Consumer,
+    /// What was taken from the ring and was not passed on yet.
+    output: VecDeque<Piece>,
+    /// When output was last taken from the ring without a frame that announces it.
+    looked: Option<Instant>,
+    /// Set if output was the last thing that came. Guests usually print several lines in a row, and
+    /// looking again after a while is cheaper than a wake-up per line.
     more_is_likely: bool,
     /// Set when no more frames will arrive, with the reason.
     ended: Option<io::Result<()>>,
+}
+
+/// Who reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Thread,
+    Caller,
 }
 
 /// The result of reading.
@@ -56,11 +76,19 @@ enum Progress {
 }
 
 impl Reader {
-    pub(super) fn new(socket: UnixStream, max_frame_bytes: u64, answers: Box<dyn Answer>) -> Self {
+    pub(super) fn new(
+        socket: UnixStream,
+        ring: Consumer,
+        max_frame_bytes: u64,
+        answers: Box<dyn Answer>,
+    ) -> Self {
         Self {
             socket,
             incoming: Incoming::new(max_frame_bytes),
             answers,
+            ring,
+            output: VecDeque::new(),
+            looked: None,
             more_is_likely: false,
             ended: None,
         }
@@ -69,16 +97,7 @@ impl Reader {
     /// Reads until no more frames arrive. Pauses while a caller reads.
     pub(super) fn serve(mut self, shift: &Shift) {
         while self.ended.is_none() {
-            let mut progress = Progress::Nothing;
-            if self.more_is_likely {
-                spin(Duration::MAX, || {
-                    progress = self.read(RecvFlags::DONTWAIT);
-                    !matches!(progress, Progress::Nothing)
-                });
-            }
-            if !matches!(progress, Progress::Came) {
-                self.read(RecvFlags::empty());
-            }
+            self.wait_and_read();
             self = shift.offer(self);
         }
         if let Some(reason) = self.ended.take() {
@@ -86,9 +105,26 @@ impl Reader {
         }
     }
 
-    /// Reads data and has it answered. With [`RecvFlags::DONTWAIT`] neither waits.
-    fn read(&mut self, flags: RecvFlags) -> Progress {
-        match self.try_read(flags) {
+    /// Waits for data, as the thread, and has it answered.
+    fn wait_and_read(&mut self) {
+        if self.more_is_likely {
+            self.more_is_likely = false;
+            // Whatever it returns, the next step looks.
+            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&OUTPUT_PAUSE));
+            self.read(RecvFlags::DONTWAIT, By::Thread);
+        } else if self.ring.fall_asleep() {
+            self.read(RecvFlags::empty(), By::Thread);
+            self.ring.wake_up();
+        } else {
+            self.ring.wake_up();
+            self.read(RecvFlags::DONTWAIT, By::Thread);
+        }
+    }
+
+    /// Reads data and has it answered. Waits for data, unless the flags are
+    /// [`RecvFlags::DONTWAIT`].
+    fn read(&mut self, flags: RecvFlags, by: By) -> Progress {
+        match self.try_read(flags, by) {
             Ok(progress) => progress,
             Err(error) => {
                 self.ended = Some(Err(error));
@@ -97,49 +133,89 @@ impl Reader {
         }
     }
 
-    fn try_read(&mut self, flags: RecvFlags) -> io::Result<Progress> {
-        let Self { socket, incoming, answers, more_is_likely, ended } = self;
-        if ended.is_some() {
+    fn try_read(&mut self, flags: RecvFlags, by: By) -> io::Result<Progress> {
+        if self.ended.is_some() || !self.pass_on(by)? {
             return Ok(Progress::Thread);
         }
-        if incoming.first()?.is_none() {
-            match incoming.receive(socket, flags) {
+        if self.incoming.first()?.is_none() {
+            // Looked at before the socket: what the worker has sent before this output is there.
+            let end = self.ring.end();
+            match self.incoming.receive(&self.socket, flags) {
                 Ok(true) => {}
                 Ok(false) => {
-                    *ended = Some(Ok(()));
+                    let end = self.ring.end();
+                    self.ring.take(end, &mut self.output)?;
+                    if self.pass_on(by)? {
+                        self.ended = Some(Ok(()));
+                    }
                     return Ok(Progress::Thread);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Progress::Nothing);
+                    return self.look(end, by);
                 }
                 Err(error) => return Err(error),
             }
         }
-        while let Some(content) = incoming.first()? {
+        while let Some(content) = self.incoming.first()? {
             let (frame, body) = wire::decode(content)?;
-            if flags.contains(RecvFlags::DONTWAIT) && answers.may_wait(&frame, body) {
+            if by == By::Caller && self.answers.may_wait(&frame, body) {
                 return Ok(Progress::Thread);
             }
-            *more_is_likely = matches!(frame, FromWorker::Write(_));
+            self.more_is_likely = matches!(frame, FromWorker::Write(_) | FromWorker::Output { .. });
             let length = body.len();
             match frame {
+                FromWorker::Output { to } => {
+                    self.incoming.take_first();
+                    self.ring.take(to, &mut self.output)?;
+                    if !self.pass_on(by)? {
+                        return Ok(Progress::Thread);
+                    }
+                }
                 FromWorker::Report { is_peek } => {
-                    answers.report(is_peek, incoming.take_body(length))?;
+                    self.answers.report(is_peek, self.incoming.take_body(length))?;
                 }
                 FromWorker::Reply(mut reply) => {
-                    let body = incoming.take_body(length);
+                    let body = self.incoming.take_body(length);
                     if let Some(report) = reply.report() {
                         *report = body;
                     }
-                    answers.reply(reply)?;
+                    self.answers.reply(reply)?;
                 }
                 frame => {
-                    answers.answer(frame, body)?;
-                    incoming.take_first();
+                    self.answers.answer(frame, body)?;
+                    self.incoming.take_first();
                 }
             }
         }
         Ok(Progress::Came)
+    }
+
+    /// Takes output that no frame has announced, up to `end`. No frame may be waiting.
+    fn look(&mut self, end: u64, by: By) -> io::Result<Progress> {
+        // A caller that reads while a guest prints would take it line by line.
+        let is_early =
+            by == By::Caller && self.looked.is_some_and(|at| at.elapsed() < CALLER_PAUSE);
+        if is_early || !self.ring.has_output() {
+            return Ok(Progress::Nothing);
+        }
+        self.looked = Some(Instant::now());
+        self.more_is_likely = true;
+        self.ring.take(end, &mut self.output)?;
+        Ok(if self.pass_on(by)? { Progress::Came } else { Progress::Thread })
+    }
+
+    /// Has the output answered that was taken from the ring. Returns `false` if that is for the
+    /// thread.
+    fn pass_on(&mut self, by: By) -> io::Result<bool> {
+        while let Some(Piece { stream, bytes }) = self.output.front() {
+            let frame = FromWorker::Write(*stream);
+            if by == By::Caller && self.answers.may_wait(&frame, bytes) {
+                return Ok(false);
+            }
+            self.answers.answer(frame, bytes)?;
+            self.output.pop_front();
+        }
+        Ok(true)
     }
 }
 
@@ -206,7 +282,7 @@ impl PollSource for Shift {
         }
         turn.is_wanted = true;
         let Some(reader) = &mut turn.reader else { return false };
-        match reader.read(RecvFlags::DONTWAIT) {
+        match reader.read(RecvFlags::DONTWAIT, By::Caller) {
             Progress::Came => true,
             Progress::Nothing => false,
             Progress::Thread => {
@@ -231,6 +307,7 @@ mod tests {
     use super::*;
     use crate::data::output::Stream;
     use crate::protocol::HostRequest;
+    use crate::worker::wire::output_ring::{Producer, ring};
 
     /// The answered frames, in order, each with the thread that answered it.
     #[derive(Debug, PartialEq, Eq)]
@@ -275,6 +352,7 @@ mod tests {
 
     struct Worker {
         socket: UnixStream,
+        output: Producer,
         shift: Arc<Shift>,
         seen: mpsc::Receiver<(Seen, ThreadId)>,
         thread: ThreadId,
@@ -285,11 +363,12 @@ mod tests {
         fn start() -> Self {
             let (socket, ours) = UnixStream::pair().unwrap();
             let (sender, seen) = mpsc::channel();
-            let reader = Reader::new(ours, u64::MAX, Box::new(Recorder(sender)));
+            let (output, ring) = ring();
+            let reader = Reader::new(ours, ring, u64::MAX, Box::new(Recorder(sender)));
             let shift = Arc::new(Shift::default());
             let theirs = Arc::clone(&shift);
             let thread = thread::spawn(move || reader.serve(&theirs)).thread().id();
-            Self { socket, shift, seen, thread, count: 0 }
+            Self { socket, output, shift, seen, thread, count: 0 }
         }
 
         /// Prints a number.
@@ -353,6 +432,100 @@ mod tests {
         }
         assert_eq!(both[0], (Seen::Input, worker.thread));
         assert_eq!(both[1].0, Seen::Output(vec![worker.count]));
+    }
+
+    /// Longer than any wait of a test that does not hang.
+    const HANG: Duration = Duration::from_mins(1);
+
+    impl Worker {
+        fn next(&self) -> Seen {
+            self.seen.recv_timeout(HANG).unwrap().0
+        }
+
+        /// Writes to the ring, and tells nobody.
+        fn write(&mut self, text: &str) {
+            assert!(self.output.write(Stream::Stdout, text.as_bytes()));
+        }
+
+        /// Announces what is in the ring.
+        fn announce(&mut self) {
+            let to = self.output.announce().unwrap();
+            self.socket.write_all(&wire::encode(&FromWorker::Output { to }).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn output_comes_before_the_frames_that_follow_it_and_after_those_before_it() {
+        for by_caller in [false, true] {
+            let mut worker = Worker::start();
+            if by_caller {
+                worker.hand_over();
+            }
+            let request = FromWorker::Request(HostRequest::ReadStdin(1));
+            let request = wire::encode(&request).unwrap();
+            for _ in 0..100 {
+                worker.write("one");
+                worker.announce();
+                worker.socket.write_all(&request).unwrap();
+                worker.write("two");
+                let mut seen = Vec::new();
+                let started = Instant::now();
+                while seen.len() < 3 {
+                    if by_caller {
+                        worker.shift.poll_once();
+                    }
+                    if worker.output.must_announce() {
+                        worker.announce();
+                    }
+                    seen.extend(worker.seen.try_recv().map(|(seen, _)| seen));
+                    assert!(started.elapsed() < HANG, "{seen:?}");
+                }
+                let output = |text: &str| Seen::Output(text.into());
+                assert_eq!(seen, [output("one"), Seen::Input, output("two")]);
+                worker.output.announce();
+            }
+        }
+    }
+
+    #[test]
+    fn a_parent_that_sleeps_asks_to_be_told() {
+        let mut worker = Worker::start();
+        for _ in 0..20 {
+            worker.write("line");
+            let started = Instant::now();
+            // It may still be looking by itself.
+            let seen = loop {
+                if worker.output.must_announce() {
+                    worker.announce();
+                }
+                if let Ok((seen, _)) = worker.seen.try_recv() {
+                    break seen;
+                }
+                assert!(started.elapsed() < HANG);
+            };
+            assert_eq!(seen, Seen::Output(b"line".to_vec()));
+            worker.output.announce();
+        }
+    }
+
+    #[test]
+    fn the_output_of_a_worker_that_was_killed_is_there() {
+        for by_caller in [false, true] {
+            let mut worker = Worker::start();
+            worker.write("first");
+            worker.announce();
+            assert_eq!(worker.next(), Seen::Output(b"first".to_vec()));
+            if by_caller {
+                worker.hand_over();
+            }
+            worker.write("last");
+            worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
+            if by_caller {
+                while worker.shift.poll_once() {}
+            }
+            assert_eq!(worker.next(), Seen::Output(b"last".to_vec()));
+            assert_eq!(worker.next(), Seen::End(true));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::sync::{Arc, Mutex, mpsc};
@@ -68,11 +68,12 @@ impl Template {
         }
     }
 
-    /// Forks a worker that gets these sockets.
+    /// Forks a worker that gets these sockets and this memory for output.
     pub(super) async fn fork(
         self: &Arc<Self>,
         socket: UnixStream,
         interrupts: UnixStream,
+        output: BorrowedFd<'_>,
     ) -> io::Result<Forked> {
         let gone = || io::Error::other("the template has ended");
         let (expected, status) = {
@@ -88,7 +89,8 @@ impl Template {
             workers.running.insert(number, ended);
             // Sent while the lock is held, so that records go out one by one. The template reads
             // them at once.
-            Record::Fork(number).send(&self.socket, &[socket.as_fd(), interrupts.as_fd()])?;
+            let fds = [socket.as_fd(), interrupts.as_fd(), output];
+            Record::Fork(number).send(&self.socket, &fds)?;
             (expected, status)
         };
         drop((socket, interrupts));

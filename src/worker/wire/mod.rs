@@ -5,6 +5,7 @@
 
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
+pub(crate) mod output_ring;
 pub(crate) mod template_record;
 
 use std::io::{self, Write};
@@ -28,8 +29,8 @@ pub(crate) const BULK_BYTES: usize = 1 << 20;
 /// Space in every frame in addition to a value: WebAssembly to verify, requests, names.
 const OVERHEAD_BYTES: u64 = 160 << 20;
 
-/// The parent's first frame to a worker. It carries the descriptors of the image and of the socket
-/// for interrupts. An interrupt on that socket is the number of the run, in eight bytes,
+/// The parent's first frame to a worker. It carries the descriptors of the image, of the socket
+/// for interrupts and of the memory for output. An interrupt on that socket is the number of the run, in eight bytes,
 /// little-endian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
@@ -115,7 +116,10 @@ pub(crate) enum FromWorker<'a> {
     NotReady(&'a str),
     #[serde(borrow)]
     Request(HostRequest<'a>),
-    /// [`HostRequest::Write`]; the output is the body.
+    /// There is output in the [ring](output_ring), up to this position. It comes before what the
+    /// next frames say.
+    Output { to: u64 },
+    /// [`HostRequest::Write`] of what the ring has no room for; the output is the body.
     Write(Stream),
     /// Reads a number of bytes of an open file.
     ReadFile { file: u32, offset: u64, length: u32 },
@@ -128,9 +132,9 @@ pub(crate) enum FromWorker<'a> {
 /// The first argument of a worker; the second is the number of its parent's process.
 pub(crate) const WORKER: &str = "isolet-worker";
 
-/// The number of descriptors that come with the first frame: of the image, and of the socket for
-/// interrupts.
-pub(crate) const DESCRIPTORS: usize = 2;
+/// The number of descriptors that come with the first frame: of the image, of the socket for
+/// interrupts, and of the memory for [output](output_ring).
+pub(crate) const DESCRIPTORS: usize = 3;
 
 /// The maximum length of the first frame, in bytes. It arrives at once.
 pub(crate) const SETUP_BYTES: usize = 32 << 10;

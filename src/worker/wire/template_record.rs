@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 /// The maximum number of descriptors that come with a record.
-const DESCRIPTORS: usize = 2;
+const DESCRIPTORS: usize = 3;
 
 /// The length of a record, in bytes: its kind, the number of the worker, a status.
 const BYTES: usize = 1 + size_of::<u64>() + size_of::<i32>();
@@ -20,7 +20,8 @@ const BYTES: usize = 1 + size_of::<u64>() + size_of::<i32>();
 pub(crate) enum Record {
     /// From the template: it has booted.
     Ready,
-    /// To the template: fork the worker of this number, with the two sockets attached.
+    /// To the template: fork the worker of this number, with its two sockets and the memory
+    /// for its output attached.
     Fork(u64),
     /// From the template: the worker exists; its descriptor is attached.
     Forked(u64),

@@ -52,6 +52,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/isolate/native_code.rs",
     "src/isolate/restore.rs",
     "src/support/shared_file.rs",
+    "src/support/shared_words.rs",
     "src/worker/child/fork_server.rs",
     "src/worker/child/lockdown/namespaces.rs",
     "src/worker/child/lockdown/process.rs",
