@@ -97,15 +97,18 @@ function placeAt(functions, table) {
   for (let i = 0; i < functions.length; i++) place(table, functions[i][0], exports[i]);
 }
 
-/** Puts functions of JavaScript, `[name, function]`, at the end of the table. */
-function placeAll(functions, addresses, table) {
-  const first = grow(table, functions.length);
+/** Puts functions of JavaScript, `[name, function]`, at the end of the table, and `last` after. */
+function placeAll(functions, addresses, table, last) {
+  const first = grow(table, functions.length + 1);
   const placed = [];
   for (let i = 0; i < functions.length; i++) {
     placed[i] = [first + i, functions[i][1]];
     addresses[functions[i][0]].value = first + i;
   }
+  const end = first + functions.length;
+  placed[functions.length] = [end, last];
   placeAt(placed, table);
+  return end;
 }
 
 /** What of `names` has no address yet and is a function of JavaScript. */
@@ -156,12 +159,21 @@ export class Linking {
   isWhole;
   /** While libraries are loaded that need no more than is there. */
   isHeld = false;
+  /** CPython's table of functions, once it is linked. */
+  table = null;
+  /** Where the function is that was added. */
+  addedPlace = -1;
+  #added;
   #places;
   #rest = null;
 
-  /** `places` is what `link` returned when the image was made, or null to make it. */
-  constructor(places) {
+  /**
+   * `places` is what `link` returned when the image was made, or null to make it; `added` is one
+   * more function of JavaScript for the table.
+   */
+  constructor(places, added) {
     this.#places = places;
+    this.#added = added;
     this.isWhole = places === null;
   }
 
@@ -177,6 +189,11 @@ export class Linking {
    */
   link(exports, functions, addresses, table, isInternal, linkAll) {
     const own = ObjectKeys(addresses);
+    this.table = table;
+    const finish = () => {
+      const names = unplaced(own, addresses, functions);
+      this.addedPlace = placeAll(names, addresses, table, this.#added);
+    };
     if (this.isWhole) {
       const first = table.length;
       linkAll(allOf(exports));
@@ -187,7 +204,7 @@ export class Linking {
         if (value !== -1) ArrayPrototypePush(imports, [own[i], value]);
       }
       this.#places = { first, end, imports };
-      placeAll(unplaced(own, addresses, functions), addresses, table);
+      finish();
       return;
     }
     const { first, end, imports } = this.#places;
@@ -199,7 +216,7 @@ export class Linking {
       addresses[name].value = index;
       if (index >= first && index < end) place(table, index, exports[name]);
     }
-    placeAll(unplaced(own, addresses, functions), addresses, table);
+    finish();
     this.#rest = { exports, table, isInternal, linkAll };
   }
 

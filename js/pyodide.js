@@ -12,6 +12,7 @@ import { adoptMemory, growInterpreter } from "ext:isolet/wasm.js";
 import { hookCalls } from "ext:isolet/calls.js";
 import { Linking } from "ext:isolet/linking.js";
 import { Libraries } from "ext:isolet/libraries.js";
+import { TextOutput } from "ext:isolet/text_output.js";
 import { Suspensions } from "ext:isolet/suspension.js";
 import { checkFrames, hookFrames } from "ext:isolet/frames.js";
 import {
@@ -132,6 +133,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       booted.errnos = instance.exports["isolet:errnos"];
       booted.errnos.value = makeImage ? 0 : 1;
       booted.memory = memory;
+      booted.exports = instance.exports;
       op_isolet_memory_begin(memory);
       op_isolet_memory_adopt(memory);
       adoptMemory(memory);
@@ -199,15 +201,17 @@ export async function boot(createModule, makeImage) {
     __proto__: null,
     Module: null,
     memory: null,
+    exports: null,
     errnos: null,
     suspensions,
     exitStatus: null,
     localTime: null,
   };
   const image = makeImage
-    ? { places: null, libraries: null }
+    ? { places: null, libraries: null, textOutput: null }
     : JSON.parse(op_isolet_image_config());
-  const linking = new Linking(image.places);
+  const textOutput = new TextOutput(image.textOutput);
+  const linking = new Linking(image.places, textOutput.write);
   const libraries = new Libraries(linking, image.libraries, makeImage);
   booted.localTime = new LocalTime(image.localTime);
   const options = settings(makeImage, suspensions, linking, libraries, booted);
@@ -233,13 +237,24 @@ export async function boot(createModule, makeImage) {
     glue.prepare();
     API.sys.modules.set("_isolet", glue);
     connectStreams(Module);
+    const output = glue.open_output();
+    textOutput.install(booted.memory, booted.exports, linking, output.toJs());
+    output.destroy();
+    glue.keep_output();
     preload(Module, glue);
     glue.freeze();
     glue.destroy();
     const { places } = linking;
     const { places: localTime } = booted.localTime;
     const hiwire = API.serializeHiwireState();
-    const kept = { places, localTime, libraries: libraries.noted(), hiwire };
+    const { kept: written } = textOutput;
+    const kept = {
+      places,
+      localTime,
+      libraries: libraries.noted(),
+      textOutput: written,
+      hiwire,
+    };
     op_isolet_image_save(Module.HEAPU8, JSON.stringify(kept));
     return null;
   }
@@ -265,6 +280,7 @@ export async function boot(createModule, makeImage) {
   libraries.restoreCallbacks();
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
+  textOutput.attach(booted.memory, Module.FS, linking.table);
   const flag = Module._Py_EMSCRIPTEN_SIGNAL_HANDLING;
   suspensions.watch(booted.memory, flag);
   op_isolet_watch_signals(booted.memory, flag);

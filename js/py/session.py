@@ -66,7 +66,6 @@ BRIDGE = (
 
 SIMPLE = displays.SIMPLE
 PLOTS = "matplotlib.pyplot"
-PRISTINE = {}  # the attributes of a stream that nobody has changed
 OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
 
 bridge = None
@@ -74,6 +73,7 @@ reserve = []  # memory that guest code cannot fill, so that what became of it ca
 no_memory = b""  # what is told when even that is not enough
 spare = {}  # copies of the output's file descriptors
 streams = {}  # the output as the guest gets it
+pristine = {}  # the attributes of these streams if nobody has changed them
 compiled = {}  # source, name and flags of cells to what they were compiled to
 future_flags = 0
 stdin_used = False
@@ -263,13 +263,19 @@ def reopen_output():
     for fd, (name, errors) in OUTPUT.items():
         stream = streams.get(name)
         has_file = has_files or not restore_file(fd)
-        if stream is None or stream.closed or vars(stream) != PRISTINE or not has_file:
-            # Unbuffered, as `python -u`: what was written is kept even if the run is killed right
-            # after.
-            stream = open_text(open(fd, "wb", buffering=0, closefd=False), errors)
-            streams[name] = stream
+        if not has_file or not is_whole(stream) or vars(stream) != pristine[name]:
+            streams[name] = stream = open_text(fd, errors)
+            pristine[name] = {}
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def is_whole(stream):
+    """Whether a program can write to it."""
+    try:
+        return stream is not None and not stream.closed
+    except ValueError:  # it was detached from its file
+        return False
 
 
 def restore_file(fd):
@@ -293,9 +299,26 @@ def reopen_stdin(used):
     sys.__stdin__ = stream
 
 
-def open_text(raw, errors):
-    raw.name = {1: "<stdout>", 2: "<stderr>"}[raw.fileno()]
+def open_text(fd, errors):
+    # Unbuffered, as `python -u`: what was written is kept even if the run is killed right after.
+    raw = open(fd, "wb", buffering=0, closefd=False)
+    raw.name = {1: "<stdout>", 2: "<stderr>"}[fd]
     return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, newline="\n", write_through=True)
+
+
+def open_output():
+    """Makes the output streams of the image. Returns where `text_output.js` finds what it needs."""
+    places = [id(str), id("write"), id(0), id(256), id(io.TextIOWrapper.__dict__["write"])]
+    for fd, (name, errors) in OUTPUT.items():
+        streams[name] = stream = open_text(fd, errors)
+        stream.write("")  # what changes at the first time has changed then
+        places += [id(stream), id(stream.buffer), fd]
+    return places
+
+
+def keep_output():
+    """Notes what the attributes of these streams are."""
+    pristine.update((name, dict(vars(stream))) for name, stream in streams.items())
 
 
 def check(command):

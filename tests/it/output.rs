@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream, Termination};
+use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream, Termination, Value};
 
 use crate::util::{self, eval, exec, run, sandbox, session};
 
@@ -206,6 +206,84 @@ async fn what_a_wrapped_stdout_buffers_is_flushed_at_the_end_of_the_run() {
     let code = "import io, sys\nsys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, 'w', \
                 closefd=False)))\nn = sys.stdout.write('buffered')";
     assert_eq!(run(code).await.stdout(), "buffered");
+}
+
+#[tokio::test]
+async fn texts_of_every_kind_arrive_as_they_were_written() {
+    let code = "import random, sys
+made = random.Random(7)
+kinds = ['a', 'z~\\n\\0\\x7f', 'é', 'ÿ', 'Ā', '☃', '🐍', 'aé☃🐍']
+class Text(str):
+    def __str__(self): return 'not asked'
+texts = [''.join(made.choices(kinds[n % 8], k=n % 300)) for n in range(1200)]
+texts += [made.choice('ab') * n for n in (0, 1, 255, 256, 257, 4096, 100_000)]
+counts = [sys.stdout.write(text) for text in texts] + [sys.stdout.write(Text('own'))]
+assert counts == [len(text) for text in texts] + [3], 'another count'
+for text in texts[:300]: print(text, end='', file=sys.stderr)
+''.join(texts) + 'own', ''.join(texts[:300])";
+    let execution = run(code).await;
+    let expected = [execution.stdout(), execution.stderr()].map(Value::from);
+    assert_eq!(execution.value(), Some(&Value::List(expected.into())), "{execution:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_text_is_a_type_error() {
+    for value in ["b'bytes'", "7", "None", "object()", "'\\ud800'"] {
+        let code = format!(
+            "import sys\ntry: sys.stdout.write({value})\nexcept Exception as error: \
+                            kind = type(error).__name__\nkind"
+        );
+        let execution = run(&*code).await;
+        let kind = if value.starts_with('\'') { "UnicodeEncodeError" } else { "TypeError" };
+        assert_eq!(execution.value(), Some(&kind.into()), "{value}");
+        assert_eq!(execution.stdout(), "", "{value}");
+    }
+}
+
+/// What a program can do to its output before it prints `text`, and what is printed then.
+const CHANGES: &[(&str, &str)] = &[
+    ("sys.stdout.close()", "ValueError: I/O operation on closed file."),
+    ("sys.stdout.buffer.close()", "ValueError: I/O operation on closed file."),
+    ("stream = sys.stdout; stream.detach()", "ValueError: underlying buffer has been detached"),
+    ("os.close(1)", "OSError: [Errno 9] Bad file descriptor"),
+    ("sys.stdout.reconfigure(newline='\\r\\n')", "héé\r\n text\r\n"),
+    ("sys.stdout.reconfigure(encoding='ascii', errors='replace')", "h??\n text\n"),
+    ("sys.stdout.reconfigure(encoding='utf-16-le')", "h\0é\0é\0\n\0 \0t\0e\0x\0t\0\n\0"),
+    (
+        "sys.stdout.reconfigure(write_through=False); sys.stdout.write('first ')",
+        "first héé\n text\n",
+    ),
+    ("sys.stdout.write = lambda text: sys.__stderr__.write(text.upper())", ""),
+    ("os.dup2(os.open('/tmp/printed', os.O_WRONLY | os.O_CREAT), 1)", ""),
+    (
+        "import pyodide_js; from pyodide.ffi import to_js; from pyodide.code import run_js
+pyodide_js.setStdout(run_js('({ batched() {} })'))",
+        "",
+    ),
+    (
+        "print('before', end=' '); os.write(1, b'between '); sys.stdout.flush()",
+        "before between héé\n text\n",
+    ),
+];
+
+#[tokio::test]
+async fn what_a_program_does_to_its_output_holds_for_what_it_prints_then() {
+    for (change, expected) in CHANGES {
+        let code = format!(
+            "import os, sys\nprint(end='')\ntry:\n    exec({change:?})\n    print('héé\\n', 'text')\n\
+             except Exception as error:\n    sys.stderr.write(f'{{type(error).__name__}}: {{error}}')"
+        );
+        let mut session = session().await;
+        let execution = exec(&mut session, &*code).await;
+        let found =
+            if expected.contains("Error: ") { execution.stderr() } else { execution.stdout() };
+        let latin = |text: &str| text.replace("\u{e9}\0", "\u{fffd}\0");
+        assert_eq!(found, latin(expected), "{change}");
+        // The next run has whole streams again, unless the program wanted it otherwise.
+        if expected.contains("Error: ") {
+            assert_eq!(exec(&mut session, "print('again')").await.stdout(), "again\n", "{change}");
+        }
+    }
 }
 
 #[tokio::test]

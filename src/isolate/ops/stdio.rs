@@ -9,8 +9,28 @@ use crate::protocol::{HostReply, HostRequest};
 
 #[op2(fast)]
 pub(crate) fn op_isolet_write(state: &OpState, #[smi] stream: u32, #[buffer] bytes: &[u8]) {
+    write(state, stream, bytes);
+}
+
+fn write(state: &OpState, stream: u32, bytes: &[u8]) {
     let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
     state.borrow::<State>().host.call(HostRequest::Write(stream, bytes));
+}
+
+/// Writes `length` bytes of the interpreter's memory, from `start` on. What is not in it is not
+/// written.
+#[op2(fast)]
+pub(crate) fn op_isolet_write_part(
+    state: &OpState,
+    #[smi] stream: u32,
+    #[buffer] memory: &[u8],
+    start: u32,
+    #[smi] length: u32,
+) {
+    let (start, length) = (start as usize, length as usize);
+    if let Some(bytes) = memory.get(start..).and_then(|after| after.get(..length)) {
+        write(state, stream, bytes);
+    }
 }
 
 /// Displays an object: its formats, in the value format.
