@@ -115,7 +115,8 @@ export class TextOutput {
     this.#renew();
     for (let i = 0; i < this.kept.streams.length; i++) {
       const { stream, file, number, settings } = this.kept.streams[i];
-      const own = { __proto__: null, stream, file, number, settings, FS, opened: FS.streams[number] };
+      const opened = FS.streams[number];
+      const own = { __proto__: null, stream, file, number, settings, FS, opened };
       ArrayPrototypePush(this.#streams, own);
     }
   }
@@ -151,7 +152,9 @@ export class TextOutput {
       check("the file of a stream", words[start + STREAM.buffer] === file);
       check("the number of a file", words[(file >>> 2) + FILE_NUMBER] === number);
       const settings = [];
-      for (let j = STREAM.start; j < STREAM.end; j++) ArrayPrototypePush(settings, words[start + j]);
+      for (let j = STREAM.start; j < STREAM.end; j++) {
+        ArrayPrototypePush(settings, words[start + j]);
+      }
       ArrayPrototypePush(kept, { stream, file, number, settings });
     }
     return { text, zero, code, streams: kept };

@@ -30,8 +30,8 @@ pub(crate) const BULK_BYTES: usize = 1 << 20;
 const OVERHEAD_BYTES: u64 = 160 << 20;
 
 /// The parent's first frame to a worker. It carries the descriptors of the image, of the socket
-/// for interrupts and of the memory for output. An interrupt on that socket is the number of the run, in eight bytes,
-/// little-endian.
+/// for interrupts and of the memory for output. An interrupt on that socket is the number of the
+/// run, in eight bytes, little-endian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The maximum length of a guest's report that the session accepts, in bytes.

@@ -52,7 +52,9 @@ pub(crate) struct Producer {
 impl Producer {
     /// Maps the memory of a ring. The worker keeps no descriptor of it.
     pub(crate) fn map(file: OwnedFd) -> io::Result<Self> {
-        Ok(Self { words: SharedWords::map(file.as_fd(), WORDS)?, end: 0, announced: 0 })
+        let words = SharedWords::map(file.as_fd(), WORDS)?;
+        drop(file);
+        Ok(Self { words, end: 0, announced: 0 })
     }
 
     /// Writes a record. Returns `false` if there is no room for it.
@@ -158,7 +160,7 @@ fn split(mut words: &[u64], pieces: &mut VecDeque<Piece>) -> io::Result<()> {
             1 => Stream::Stderr,
             other => return Err(violation(format!("output for stream {other}"))),
         };
-        let length = (header & u64::from(u32::MAX)) as usize;
+        let length = usize::try_from(header & u64::from(u32::MAX)).unwrap_or(usize::MAX);
         let Some((record, rest)) = after.split_at_checked(length.div_ceil(WORD)) else {
             let left = after.len() * WORD;
             return Err(violation(format!("output of {length} bytes in {left}")));

@@ -76,7 +76,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host", &["data", "support", "fs", "net", "protocol", "packages"]),
     ("image", &["data", "support", "packages"]),
     ("isolate", &["data", "support", "fs", "protocol", "packages", "image"]),
-    ("worker/wire", &["data", "fs", "protocol"]),
+    ("worker/wire", &["data", "support", "fs", "protocol"]),
     ("worker/child", &["data", "support", "fs", "protocol", "isolate", "worker/wire"]),
     ("worker/parent", &["data", "support", "fs", "protocol", "worker/wire"]),
     (
@@ -93,7 +93,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("profile", &["data", "host", "api"]),
     ("service", &[]),
     ("cli", &["service"]),
-    ("fuzzing", &["data", "fs", "net", "packages", "protocol", "worker/wire"]),
+    ("fuzzing", &["data", "support", "fs", "net", "packages", "protocol", "worker/wire"]),
 ];
 
 /// Exceptions to `FLOORS`: the start of a path, the folder that it names, and the reason. This list
