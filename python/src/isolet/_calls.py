@@ -52,13 +52,10 @@ class Call:
         """
         if self.finished is None:
             return
-        try:
-            if guard is not None:
-                guard.arm()
+        if guard is None:
             self.finished.acquire()
-        finally:
-            if guard is not None:
-                guard.armed = False
+        else:
+            guard.acquire(self.finished)
 
 
 class Tools:

@@ -25,6 +25,11 @@ _get: Callable[[int], Any] = _raw.getsignal
 _SIGINT = int(signal.SIGINT)
 
 
+SIGNAL_SECONDS = 0.2
+"""How often the main thread looks for signals while it waits. A signal that arrives just before a
+system call begins does not interrupt that call."""
+
+
 class Pressed(BaseException):
     """Ctrl-C was pressed while `Guard.armed`."""
 
@@ -50,6 +55,19 @@ class Guard:
         if self.pressed:
             self.armed = False
             raise Pressed
+
+    def acquire(self, lock: threading.Lock) -> None:
+        """Waits for a lock.
+
+        Raises:
+            Pressed: Ctrl-C was pressed.
+        """
+        try:
+            self.arm()
+            while not lock.acquire(timeout=SIGNAL_SECONDS):
+                pass
+        finally:
+            self.armed = False
 
     def enter(self) -> None:
         """Takes the place of Python's handler."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._calls import Call, Tools
 from ._connection import HELLO, Connection, audit_event, fatal
+from ._interrupts import SIGNAL_SECONDS
 from ._wire import Message, encode
 from .errors import Busy, IsoletError, ProtocolError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _FIRST = (0,)
 _KILLED_SECONDS = 1.0
+_SIGNAL_MILLISECONDS = 1000 * SIGNAL_SECONDS
 
 _ATOMIC_BYTES = 4096
 """What a pipe takes as a whole, or not at all: `PIPE_BUF`."""
@@ -79,6 +81,8 @@ class Link(Connection):
         self._writing = threading.RLock()
         self._numbering = threading.RLock()
         self._reading = threading.Lock()
+        self._arrival = select.poll()
+        self._arrival.register(self.process.stdout, select.POLLIN)
         # The thread that has locked it.
         self._reader_thread = 0
         self._last = HELLO
@@ -254,12 +258,11 @@ class Link(Connection):
         try:
             if box.queue or not self._reading.locked():
                 return
-            if guard is not None:
-                guard.arm()
-            lock.acquire(timeout=seconds)
+            if guard is None:
+                lock.acquire(timeout=seconds)
+            else:
+                guard.acquire(lock)
         finally:
-            if guard is not None:
-                guard.armed = False
             self._parked.pop(lock, None)
             with contextlib.suppress(ValueError):
                 box.locks.remove(lock)
@@ -295,6 +298,8 @@ class Link(Connection):
                 else:
                     guard.arm()
                     try:
+                        while not self._arrival.poll(_SIGNAL_MILLISECONDS):
+                            pass
                         goes_on = self._reader.fill()
                     finally:
                         guard.armed = False
