@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -258,11 +259,20 @@ def test_signals_at_any_time_lose_no_answer(session: isolet.Session) -> None:
 def test_ctrl_c_at_any_time_loses_no_answer(session: isolet.Session) -> None:
     stop = threading.Event()
     rest = threading.Semaphore(0)
+    presses = 0
 
     def work() -> None:
+        nonlocal presses
         # Each press at another moment of a run.
         while rest.acquire() and not stop.is_set():
             press()
+            presses += 1
+
+    def wait_for_press(number: int) -> None:
+        # Two presses in one run would end the session.
+        while presses <= number:
+            with contextlib.suppress(KeyboardInterrupt):
+                until(lambda: presses > number)
 
     pressing = threading.Thread(target=work)
     pressing.start()
@@ -277,7 +287,8 @@ def test_ctrl_c_at_any_time_loses_no_answer(session: isolet.Session) -> None:
                     assert error.execution.value in (number + 1, None)
             except KeyboardInterrupt:
                 # Between two runs.
-                continue
+                pass
+            wait_for_press(number)
     finally:
         stop.set()
         while True:
