@@ -66,7 +66,15 @@ function bridge(Module, memory, suspensions, parking, localTime) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
-    schedule,
+    /** Has a callback of Python's called, which may leave an interrupt held back. */
+    schedule: (callback, delay) =>
+      schedule(() => {
+        try {
+          return callback();
+        } finally {
+          suspensions.release(0);
+        }
+      }, delay),
     /** Mounts what the host has for the session. */
     mount: () => mountAll(Module),
     rehearse_mount: () => rehearseMount(Module),

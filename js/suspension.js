@@ -203,9 +203,18 @@ export class Suspensions {
     wait.end();
   }
 
-  /** Remembers that a wait which was to end for an interrupt had ended for itself. */
+  /**
+   * Remembers that a wait which was to end for an interrupt had ended for itself: the interrupt is
+   * still to be got.
+   */
   #hasEnded(wait) {
-    if (wait.isEnding) this.#isEnding = false;
+    if (wait.isEnding) {
+      this.#isEnding = false;
+    } else if (wait.isEnded) {
+      this.#isPending = true;
+      this.#isEnding = false;
+      bytesOf(this.#memory, this.#flag, 1)[0] = 1;
+    }
   }
 
   #delivered() {

@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import time
+import types
 import weakref
 from concurrent import futures
 
@@ -25,6 +26,10 @@ thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
 hit = weakref.WeakSet()  # tasks that the cell's last interrupt was raised in
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
+# Pyodide's own callbacks of futures: a type of C without a module, and a method of every loop.
+DONE = next(kind for kind in object.__subclasses__() if kind.__name__ == "FutureDoneCallback")
+COUNTED_DOWN = webloop.WebLoop._decrement_in_progress
+METHOD = types.MethodType
 # What is never awaitable.
 PLAIN = frozenset([type(None), bool, int, float, str, bytes, list, tuple, dict, set])
 
@@ -132,6 +137,14 @@ def throw_interrupt(task):
             hit.add(task)
             awaited.set_exception(KeyboardInterrupt())
     return reached
+
+
+def is_internal(callback):
+    """Whether a callback is Pyodide's own. An interrupt in it would be lost: it would take it for
+    the result of a future that nobody may wait for, or lose count of the tasks.
+    """
+    kind = type(callback)
+    return kind is DONE or kind is METHOD and callback.__func__ is COUNTED_DOWN
 
 
 def was_hit(callback):
@@ -283,8 +296,12 @@ class Loop(webloop.WebLoop):
                 return
             run_in_context, callback, args = handle._context.run, handle._callback, handle._args
             try:
-                bridge.release(thread)
+                if not is_internal(callback):
+                    bridge.release(thread)
                 run_in_context(callback, *args)
+                # From here on none may come: one that has is raised by this call, and not in what
+                # is called next from JavaScript.
+                bridge.hold(thread)
             except SystemExit:
                 pass  # a task keeps it for whoever waits
             except KeyboardInterrupt:

@@ -1,13 +1,16 @@
 //! Tests of interrupts: the run ends with `KeyboardInterrupt`, and the session survives.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use isolet::{
-    Cell, Execution, InterruptHandle, Outcome, Session, SessionState, Termination, Value,
+    Cell, Execution, InterruptHandle, Limits, Outcome, Session, SessionState, Termination, Tool,
+    ToolError, ToolSpec, Value,
 };
 
-use crate::util::{eval, exec, session};
+use crate::util::{builder, eval, exec, session};
 
 /// The guest's signal that it is ready: a single write, after which an interrupt may arrive.
 const READY: &str = r"__import__('sys').stdout.write('ready\n')";
@@ -243,4 +246,36 @@ async fn an_interrupt_reaches_only_its_own_session() {
     let (execution, value) = tokio::join!(interrupted(&mut one, &code), beside);
     assert_eq!(*execution.outcome(), Outcome::Terminated(Termination::Interrupted));
     assert_eq!(value, Value::Int(1));
+}
+
+#[tokio::test]
+async fn an_interrupt_at_any_moment_around_an_answer_is_not_lost() {
+    const DELAYS: u64 = 400;
+    const RUNS: usize = 2000;
+    let (began, begins) = mpsc::channel();
+    let tool = Tool::from_handler(ToolSpec::new("begin"), move |_, _| {
+        let told = began.send(());
+        async move { told.map(|()| Value::None).map_err(|_| ToolError::new("RuntimeError", "gone")) }
+    });
+    let limits = Limits::default().max_run_time(Duration::from_secs(10));
+    let mut session = builder().limits(limits).tool(tool).build().unwrap().session().await.unwrap();
+    let handle = session.interrupt_handle();
+    let interrupting = thread::spawn(move || {
+        for (delay, ()) in (0..DELAYS).map(Duration::from_micros).cycle().zip(begins).take(RUNS) {
+            let begun = Instant::now();
+            while begun.elapsed() < delay {
+                std::hint::spin_loop();
+            }
+            handle.interrupt();
+        }
+    });
+    for number in 0..RUNS {
+        let execution = session.run("begin()\nwhile True: pass").await.unwrap();
+        assert_eq!(
+            *execution.outcome(),
+            Outcome::Terminated(Termination::Interrupted),
+            "{number}: {execution:?}"
+        );
+    }
+    interrupting.join().unwrap();
 }
