@@ -252,16 +252,16 @@ async fn an_interrupt_reaches_only_its_own_session() {
 async fn an_interrupt_at_any_moment_around_an_answer_is_not_lost() {
     const DELAYS: u64 = 400;
     const RUNS: usize = 2000;
-    let (began, begins) = mpsc::channel();
+    let (sender, calls) = mpsc::channel();
     let tool = Tool::from_handler(ToolSpec::new("begin"), move |_, _| {
-        let told = began.send(());
+        let told = sender.send(());
         async move { told.map(|()| Value::None).map_err(|_| ToolError::new("RuntimeError", "gone")) }
     });
     let limits = Limits::default().max_run_time(Duration::from_secs(10));
     let mut session = builder().limits(limits).tool(tool).build().unwrap().session().await.unwrap();
     let handle = session.interrupt_handle();
     let interrupting = thread::spawn(move || {
-        for (delay, ()) in (0..DELAYS).map(Duration::from_micros).cycle().zip(begins).take(RUNS) {
+        for (delay, ()) in (0..DELAYS).map(Duration::from_micros).cycle().zip(calls).take(RUNS) {
             let begun = Instant::now();
             while begun.elapsed() < delay {
                 std::hint::spin_loop();
