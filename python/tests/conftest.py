@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,9 @@ import isolet
 
 SECONDS = 50
 """How long a test may wait."""
+
+# What starts tests in the background has them ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
