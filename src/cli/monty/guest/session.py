@@ -22,7 +22,7 @@ import _monty_returns as returns
 import _monty_values as values
 
 MAIN = sys.modules["__main__"].__dict__
-ask = MAIN.pop("_monty_ask")
+tool = MAIN.pop("_monty_ask")
 VALUE = "<value>"  # holds the value of a last expression; no guest code can spell it
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
@@ -87,6 +87,18 @@ def ask_attribute(value, object_id, name):
     return found
 
 
+def ask(question):
+    """Asks the client, and waits for the answer."""
+    global asking
+    asking += 1
+    try:
+        return tool(question)
+    finally:
+        asking -= 1
+        if asking == 0 and quiet is not None and not quiet.done():
+            quiet.set_result(None)
+
+
 def call_host(name, args, kwargs, object_id):
     arena = values.Arena()
     positional = [arena.add(value) for value in args]
@@ -110,7 +122,8 @@ def settle(kind, rest):
         nodes, root = rest
         return values.restore(nodes)[root]
     if kind == "future":
-        return HostFuture(rest[0])
+        future = waiting[rest[0]] = HostFuture(rest[0])
+        return future
     if kind == "raised":
         raise values.exception_of(*rest)
     if kind == "not_found":
@@ -130,7 +143,7 @@ class HostFuture:
         if self.outcome is None:
             waiter = asyncio.get_running_loop().create_future()
             self.waiters.append(waiter)
-            waiting[self.number] = self
+            waiting.setdefault(self.number, self)
             begin_to_resolve()
             yield from waiter
         return self.outcome()
@@ -145,8 +158,10 @@ class HostFuture:
         return f"<call {self.number} of the host, {'answered' if self.outcome else 'pending'}>"
 
 
-waiting = {}  # by their numbers: the calls that tasks wait for
+waiting = {}  # by their numbers: the calls that the client has not answered
 resolver = None  # the task that asks for their answers
+asking = 0  # how many questions wait for their answers in place
+quiet = None  # what is done when there are none
 
 
 def begin_to_resolve():
@@ -157,10 +172,16 @@ def begin_to_resolve():
 
 async def resolve():
     """Asks for answers whenever no task can go on without one."""
+    global quiet
     try:
-        while waiting:
+        while any(future.waiters for future in waiting.values()):
             await until_idle()
-            kind, *rest = await ask.aio(["resolve", list(waiting), position(None)])
+            if asking:
+                # A task waits for the client in a call, and the client may answer that one, too.
+                quiet = asyncio.get_running_loop().create_future()
+                await quiet
+                continue
+            kind, *rest = await tool.aio(["resolve", list(waiting), position(None)])
             if kind != "results":
                 raise Aborted
             nodes, answers = rest
@@ -333,6 +354,7 @@ def feed():
     """
     global feeds
     source, nodes, inputs, directory = MAIN.pop("_monty_fed")
+    waiting.clear()
     name = f"<python-input-{feeds}>"
     feeds += 1
     try:
