@@ -245,8 +245,13 @@ async fn calls_that_wait_to_be_started_are_no_host_time() {
     let limits = Limits::default().max_concurrent_tools(1);
     let mut session = start(limits, &tool.tool).await;
     // The function goes on when its run has ended, and keeps the only place.
-    let left = "import asyncio\ntask = asyncio.ensure_future(wait.aio())\nawait asyncio.sleep(0)";
-    let (execution, event) = tokio::join!(session.run(left), tool.next());
+    let left = "import asyncio\ntask = asyncio.ensure_future(wait.aio())\nawait asyncio.sleep(60)";
+    let handle = session.interrupt_handle();
+    let (execution, event) = tokio::join!(session.run(left), async {
+        let event = tool.next().await;
+        handle.interrupt();
+        event
+    });
     assert!(event == "began" && execution.unwrap().session_alive());
     let execution = session.run(Cell::new("wait()").max_run_time(LIMIT)).await.unwrap();
     assert!(is_deadline(&execution), "{execution:?}");
