@@ -95,9 +95,9 @@ impl Inbox for Receiver {
         }
     }
 
-    fn wait(&self, limit: Duration) {
+    fn wait(&self, spinning: Duration, limit: Duration) {
         let start = Instant::now();
-        if spin(limit, || !self.0.is_empty()) || start.elapsed() >= limit {
+        if spin(spinning.min(limit), || !self.0.is_empty()) || start.elapsed() >= limit {
             return;
         }
         let mut state = self.0.lock();
@@ -144,7 +144,7 @@ mod tests {
         let (sender, inbox) = queue();
         let thread = std::thread::spawn(move || {
             while inbox.try_take().is_none() {
-                inbox.wait(Duration::from_hours(1));
+                inbox.wait(Duration::ZERO, Duration::from_hours(1));
             }
         });
         sender.send(Message::Peek(1, Vec::new()));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
 
@@ -22,7 +23,7 @@ use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
-use crate::support::spin;
+use crate::support::spin::Habit;
 
 /// The inputs of an isolate.
 pub(crate) struct Parts {
@@ -43,6 +44,8 @@ pub(super) struct Isolate {
     pub(super) pyodide: Pyodide,
     entry_points: EntryPoints,
     control: Arc<IsolateControl>,
+    /// How long it spins for the next message.
+    habit: Habit,
 }
 
 /// How a call into JavaScript ended.
@@ -118,7 +121,7 @@ impl Isolate {
         let cache = image.as_ref().and_then(Image::script_cache);
         let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache.as_deref())?;
         let create_module = pyodide.create_module.clone();
-        let mut isolate = Self { runtime, pyodide, entry_points, control };
+        let mut isolate = Self { runtime, pyodide, entry_points, control, habit: Habit::new() };
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
             let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();
@@ -155,14 +158,19 @@ impl Isolate {
 
     /// Waits for a message. Returns `None` when the session is gone or has stopped this isolate.
     pub(super) async fn next_message(&mut self) -> Option<Message> {
+        let started = Instant::now();
         loop {
             if self.control.is_stopped() {
                 return None;
             }
             // The next message often follows soon after the last.
-            self.state(|state| state.inbox.wait(spin::budget()));
+            let spinning = self.habit.limit();
+            self.state(|state| state.inbox.wait(spinning, spinning));
             tokio::select! {
-                message = self.message() => return message,
+                message = self.message() => {
+                    self.habit.learn(started.elapsed());
+                    return message;
+                }
                 () = self.control.woken() => {}
             }
         }

@@ -15,6 +15,7 @@ use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use super::{Confine, Files};
 use crate::protocol::{Inbox, Message};
+use crate::support::spin;
 
 /// How long a guest's thread waits for an answer before the guest is suspended and its event loop
 /// served.
@@ -117,7 +118,7 @@ impl State {
                     if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
                         return;
                     }
-                    self.inbox.wait(left);
+                    self.inbox.wait(spin::budget(), left);
                 }
             }
         }
@@ -140,7 +141,7 @@ impl State {
                     if self.control.is_stopped() || self.control.has_interrupt() {
                         return false;
                     }
-                    self.inbox.wait(left.min(LOOK_UP));
+                    self.inbox.wait(spin::budget(), left.min(LOOK_UP));
                 }
             }
         }

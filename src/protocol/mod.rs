@@ -426,8 +426,9 @@ pub(crate) trait Inbox: Send {
     /// Takes the next message, or registers the task to be woken for it. `None` if no more will
     /// come.
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>>;
-    /// Blocks this thread until there may be a message, but for at most `limit`.
-    fn wait(&self, limit: Duration);
+    /// Blocks this thread until there may be a message, but for at most `limit`, of which it spins
+    /// for at most `spinning`.
+    fn wait(&self, spinning: Duration, limit: Duration);
 }
 
 /// Takes a session's messages to its isolate. When the last clone is dropped, an idle isolate ends.

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Duration;
 
-use crate::support::spin::spin;
+use crate::support::spin::{self, spin};
 
 /// A source of an isolate's frames. A thread reads them, except while a caller that waits for one
 /// does so itself.
@@ -76,7 +75,7 @@ fn sleep(unpark: &Unpark, source: Option<Arc<dyn PollSource>>) {
     let (mut woken, mut came) = (false, true);
     while came {
         came = false;
-        spin(Duration::MAX, || {
+        spin(spin::budget(), || {
             woken = unpark.take();
             came = !woken && source.as_ref().is_some_and(|source| source.poll_once());
             woken || came

@@ -6,17 +6,15 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How long a thread spins.
+/// How long a thread spins, unless it has learnt something else.
 const MOMENT: Duration = Duration::from_micros(100);
 
 /// Pause instructions between two checks, because the awaited thread may run on the other half of
 /// the same core.
 const PAUSES: u32 = 16;
 
-/// Checks `is_there` repeatedly, for at most `MOMENT` or `limit`. Returns `true` as soon as it
-/// does.
+/// Checks `is_there` repeatedly, for at most `limit`. Returns `true` as soon as it does.
 pub(crate) fn spin(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
-    let limit = budget().min(limit);
     let start = Instant::now();
     loop {
         if is_there() {
@@ -43,6 +41,38 @@ pub(crate) fn budget() -> Duration {
     })
 }
 
+/// How long to spin for what comes again and again, such as the commands of a session. A caller that
+/// needs a moment for the next one usually does so every time.
+pub(crate) struct Habit {
+    limit: Duration,
+}
+
+impl Habit {
+    /// How long it spins if that was enough the last time.
+    const MOST: Duration = Duration::from_micros(300);
+
+    /// How long it spins if that has not been enough for long.
+    const LEAST: Duration = Duration::from_micros(20);
+
+    pub(crate) fn new() -> Self {
+        Self { limit: budget() }
+    }
+
+    /// Returns how long to spin this time.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Learns from how long the wait was, including the time after spinning.
+    pub(crate) fn learn(&mut self, waited: Duration) {
+        if self.limit.is_zero() {
+            return;
+        }
+        self.limit = if waited <= Self::MOST { Self::MOST } else { self.limit / 2 };
+        self.limit = self.limit.max(Self::LEAST);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +81,21 @@ mod tests {
     fn what_is_there_is_seen_and_what_is_not_ends_the_look() {
         assert!(spin(Duration::ZERO, || true));
         assert!(!spin(Duration::ZERO, || false));
-        assert!(!spin(Duration::MAX, || false));
+        assert!(!spin(budget(), || false));
+    }
+
+    #[test]
+    fn a_habit_is_to_spin_long_only_where_that_was_enough() {
+        let mut habit = Habit { limit: MOMENT };
+        habit.learn(Habit::MOST);
+        assert_eq!(habit.limit(), Habit::MOST);
+        for _ in 0..10 {
+            habit.learn(Duration::from_secs(1));
+        }
+        assert_eq!(habit.limit(), Habit::LEAST);
+        // A single processor.
+        let mut none = Habit { limit: Duration::ZERO };
+        none.learn(Duration::ZERO);
+        assert_eq!(none.limit(), Duration::ZERO);
     }
 }

@@ -17,7 +17,7 @@ use crate::data::output::Stream;
 use crate::fs::FileError;
 use crate::protocol::{Control, HostReply, Inbox, Message};
 use crate::support::lock::lock;
-use crate::support::spin::spin;
+use crate::support::spin::{self, spin};
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::outgoing::Outgoing;
 use crate::worker::wire::output_ring::Producer;
@@ -150,7 +150,7 @@ impl Mailbox {
     /// socket's buffer as it is written.
     fn wait_for_room(&self) {
         let now = Some(Duration::ZERO);
-        if !spin(Duration::MAX, || self.wait_for(PollFlags::OUT, now)) {
+        if !spin(spin::budget(), || self.wait_for(PollFlags::OUT, now)) {
             self.wait_for(PollFlags::OUT, None);
         }
     }
@@ -314,7 +314,7 @@ impl Inbox for Messages {
         }
     }
 
-    fn wait(&self, limit: Duration) {
+    fn wait(&self, spinning: Duration, limit: Duration) {
         let Some(mailbox) = self.connection.get() else { return };
         let start = Instant::now();
         let mut received = lock(&mailbox.received);
@@ -326,7 +326,7 @@ impl Inbox for Messages {
             }
             !received.messages.is_empty()
         };
-        if spin(limit, &mut has_something) || start.elapsed() >= limit {
+        if spin(spinning.min(limit), &mut has_something) || start.elapsed() >= limit {
             return;
         }
         let left = limit.saturating_sub(start.elapsed());

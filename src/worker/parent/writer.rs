@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 use super::link::thread;
-use crate::support::spin::spin;
+use crate::support::spin::{self, spin};
 use crate::worker::wire::outgoing::Outgoing;
 
 /// How long the caller writes to a worker that keeps reading, however slowly.
@@ -120,7 +120,7 @@ impl Shared {
         let mut written = self.write_now(frame, 0)?;
         while written < frame.len() && start.elapsed() < PATIENCE {
             let mut after = Ok(written);
-            spin(PATIENCE, || {
+            spin(spin::budget(), || {
                 after = self.write_now(frame, written);
                 !matches!(after, Ok(after) if after == written)
             });
