@@ -1,6 +1,7 @@
 //! Frames on standard input and output: a length, and as many bytes.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
 use rustix::io::Errno;
 
@@ -13,80 +14,83 @@ const HEAD: usize = 4;
 /// How many bytes are read at a time, unless a frame is longer.
 const CHUNK: usize = 64 << 10;
 
+/// How much memory is kept for the next frames. Fresh memory takes longer than reading into it.
+const KEPT_BYTES: usize = 4 << 20;
+
 /// Reads frames.
 pub(super) struct Input<R> {
     source: R,
-    /// What was read, of which the first bytes were taken.
-    pending: Vec<u8>,
-    taken: usize,
+    buffer: Vec<u8>,
+    /// The part of the buffer that was read and not taken yet.
+    ready: Range<usize>,
 }
 
 impl<R: Read> Input<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, pending: Vec::with_capacity(CHUNK), taken: 0 }
+        Self { source, buffer: Vec::new(), ready: 0..0 }
     }
 
-    /// Waits for the next frame. Returns `None` at the end of the input.
-    pub(super) fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    /// Waits for the next frame and passes it to `take`. Returns `None` at the end of the input.
+    pub(super) fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> io::Result<Option<T>> {
         loop {
-            let ready = &self.pending[self.taken..];
-            if let Some((head, body)) = ready.split_first_chunk::<HEAD>() {
-                let length = u32::from_le_bytes(*head) as usize;
-                if length == 0 || length > MAX_BYTES {
-                    return Err(io::Error::other(format!(
-                        "a frame has {length} bytes, it may have 1 to {MAX_BYTES}"
-                    )));
+            let ready = &self.buffer[self.ready.clone()];
+            let needed = match ready.split_first_chunk::<HEAD>() {
+                None => HEAD,
+                Some((head, body)) => {
+                    let length = u32::from_le_bytes(*head) as usize;
+                    if length == 0 || length > MAX_BYTES {
+                        return Err(io::Error::other(format!(
+                            "a frame has {length} bytes, it may have 1 to {MAX_BYTES}"
+                        )));
+                    }
+                    if let Some(frame) = body.get(..length) {
+                        let taken = take(frame);
+                        self.ready.start += HEAD + length;
+                        self.forget();
+                        return Ok(Some(taken));
+                    }
+                    HEAD + length
                 }
-                if let Some(frame) = body.get(..length) {
-                    let frame = frame.to_vec();
-                    self.taken += HEAD + length;
-                    return Ok(Some(frame));
-                }
-                if length > CHUNK {
-                    let begun = body.to_vec();
-                    self.drop_pending();
-                    return self.long_frame(begun, length).map(Some);
-                }
-            }
-            let rest = ready.len();
-            self.pending.drain(..std::mem::take(&mut self.taken));
-            if !self.read()? {
-                return if rest == 0 { Ok(None) } else { Err(ended_inside(rest)) };
+            };
+            let begun = ready.len();
+            if !self.read(needed)? {
+                return match begun {
+                    0 => Ok(None),
+                    begun => Err(io::Error::other(format!(
+                        "the input ends {begun} bytes into a frame"
+                    ))),
+                };
             }
         }
     }
 
-    /// Reads once, at most a chunk. Returns `false` at the end of the input.
-    fn read(&mut self) -> io::Result<bool> {
-        let at = self.pending.len();
-        self.pending.resize(at + CHUNK, 0);
+    /// Reads once. `needed` is the number of bytes that the first frame has at least. Returns
+    /// `false` at the end of the input.
+    fn read(&mut self, needed: usize) -> io::Result<bool> {
+        self.buffer.copy_within(self.ready.clone(), 0);
+        self.ready = 0..self.ready.len();
+        // Memory for what has arrived and as much again, not for the length that a frame claims.
+        let length = needed.min(2 * self.ready.end).max(self.ready.end + 1).max(CHUNK);
+        if self.buffer.len() < length {
+            self.buffer.resize(length, 0);
+        }
         let read = loop {
-            match self.source.read(&mut self.pending[at..]) {
+            match self.source.read(&mut self.buffer[self.ready.end..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read,
+                read => break read?,
             }
         };
-        self.pending.truncate(at + *read.as_ref().unwrap_or(&0));
-        Ok(read? > 0)
+        self.ready.end += read;
+        Ok(read > 0)
     }
 
-    /// Reads the rest of a frame of this length straight into its place.
-    fn long_frame(&mut self, begun: Vec<u8>, length: usize) -> io::Result<Vec<u8>> {
-        let mut frame = begun;
-        frame.reserve_exact(length - frame.len());
-        let rest = (length - frame.len()) as u64;
-        (&mut self.source).take(rest).read_to_end(&mut frame)?;
-        if frame.len() < length { Err(ended_inside(HEAD + frame.len())) } else { Ok(frame) }
+    /// Gives back the memory of a long frame.
+    fn forget(&mut self) {
+        if self.ready.is_empty() && self.buffer.len() > KEPT_BYTES {
+            self.buffer = Vec::new();
+            self.ready = 0..0;
+        }
     }
-
-    fn drop_pending(&mut self) {
-        self.pending.clear();
-        self.taken = 0;
-    }
-}
-
-fn ended_inside(bytes: usize) -> io::Error {
-    io::Error::other(format!("the input ends {bytes} bytes into a frame"))
 }
 
 /// A frame that is being made.
@@ -158,15 +162,16 @@ mod tests {
         for step in [1, 3, CHUNK - 1, CHUNK, usize::MAX] {
             let mut input = Input::new(Slow(&bytes, step));
             for body in &bodies {
-                assert_eq!(input.next().unwrap().as_ref(), Some(body), "{step}");
+                let is_whole = input.next(|frame| frame == body).unwrap();
+                assert_eq!(is_whole, Some(true), "{step}");
             }
-            assert_eq!(input.next().unwrap(), None);
+            assert_eq!(input.next(|_| ()).unwrap(), None);
         }
     }
 
     #[test]
     fn what_is_no_frame_is_an_error() {
-        let error = |bytes: &[u8]| Input::new(bytes).next().unwrap_err().to_string();
+        let error = |bytes: &[u8]| Input::new(bytes).next(|_| ()).unwrap_err().to_string();
         assert_eq!(error(&[0; 4]), "a frame has 0 bytes, it may have 1 to 1073741824");
         assert_eq!(error(&[255; 9]), "a frame has 4294967295 bytes, it may have 1 to 1073741824");
         assert_eq!(error(&[1, 0, 0]), "the input ends 3 bytes into a frame");

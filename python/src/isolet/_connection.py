@@ -69,7 +69,7 @@ class Connection(ABC):
             operation, number = self.dropped.popleft()
             if operation == "drop":
                 self.audits.pop(number, None)
-            frames.append(encode([operation, self.number(), number]))
+            frames.extend(encode([operation, self.number(), number]))
         return b"".join(frames)
 
     def greet(self, message: Message) -> ProtocolError | None:

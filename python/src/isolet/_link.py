@@ -93,7 +93,7 @@ class Link(Connection):
         self._messages: list[Message] = []
         self._audited: deque[tuple[Callable[[Any], object], Any]] = deque()
         # What goes with the next message.
-        self._later: list[bytes] = [encode(self.hello)]
+        self._later: list[bytes] = encode(self.hello)
         # Frames that did not fit into the pipe, and how much of the first one was written.
         self._unsent: list[memoryview] = []
         self._sent: list[int] = []
@@ -127,7 +127,7 @@ class Link(Connection):
         with self._writing:
             if self._later or self.dropped:
                 self._flush()
-            self._write(frame)
+            self._write(*frame)
 
     def flush(self) -> None:
         """Sends what was to go with the next message."""
@@ -136,7 +136,7 @@ class Link(Connection):
 
     def send_later(self, message: Message) -> None:
         """Sends a message together with the next one."""
-        self._later.append(encode(message))
+        self._later.extend(encode(message))
 
     def request(self, box: Box, operation: str, *arguments: Any, later: bool = False) -> int:
         """Sends a request whose answer goes to `box`. Returns its number."""
@@ -167,16 +167,16 @@ class Link(Connection):
         if frames:
             self._write(frames)
 
-    def _write(self, frame: bytes) -> None:
-        """Writes a frame, after what is left of another one."""
+    def _write(self, *pieces: bytes) -> None:
+        """Writes the pieces of a frame, after what is left of another one."""
         try:
-            if len(frame) <= _ATOMIC_BYTES and not self._unsent:
+            if len(pieces) == 1 and len(pieces[0]) <= _ATOMIC_BYTES and not self._unsent:
                 try:
-                    os.write(self.process.stdin, frame)
+                    os.write(self.process.stdin, pieces[0])
                     return
                 except BlockingIOError:
                     pass
-            self._unsent.append(memoryview(frame))
+            self._unsent.extend(map(memoryview, pieces))
             self._write_rest()
         except OSError:
             # The server has gone. Those who wait for it will read that.

@@ -19,6 +19,14 @@ MAX_FRAME: Final = 1 << 30
 CHUNK: Final = 1 << 16
 """How many bytes are read at a time, unless a frame is longer."""
 
+_LONG: Final = 1 << 16
+"""The length from which a text or bytes are a piece of their own."""
+
+_LONG_TYPES: Final = frozenset([str, bytes])
+
+_MOST_VALUES: Final = 100
+"""A dict with more values is not searched for long ones."""
+
 Message = list[Any]
 
 _dumps: Callable[[Message, int], bytes] = marshal.dumps
@@ -31,16 +39,64 @@ else:
     loads = marshal.loads
 
 
-def encode(message: Message) -> bytes:
-    """Returns the frame of a message of plain values.
+def encode(message: Message) -> list[bytes]:
+    """Returns the frame of a message of plain values, in pieces.
+
+    Long texts and bytes, of those that are items of the message or values of its dicts, are pieces
+    of their own, which saves copies.
 
     Raises:
         ProtocolError: it is too long.
     """
-    body = _dumps(message, 2)
-    if len(body) > MAX_FRAME:
-        raise ProtocolError(f"a message has {len(body)} bytes, the limit is {MAX_FRAME} bytes")
-    return len(body).to_bytes(4, "little") + body
+    body = _pieces(message) if any(map(_has_long, message)) else [_dumps(message, 2)]
+    size = sum(map(len, body))
+    if size > MAX_FRAME:
+        raise _too_long(size)
+    body[0] = size.to_bytes(4, "little") + body[0]
+    return body
+
+
+def _too_long(size: int) -> ProtocolError:
+    return ProtocolError(f"a message has {size} bytes, the limit is {MAX_FRAME} bytes")
+
+
+def _has_long(item: Any) -> bool:
+    kind = type(item)
+    if kind is str or kind is bytes:
+        return len(item) >= _LONG
+    if kind is dict and len(item) <= _MOST_VALUES:
+        return any(type(value) in _LONG_TYPES and len(value) >= _LONG for value in item.values())
+    return False
+
+
+def _pieces(message: Message) -> list[bytes]:
+    pieces: list[bytes] = []
+    short = [b"[", len(message).to_bytes(4, "little")]
+    for item in message:
+        _add(item, short, pieces)
+    if short:
+        pieces.append(b"".join(short))
+    return pieces
+
+
+def _add(item: Any, short: list[bytes], pieces: list[bytes]) -> None:
+    """Adds an item to `short`. What is long ends the piece that is made from that."""
+    if not _has_long(item):
+        short.append(_dumps(item, 2))
+    elif type(item) is dict:
+        short.append(b"{")
+        for key, value in cast("dict[Any, Any]", item).items():
+            short.append(_dumps(key, 2))
+            _add(value, short, pieces)
+        short.append(b"0")
+    else:
+        kind, data = (b"s", item) if type(item) is bytes else (b"u", item.encode())
+        if len(data) > MAX_FRAME:
+            # Its length may have no place in the format.
+            raise _too_long(len(data))
+        short += (kind, len(data).to_bytes(4, "little"))
+        pieces += (b"".join(short), data)
+        short.clear()
 
 
 class Reader:

@@ -24,9 +24,9 @@ pub(super) fn open() -> io::Result<mpsc::UnboundedReceiver<Incoming>> {
     let read = move || {
         let mut input = Input::new(std::fs::File::from(input));
         loop {
-            let incoming = match input.next() {
+            let incoming = match input.next(|frame| ParentRequest::decode(frame)) {
                 Ok(None) => end(),
-                Ok(Some(frame)) => ParentRequest::decode(frame.as_slice())
+                Ok(Some(request)) => request
                     .map_err(|error| format!("a request cannot be read: {error}"))
                     .and_then(|request| request.kind.ok_or("a request has no kind".to_owned())),
                 Err(error) => Err(error.to_string()),

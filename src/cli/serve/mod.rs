@@ -175,12 +175,12 @@ impl Connection {
     }
 
     fn step(&self, reading: &mut Reading) -> Step {
-        let frame = match reading.input.next() {
-            Ok(Some(frame)) => frame,
+        let decoded = match reading.input.next(|frame| self.wire.decode(frame)) {
+            Ok(Some(decoded)) => decoded,
             Ok(None) => return Step::End(None),
             Err(error) => return Step::Fatal(error.to_string()),
         };
-        let message = match self.wire.decode(&frame).and_then(Message::read) {
+        let message = match decoded.and_then(Message::read) {
             Ok(message) => message,
             Err(reason) => return Step::Fatal(format!("a message cannot be read: {reason}")),
         };

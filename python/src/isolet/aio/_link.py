@@ -90,7 +90,7 @@ class Link(Connection):
         self._waiting: dict[int, asyncio.Future[Any] | Run] = {}
         self._calls: dict[int, Call] = {}
         self._messages: list[Message] = []
-        self._later: list[bytes] = [encode(self.hello)]
+        self._later: list[bytes] = encode(self.hello)
         # What did not fit into the pipe.
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
@@ -120,7 +120,8 @@ class Link(Connection):
         frame = encode(message)
         if self._later or self.dropped:
             self.flush()
-        self._write(frame)
+        for piece in frame:
+            self._write(piece)
 
     def flush(self) -> None:
         """Sends what was to go with the next message."""
@@ -140,7 +141,7 @@ class Link(Connection):
         number = self.number()
         message = [operation, number, *arguments]
         if later:
-            self._later.append(encode(message))
+            self._later.extend(encode(message))
         else:
             self.post(message)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -167,11 +168,11 @@ class Link(Connection):
             self._drained.append(drained)
             await drained
 
-    def _write(self, frame: bytes) -> None:
-        rest = memoryview(frame)
+    def _write(self, piece: bytes) -> None:
+        rest = memoryview(piece)
         if not self._unsent:
             try:
-                rest = rest[os.write(self.process.stdin, frame) :]
+                rest = rest[os.write(self.process.stdin, piece) :]
             except BlockingIOError:
                 pass
             except OSError:
