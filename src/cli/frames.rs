@@ -1,7 +1,6 @@
 //! Frames on standard input and output: a length, and as many bytes.
 
 use std::io::{self, Read};
-use std::ops::Range;
 
 use rustix::io::Errno;
 
@@ -11,86 +10,71 @@ pub(super) const MAX_BYTES: usize = 1 << 30;
 /// The length of a frame's length, in bytes.
 const HEAD: usize = 4;
 
-/// How many bytes are read at a time, unless a frame is longer.
+/// How much of a long frame is read at a time.
 const CHUNK: usize = 64 << 10;
 
 /// How much memory is kept for the next frames. Fresh memory takes longer than reading into it.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Reads frames.
+/// Reads frames, and nothing beyond the one that is asked for.
 pub(super) struct Input<R> {
     source: R,
     buffer: Vec<u8>,
-    /// The part of the buffer that was read and not taken yet.
-    ready: Range<usize>,
 }
 
 impl<R: Read> Input<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, buffer: Vec::new(), ready: 0..0 }
+        Self { source, buffer: Vec::new() }
     }
 
     /// Waits for the next frame and passes it to `take`. Returns `None` at the end of the input.
     pub(super) fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> io::Result<Option<T>> {
-        loop {
-            let ready = &self.buffer[self.ready.clone()];
-            let needed = match ready.split_first_chunk::<HEAD>() {
-                None => HEAD,
-                Some((head, body)) => {
-                    let length = u32::from_le_bytes(*head) as usize;
-                    if length == 0 || length > MAX_BYTES {
-                        return Err(io::Error::other(format!(
-                            "a frame has {length} bytes, it may have 1 to {MAX_BYTES}"
-                        )));
-                    }
-                    if let Some(frame) = body.get(..length) {
-                        let taken = take(frame);
-                        self.ready.start += HEAD + length;
-                        self.forget();
-                        return Ok(Some(taken));
-                    }
-                    HEAD + length
-                }
-            };
-            let begun = ready.len();
-            if !self.read(needed)? {
-                return match begun {
-                    0 => Ok(None),
-                    begun => Err(io::Error::other(format!(
-                        "the input ends {begun} bytes into a frame"
-                    ))),
-                };
-            }
+        match self.fill(HEAD)? {
+            0 => return Ok(None),
+            HEAD => {}
+            read => return Err(ended_inside(read)),
         }
-    }
-
-    /// Reads once. `needed` is the number of bytes that the first frame has at least. Returns
-    /// `false` at the end of the input.
-    fn read(&mut self, needed: usize) -> io::Result<bool> {
-        self.buffer.copy_within(self.ready.clone(), 0);
-        self.ready = 0..self.ready.len();
-        // Memory for what has arrived and as much again, not for the length that a frame claims.
-        let length = needed.min(2 * self.ready.end).max(self.ready.end + 1).max(CHUNK);
-        if self.buffer.len() < length {
-            self.buffer.resize(length, 0);
+        let head = self.buffer.first_chunk().copied().unwrap_or_default();
+        let length = u32::from_le_bytes(head) as usize;
+        if length == 0 || length > MAX_BYTES {
+            return Err(io::Error::other(format!(
+                "a frame has {length} bytes, it may have 1 to {MAX_BYTES}"
+            )));
         }
-        let read = loop {
-            match self.source.read(&mut self.buffer[self.ready.end..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
-            }
-        };
-        self.ready.end += read;
-        Ok(read > 0)
-    }
-
-    /// Gives back the memory of a long frame.
-    fn forget(&mut self) {
-        if self.ready.is_empty() && self.buffer.len() > KEPT_BYTES {
+        let read = self.fill(length)?;
+        if read < length {
+            return Err(ended_inside(HEAD + read));
+        }
+        let taken = take(&self.buffer[..length]);
+        if self.buffer.len() > KEPT_BYTES {
             self.buffer = Vec::new();
-            self.ready = 0..0;
         }
+        Ok(Some(taken))
     }
+
+    /// Reads this many bytes. Returns how many there were.
+    fn fill(&mut self, length: usize) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < length {
+            // Memory for what has arrived and as much again, not for the length that it claims.
+            let end = length.min((2 * filled).max(CHUNK));
+            if self.buffer.len() < end {
+                self.buffer.resize(end, 0);
+            }
+            let end = length.min(self.buffer.len());
+            match self.source.read(&mut self.buffer[filled..end]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+fn ended_inside(bytes: usize) -> io::Error {
+    io::Error::other(format!("the input ends {bytes} bytes into a frame"))
 }
 
 /// A frame that is being made.

@@ -41,8 +41,8 @@ pub(crate) fn budget() -> Duration {
     })
 }
 
-/// How long to spin for what comes again and again, such as the commands of a session. A caller that
-/// needs a moment for the next one usually does so every time.
+/// How long to spin for what comes again and again, such as the commands of a session. A caller
+/// that needs a moment for the next one usually does so every time.
 pub(crate) struct Habit {
     limit: Duration,
 }

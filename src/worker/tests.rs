@@ -421,7 +421,7 @@ mod in_the_worker {
             match inbox.try_take() {
                 Some(Message::Answer(number, _)) => numbers.push(number),
                 Some(other) => panic!("{other:?}"),
-                None => inbox.wait(Duration::from_secs(1)),
+                None => inbox.wait(Duration::ZERO, Duration::from_secs(1)),
             }
         }
         assert_eq!(numbers, [1, 2]);

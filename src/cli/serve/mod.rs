@@ -2,7 +2,8 @@
 //! `docs/serve.md`.
 
 mod client;
-
+#[cfg_attr(not(target_os = "linux"), path = "gate_unsupported.rs")]
+mod gate;
 mod messages;
 mod parent;
 mod wire;
@@ -18,6 +19,7 @@ use anyhow::{Context, Result};
 use isolet::{Engine, Value};
 
 use self::client::Stdout;
+use self::gate::Gate;
 use self::messages::Message;
 use self::wire::Wire;
 use super::frames::Input;
@@ -62,6 +64,7 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
     })?;
     let input = rustix::stdio::stdin().try_clone_to_owned();
     let input = File::from(input.context("there is no standard input")?);
+    let gate = input.try_clone().and_then(Gate::new).context("the input cannot be awaited")?;
     let client = Arc::new(Stdout::new(args.wire));
     let engines = Arc::new(Engines::new(base, args.isolation.isolation()));
     let service = Service::new(Arc::clone(&client) as Arc<dyn Client>, engines);
@@ -69,6 +72,7 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
         wire: args.wire,
         client,
         service,
+        gate,
         input: Mutex::new(Reading { input: Input::new(input), has_greeted: false, is_over: false }),
         waiting: AtomicUsize::new(0),
     });
@@ -86,12 +90,13 @@ fn end(status: u8) -> ! {
     std::process::exit(status.into())
 }
 
-/// The client's end of the pipes. Threads take turns: one reads, and goes on to do what it has read
-/// while the next one reads.
+/// The client's end of the pipes. Threads take turns: one reads a message, and goes on to do what
+/// it says while the next one waits for another message.
 struct Connection {
     wire: Wire,
     client: Arc<Stdout>,
     service: Arc<Service>,
+    gate: Gate,
     input: Mutex<Reading>,
     /// The number of threads that wait for their turn, or read.
     waiting: AtomicUsize,
@@ -123,19 +128,12 @@ impl Connection {
     fn run(self: &Arc<Self>) {
         loop {
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            let step = {
-                let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-                if reading.is_over {
-                    return;
+            let step = loop {
+                match self.next() {
+                    Some(Step::Next) => {}
+                    Some(step) => break step,
+                    None => return,
                 }
-                let step = loop {
-                    match self.step(&mut reading) {
-                        Step::Next => {}
-                        step => break step,
-                    }
-                };
-                reading.is_over = matches!(step, Step::End(_) | Step::Fatal(_));
-                step
             };
             // Another thread has to read meanwhile: answers of tools, interrupts.
             if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -172,6 +170,27 @@ impl Connection {
         let thread = std::thread::Builder::new().name("isolet-serve".to_owned());
         thread.spawn(move || connection.run()).context("a thread that reads cannot start")?;
         Ok(())
+    }
+
+    /// Waits for a message and reads it. Returns `None` when another thread ends the process.
+    fn next(&self) -> Option<Step> {
+        let passed = self.gate.pass();
+        let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        if reading.is_over {
+            return None;
+        }
+        let mut step = match passed {
+            Ok(()) => self.step(&mut reading),
+            Err(error) => Step::Fatal(error.to_string()),
+        };
+        reading.is_over = matches!(step, Step::End(_) | Step::Fatal(_));
+        if !reading.is_over
+            && let Err(error) = self.gate.open()
+        {
+            reading.is_over = true;
+            step = Step::Fatal(error.to_string());
+        }
+        Some(step)
     }
 
     fn step(&self, reading: &mut Reading) -> Step {
