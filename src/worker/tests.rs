@@ -404,7 +404,7 @@ mod in_the_worker {
         let mailbox = connection.get().unwrap();
         let inbox = Messages::new(Arc::clone(&connection));
         assert!(inbox.try_take().is_none());
-        inbox.wait(Duration::ZERO);
+        inbox.wait(Duration::ZERO, Duration::ZERO);
         let frames = [
             frame_with(&ToWorker::Message(MessageHead::Answer(1)), &vec![1; 100_000]),
             frame(&ToWorker::Reply(HostReply::Done)),
