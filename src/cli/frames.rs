@@ -13,6 +13,9 @@ const HEAD: usize = 4;
 /// How much of a long frame is read at a time.
 const CHUNK: usize = 64 << 10;
 
+/// How much of a frame is written at a time.
+const WRITE_BYTES: usize = 128 << 10;
+
 /// How much memory is kept for the next frames. Fresh memory takes longer than reading into it.
 const KEPT_BYTES: usize = 4 << 20;
 
@@ -103,11 +106,13 @@ impl Frame {
     }
 }
 
-/// Writes a finished frame to standard output.
+/// Writes a finished frame to standard output. The client cannot read from a pipe while it is
+/// written to, so long frames are written in parts.
 pub(super) fn write(frame: &[u8]) -> io::Result<()> {
     let mut rest = frame;
     while !rest.is_empty() {
-        match rustix::io::write(rustix::stdio::stdout(), rest) {
+        let part = &rest[..rest.len().min(WRITE_BYTES)];
+        match rustix::io::write(rustix::stdio::stdout(), part) {
             Ok(count) => rest = &rest[count..],
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ._calls import Call, Tools
 from ._connection import HELLO, Connection, audit_event, fatal
 from ._interrupts import SIGNAL_SECONDS
-from ._wire import Message, encode
+from ._wire import SLICE, Message, encode
 from .errors import Busy, IsoletError, ProtocolError
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Link(Connection):
                 poll.poll()
                 with contextlib.suppress(BlockingIOError):
                     # In one step for finalizers, as in `Reader.fill`.
-                    self._sent.extend(map(os.write, fds, (rest,)))
+                    self._sent.extend(map(os.write, fds, (rest[:SLICE],)))
         except OSError:
             raise
         except BaseException:

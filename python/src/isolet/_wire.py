@@ -19,6 +19,10 @@ MAX_FRAME: Final = 1 << 30
 CHUNK: Final = 1 << 16
 """How many bytes are read at a time, unless a frame is longer."""
 
+SLICE: Final = 1 << 17
+"""How many bytes are written at a time. The server cannot read from a pipe while it is written to,
+so that one long write would keep it waiting."""
+
 _LONG: Final = 1 << 16
 """The length from which a text or bytes are a piece of their own."""
 

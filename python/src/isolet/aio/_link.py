@@ -13,7 +13,7 @@ from typing import Any
 
 from .._calls import failure
 from .._connection import HELLO, Connection, audit_event, fatal
-from .._wire import Message, encode
+from .._wire import SLICE, Message, encode
 from ..errors import IsoletError, ProtocolError, from_wire
 from ..tools import Tool
 
@@ -172,13 +172,13 @@ class Link(Connection):
         rest = memoryview(piece)
         if not self._unsent:
             try:
-                rest = rest[os.write(self.process.stdin, piece) :]
+                while rest:
+                    rest = rest[os.write(self.process.stdin, rest[:SLICE]) :]
+                return
             except BlockingIOError:
                 pass
             except OSError:
                 # The server has gone. The reader will tell those who wait.
-                return
-            if not rest:
                 return
             asyncio.get_running_loop().add_writer(self.process.stdin, self._write_rest)
         self._unsent.append(rest)
@@ -188,7 +188,7 @@ class Link(Connection):
         try:
             while self._unsent:
                 rest = self._unsent[0]
-                sent = os.write(self.process.stdin, rest)
+                sent = os.write(self.process.stdin, rest[:SLICE])
                 self._unsent_bytes -= sent
                 if sent < len(rest):
                     self._unsent[0] = rest[sent:]
