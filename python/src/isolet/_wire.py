@@ -65,7 +65,7 @@ def _too_long(size: int) -> ProtocolError:
 
 
 def _has_long(item: Any) -> bool:
-    kind = type(item)
+    kind = cast("type[Any]", type(item))
     if kind is str or kind is bytes:
         return len(item) >= _LONG
     if kind is dict and len(item) <= _MOST_VALUES:
