@@ -10,7 +10,7 @@ pub(super) const MAX_BYTES: usize = 1 << 30;
 /// The length of a frame's length, in bytes.
 const HEAD: usize = 4;
 
-/// How much of a long frame is read at a time.
+/// How much memory a frame gets before any of it has arrived.
 const CHUNK: usize = 64 << 10;
 
 /// How much of a frame is written at a time.
