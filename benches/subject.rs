@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use isolet::blocking::Session;
 use isolet::{
-    Engine, Execution, Isolation, Mount, Param, Permissions, Sandbox, Tool, ToolSpec, Value,
+    Cell, Engine, Execution, Isolation, Mount, Param, Permissions, Sandbox, Tool, ToolSpec, Value,
 };
 use serde_json::{Value as Json, json};
 use support::{first_copy, pss};
@@ -142,8 +142,7 @@ impl Subject {
         let mut value = "All work and no play. ".repeat(50_000);
         value.truncate(MIB);
         let start = Instant::now();
-        self.warm.set("given", value)?;
-        let ran = self.warm.run("len(given)")?;
+        let ran = self.warm.run(Cell::new("len(given)").inputs([("given", value)]))?;
         let took = start.elapsed();
         ensure!(ran.repr() == Some(&MIB.to_string()), "unexpected: {ran:?}");
         Ok(took)

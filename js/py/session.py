@@ -334,6 +334,8 @@ def check(command):
 def run(command):
     """Runs one cell in `__main__` and describes the outcome."""
     namespace = main_namespace()
+    if "inputs" in command:
+        namespace.update(command.pop("inputs"))
     if command["argv"] is not None:
         sys.argv[:] = command["argv"]
     if command["file"]:

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::data::stdin::Stdin;
+use crate::data::value::Value;
 
 /// Code to run, with the name, arguments and standard input it runs under.
 ///
@@ -22,6 +23,7 @@ pub struct Cell {
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
     pub(crate) may_return: bool,
+    pub(crate) inputs: Vec<(String, Value)>,
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
 }
 
@@ -66,6 +68,7 @@ impl Cell {
             stdin: Stdin::empty(),
             run_time: None,
             may_return: false,
+            inputs: Vec::new(),
             interrupt: None,
         }
     }
@@ -169,6 +172,23 @@ impl Cell {
     #[must_use]
     pub fn allow_return(mut self) -> Self {
         self.may_return = true;
+        self
+    }
+
+    /// Binds these variables before the code runs, in addition to those given before.
+    ///
+    /// They remain bound after the run, as with [`Session::set_many`](crate::Session::set_many),
+    /// which needs a second exchange with the guest. If one of them cannot be bound, the run is
+    /// refused with [`ErrorKind::Value`](crate::ErrorKind::Value) and the session stays usable.
+    /// They are not among [`Execution::locals`](crate::Execution::locals) unless the code binds
+    /// them anew.
+    #[must_use]
+    pub fn inputs<N: Into<String>, V: Into<Value>>(
+        mut self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.inputs.extend(variables);
         self
     }
 

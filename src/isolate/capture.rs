@@ -285,6 +285,7 @@ fn send(host: &dyn Host, bytes: &[u8]) -> Result<Reply, String> {
 
 fn run(code: &str) -> Command {
     Command::Run(RunCommand {
+        inputs: Vec::new(),
         code: code.to_owned(),
         program: Program::Code,
         directory: None,

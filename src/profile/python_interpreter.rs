@@ -18,6 +18,7 @@ use crate::api::engine::Engine;
 use crate::api::permissions::Permissions;
 use crate::api::sandbox::Sandbox;
 use crate::api::session::{Session, SessionState};
+use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Outcome, PyException};
 use crate::data::limits::Limits;
@@ -193,12 +194,7 @@ impl PythonInterpreter {
     ) -> Result<Output, InterpreterError> {
         self.started().await?;
         let session = self.session.as_mut().ok_or_else(missing)?;
-        let variables: Vec<(String, Value)> =
-            variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        if !variables.is_empty() {
-            session.set_many(variables).await?;
-        }
-        let execution = session.run(dedented(code)).await?;
+        let execution = session.run(Cell::new(dedented(code)).inputs(variables)).await?;
         if session.state() != SessionState::Ready {
             self.ended = true;
         } else if self.options.sync_files {

@@ -14,11 +14,9 @@
 //! ```
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::sync::oneshot;
 
 use crate::api::copied_files::CopiedFiles;
 use crate::api::engine::Engine;
@@ -204,24 +202,11 @@ impl SandboxedExecutor {
         }
         let started = Instant::now();
         let limit = self.options.max_output_chars;
-        let variables: Vec<(String, Value)> =
-            variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         self.start().await?;
         let missing = || Error::new(ErrorKind::Closed, "the session is gone");
         let session = self.session.as_mut().ok_or_else(missing)?;
-        if !variables.is_empty() {
-            // A guest that has replaced its glue might never accept the variables.
-            let (alarm, _armed) = alarm(timeout)?;
-            tokio::select! {
-                biased;
-                done = session.set_many(variables) => done?,
-                _ = alarm => {
-                    let failure = Some(timed_out(timeout));
-                    return Ok(result("", "", failure, started.elapsed(), limit));
-                }
-            }
-        }
-        let execution = session.run(Cell::new(code).max_run_time(timeout)).await?;
+        let cell = Cell::new(code).inputs(variables).max_run_time(timeout);
+        let execution = session.run(cell).await?;
         if session.state() == SessionState::Ready {
             self.files.copy_out(session).await?;
         }
@@ -321,24 +306,6 @@ fn value_text(execution: &Execution) -> Option<&str> {
         }
         _ => repr,
     }
-}
-
-/// Returns a receiver that gets a message after `time`, unless the sender returned with it is
-/// dropped before. Does not depend on the caller's runtime.
-fn alarm(time: Duration) -> Result<(oneshot::Receiver<()>, mpsc::Sender<()>), Error> {
-    let (ring, alarm) = oneshot::channel();
-    let (armed, disarmed) = mpsc::channel();
-    let wait = move || {
-        if disarmed.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
-            // Sending fails if the receiver was dropped.
-            let _ = ring.send(());
-        }
-    };
-    std::thread::Builder::new().name("isolet-alarm".to_owned()).spawn(wait).map_err(|error| {
-        let message = format!("the alarm's thread cannot start: {error}");
-        Error::new(ErrorKind::Start, message).with_source(error)
-    })?;
-    Ok((alarm, armed))
 }
 
 /// Returns the text with one more line.

@@ -107,6 +107,8 @@ pub(crate) enum Command {
 /// A cell in the form that is sent to the guest.
 #[derive(Debug)]
 pub(crate) struct RunCommand {
+    /// The variables to bind before the code runs.
+    pub(crate) inputs: Vec<(String, Value)>,
     /// The code, module name or path, depending on `program`.
     pub(crate) code: String,
     pub(crate) program: Program,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use isolet::blocking::{Session, SessionHandle};
 use isolet::{
-    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, SessionState,
-    Stdin, Value, Variable,
+    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Stdin, Value,
+    Variable,
 };
 use serde::Deserialize;
 
@@ -395,7 +395,7 @@ impl SessionEntry {
         let options =
             if options.is_none() { RunOptions::default() } else { read_options(options)? };
         let Running { request, interrupted } = running;
-        let mut cell = Cell::new(code).interrupt_flag(Arc::clone(&interrupted));
+        let mut cell = Cell::new(code).inputs(inputs).interrupt_flag(interrupted);
         if !options.argv.is_empty() {
             let program = options.name.clone().unwrap_or_default();
             cell = cell.argv(std::iter::once(program).chain(options.argv));
@@ -416,13 +416,6 @@ impl SessionEntry {
             Some(Input::Text(text)) => cell = cell.stdin(Stdin::from_bytes(text)),
             Some(Input::Bytes(bytes)) => cell = cell.stdin(Stdin::from_bytes(bytes.into_vec())),
             None => {}
-        }
-        if !inputs.is_empty() {
-            let set = session.set_many(inputs);
-            if interrupted.load(Ordering::SeqCst) && session.state() == SessionState::Ready {
-                return Ok(execution::interrupted());
-            }
-            set?;
         }
         self.run.store(request, Ordering::Relaxed);
         if !options.stream {

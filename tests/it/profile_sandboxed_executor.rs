@@ -132,9 +132,9 @@ async fn a_guest_that_never_takes_variables_cannot_outlast_the_timeout() {
     let mut executor = executor();
     let code = "import gc, types\ngc.unfreeze()\n\
                 def spin(*args):\n    while True: pass\n\
-                for module in gc.get_objects():\n    \
-                if type(module) is types.ModuleType and module.__name__ == '_isolet_variables':\n        \
-                module.set_variables = spin\n        print('rewritten')";
+                for found in gc.get_objects():\n    \
+                if type(found) is types.FunctionType and found.__name__ == 'main_namespace':\n        \
+                found.__globals__['main_namespace'] = spin\n        print('rewritten')";
     assert_eq!(run(&mut executor, code).await.stdout, "rewritten\n");
     let result = executor.run("1", Duration::from_millis(500), [("x", 1)]).await.unwrap();
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Tests of variables that the host sets, reads, lists and deletes.
 
-use isolet::{Error, ErrorKind, Limits, Value};
+use isolet::{Cell, Error, ErrorKind, Limits, Value};
 
 use crate::util::{builder, eval, exec, sandbox, session};
 
@@ -33,6 +33,46 @@ async fn a_name_that_python_cannot_use_is_refused_and_sets_nothing() {
         assert_eq!(refusal(&error), (ErrorKind::Value, true, sentence));
     }
     assert_eq!(session.get("fine").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn inputs_are_bound_before_the_code_and_remain() {
+    let mut session = session().await;
+    exec(&mut session, "b = 'old'").await;
+    let cell = Cell::new("b, c = b + a, 3; b").inputs([("a", "x"), ("b", "y")]).inputs([("d", 4)]);
+    let ran = session.run(cell).await.unwrap();
+    assert_eq!(ran.value(), Some(&Value::from("yx")));
+    let bound: Vec<&str> = ran.locals().iter().map(|local| local.name.as_str()).collect();
+    assert_eq!(bound, ["b", "c"], "what the code has bound");
+    assert_eq!(eval(&mut session, "a + b + str(d)").await, Value::from("xyx4"));
+    // They are there when the code is wrong, too.
+    let ran = session.run(Cell::new("1 +").inputs([("e", 5)])).await.unwrap();
+    assert_eq!(ran.exception().unwrap().type_name, "SyntaxError");
+    assert_eq!(session.get("e").await.unwrap(), Some(Value::Int(5)));
+}
+
+#[tokio::test]
+async fn inputs_that_cannot_be_bound_are_refused_and_nothing_runs() {
+    let mut session = sandbox(Limits::default().max_value_bytes(1000)).session().await.unwrap();
+    let wrong = [("class", "x".to_owned()), ("large", "x".repeat(1000))];
+    for (name, value) in wrong {
+        let cell = Cell::new("ran = True").inputs([("fine", "x".to_owned()), (name, value)]);
+        let error = session.run(cell).await.unwrap_err();
+        assert_eq!((error.kind(), error.session_survives()), (ErrorKind::Value, true), "{error}");
+    }
+    assert_eq!(session.get("ran").await.unwrap(), None);
+    assert_eq!(session.get("fine").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn inputs_that_do_not_fit_into_the_guests_memory_are_a_memory_error_of_the_run() {
+    let limits = Limits::default().max_memory_bytes(96 << 20).max_value_bytes(256 << 20);
+    let mut session = sandbox(limits).session().await.unwrap();
+    let cell = Cell::new("ran = True").inputs([("large", "x".repeat(200 << 20))]);
+    let ran = session.run(cell).await.unwrap();
+    assert_eq!(ran.exception().unwrap().type_name, "MemoryError");
+    assert!(ran.session_alive());
+    assert_eq!(session.get("ran").await.unwrap(), None);
 }
 
 #[tokio::test]

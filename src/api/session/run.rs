@@ -9,7 +9,8 @@ use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Outcome, Termination, Usage};
 use crate::data::limits::Limits;
-use crate::data::value::Value;
+use crate::data::tool::name;
+use crate::data::value::{Value, check_bounds, encoded_len};
 use crate::host::pipe::PipeWriter;
 use crate::protocol::{Command, Report, RunCommand, Status};
 
@@ -20,9 +21,11 @@ impl Shared {
         pipe: Option<PipeWriter>,
     ) -> Result<Execution, Error> {
         self.check_source(&cell.code)?;
+        self.check_variables(&cell.inputs)?;
         let run_time =
             cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
         let command = Command::Run(RunCommand {
+            inputs: cell.inputs,
             code: cell.code,
             program: cell.program,
             directory: cell.directory,
@@ -50,8 +53,29 @@ impl Shared {
         let message = format!(
             "the code has {needed} bytes, the limit is {limit} bytes (`Limits::max_source_bytes`)"
         );
-        let error = Error::new(ErrorKind::Limit, message);
-        Err(if self.state() == SessionState::Ready { error.with_session_alive() } else { error })
+        Err(self.refused(Error::new(ErrorKind::Limit, message)))
+    }
+
+    /// Rejects variables that cannot be bound.
+    pub(super) fn check_variables(&self, items: &[(String, Value)]) -> Result<(), Error> {
+        let unusable = |message| self.refused(Error::new(ErrorKind::Value, message));
+        let mut left = self.limits.value_bytes();
+        for (variable, value) in items {
+            if !name::is_identifier(variable) {
+                return Err(unusable(format!(
+                    "`{}` cannot be a variable, it is no Python identifier",
+                    variable.escape_debug()
+                )));
+            }
+            check_bounds(value, left).map_err(unusable)?;
+            left = left.saturating_sub(encoded_len(value));
+        }
+        Ok(())
+    }
+
+    /// Returns this error of something that was not begun: the session is as before.
+    fn refused(&self, error: Error) -> Error {
+        if self.state() == SessionState::Ready { error.with_session_alive() } else { error }
     }
 
     fn execution(&self, ended: Ended) -> Execution {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::shared::Shared;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Variable;
-use crate::data::tool::{ToolSpec, name};
-use crate::data::value::{Value, check_bounds, encoded_len};
+use crate::data::tool::ToolSpec;
+use crate::data::value::Value;
 use crate::host::tools::Tool;
 use crate::protocol::{Command, Report, Status};
 
@@ -22,17 +22,7 @@ const COMPLETED_NAMES: usize = 1000;
 
 impl Shared {
     pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
-        let mut left = self.limits.value_bytes();
-        for (variable, value) in &items {
-            if !name::is_identifier(variable) {
-                return Err(unusable(format!(
-                    "`{}` cannot be a variable, it is no Python identifier",
-                    variable.escape_debug()
-                )));
-            }
-            check_bounds(value, left).map_err(unusable)?;
-            left = left.saturating_sub(encoded_len(value));
-        }
+        self.check_variables(&items)?;
         let report = self.quick(Command::Set(items)).await?;
         completed(&report, "the guest could not take the variables")
     }

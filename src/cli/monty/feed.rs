@@ -61,14 +61,11 @@ pub(super) async fn run(
         let text = format!("the session has ended, {reason}; check out another one");
         return ready(&held.report, report::error("RuntimeError", text));
     }
-    if let Err(error) = held.session.set(FED, variable).await {
-        let event = outcome::failure(&error, &mut held.ended);
-        return ready(&held.report, event);
-    }
     let handle = held.session.interrupt_handle();
     let Held { session, asks, report, turn_limit, calls, .. } = held;
     let mut printer = Printer::new(held.print_interval_ms);
-    let mut stream = session.run_streaming(Cell::new(CELL).name(CELL_NAME));
+    let cell = Cell::new(CELL).name(CELL_NAME).inputs([(FED, variable)]);
+    let mut stream = session.run_streaming(cell);
     let mut output = stream.take_output();
     let mut run = std::pin::pin!(stream.finish());
     let mut stop = None;

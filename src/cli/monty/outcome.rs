@@ -54,9 +54,11 @@ pub(super) fn event(
 }
 
 /// Returns the event of a feed that could not run.
-pub(super) fn failure(error: &Error, ended: &mut Option<String>) -> Event {
+fn failure(error: &Error, ended: &mut Option<String>) -> Event {
     let text = error.to_string();
-    *ended = Some(text.clone());
+    if !error.session_survives() {
+        *ended = Some(text.clone());
+    }
     report::error("RuntimeError", text)
 }
 

@@ -54,8 +54,8 @@ impl Held {
         let modules = MODULES.map(|(name, source)| Value::List(vec![name.into(), source.into()]));
         let variables =
             [("_monty_modules", Value::List(modules.into())), ("_monty_policy", settings.policy)];
-        session.set_many(variables).await?;
-        session.run(Cell::new(SETUP).name(SETUP_NAME)).await?.into_result()?;
+        let setup = Cell::new(SETUP).name(SETUP_NAME).inputs(variables);
+        session.run(setup).await?.into_result()?;
         Ok(Self {
             session,
             asks,

@@ -18,9 +18,8 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let (name, fields) = match command {
         Command::Start { env, terminal, has_packages } => {
-            let env = env.into_iter().map(|(name, value)| (name.into(), value.into()));
-            let env = Value::Dict(env.collect());
-            let mut fields = vec![("env", env), ("packages", has_packages.into())];
+            let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
+            let mut fields = vec![("env", dict(env)), ("packages", has_packages.into())];
             if let Some(terminal) = terminal {
                 let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
                 let streams = [terminal.stdout, terminal.stderr].map(Value::from);
@@ -40,10 +39,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
         Command::Check { code } => ("check", vec![("code", code.into())]),
         Command::Complete(text) => ("complete", vec![("text", text.into())]),
-        Command::Set(items) => {
-            let items = items.into_iter().map(|(name, value)| (name.into(), value));
-            ("set", vec![("items", Value::Dict(items.collect()))])
-        }
+        Command::Set(items) => ("set", vec![("items", dict(items))]),
         Command::Get { name, max_value_bytes } => {
             ("get", vec![("name", name.into()), ("max_value", size(max_value_bytes))])
         }
@@ -84,6 +80,9 @@ fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
     }
     if run.may_return {
         fields.push(("return", true.into()));
+    }
+    if !run.inputs.is_empty() {
+        fields.push(("inputs", dict(run.inputs)));
     }
     fields.extend(run.directory.map(|directory| ("directory", directory.into())));
     fields.extend(run.import_from.map(|directory| ("import_from", directory.into())));
@@ -136,6 +135,10 @@ fn function(spec: &ToolSpec) -> Value {
 /// Returns a function that submits in the form that the guest's glue expects.
 fn submission((form, spec): &(u32, Arc<ToolSpec>)) -> Value {
     Value::List(vec![i64::from(*form).into(), function(spec)])
+}
+
+fn dict(items: Vec<(String, Value)>) -> Value {
+    Value::Dict(items.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
 fn size(bytes: u64) -> Value {
