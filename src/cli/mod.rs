@@ -17,6 +17,7 @@ mod isolation;
 mod json;
 mod json_text;
 mod made_files;
+mod mcp;
 mod monty;
 mod notebook;
 mod options;
@@ -81,6 +82,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Serve sandboxes and sessions to a program, such as the Python package
     Serve(serve::ServeArgs),
+    /// Serve Python to an MCP client, such as an assistant or an editor
+    Mcp(Box<mcp::McpArgs>),
     /// Serve DSPy as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
     Dspy(dspy::DspyArgs),
     /// Serve Monty's clients as their worker: `MONTY_BIN=$(which isolet)`
@@ -204,6 +207,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
         Command::Serve(args) => serve::serve(&args, assets),
+        Command::Mcp(args) => mcp::mcp(*args, assets),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::Monty(args) => monty::monty(&args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),

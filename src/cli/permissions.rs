@@ -100,6 +100,30 @@ pub(super) struct PermissionArgs {
 /// The guest path at which `--here` mounts a directory.
 const HERE: &str = "/here";
 
+/// What a guest may reach outside of its session.
+pub(super) struct Reach {
+    /// Whether it may change files of the host.
+    pub(super) writes: bool,
+    /// Whether it may send requests.
+    pub(super) network: bool,
+    mounts: Vec<String>,
+    servers: Vec<String>,
+}
+
+impl Reach {
+    /// Returns it in words; nothing if there is nothing.
+    pub(super) fn in_words(&self) -> String {
+        let mut words = Vec::new();
+        if !self.mounts.is_empty() {
+            words.push(format!("the files in {}", self.mounts.join(", ")));
+        }
+        if !self.servers.is_empty() {
+            words.push(format!("HTTP to {}", self.servers.join(", ")));
+        }
+        words.join(" and ")
+    }
+}
+
 impl PermissionArgs {
     /// Returns the directory that is mounted at `/here`.
     fn here(&self) -> Option<PathBuf> {
@@ -141,6 +165,52 @@ impl PermissionArgs {
             }
         }
         nearest.map(|(_, path)| path)
+    }
+
+    /// Fails if `--export` is given, which `who` cannot do.
+    pub(super) fn refuse_export(&self, who: &str) -> Result<()> {
+        if let Some((mount, directory)) = self.export.first() {
+            bail!("`--export {mount}={directory}` is not for {who}; mount it with `:rw` instead");
+        }
+        Ok(())
+    }
+
+    /// Returns the packages that sessions have or may load, as the user has named them.
+    pub(super) fn package_names(&self) -> Vec<String> {
+        let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
+        named.cloned().collect()
+    }
+
+    /// Returns what the guest may reach outside of its session.
+    pub(super) fn reach(&self) -> Reach {
+        let mut mounts = Vec::new();
+        if self.here().is_some() {
+            mounts.push(format!("{HERE} (changes are not kept)"));
+        }
+        for mount in &self.mount {
+            let how = match mount.mode {
+                MountMode::ReadWrite => "read and write",
+                MountMode::Overlay => "changes are not kept",
+                _ => "read only",
+            };
+            mounts.push(format!("{} ({how})", mount.guest));
+        }
+        for (paths, how) in [(&self.allow_read, "read only"), (&self.allow_write, "read and write")]
+        {
+            let paths = paths.iter().filter_map(|path| sandbox_path(path).ok());
+            mounts.extend(paths.map(|path| format!("{path} ({how})")));
+        }
+        let mut servers = self.allow_net.clone();
+        if self.allow_public_net {
+            servers.push("every public server".to_owned());
+        }
+        let is_writable = |mount: &units::MountArg| mount.mode == MountMode::ReadWrite;
+        Reach {
+            writes: self.mount.iter().any(is_writable) || !self.allow_write.is_empty(),
+            network: !servers.is_empty(),
+            mounts,
+            servers,
+        }
     }
 
     /// Makes an engine that has the packages of `--preload`, or without that these of `--with`, if

@@ -38,6 +38,7 @@ mod leaks;
 mod linking;
 mod locals;
 mod matrix;
+mod mcp;
 mod memory;
 mod monty;
 mod notebooks;

@@ -1,0 +1,338 @@
+//! `isolet mcp --http`: the protocol over HTTP, for clients that know the token.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+
+use super::McpArgs;
+use super::python::Python;
+use super::server::Server;
+
+/// The only path that is served.
+const PATH: &str = "/mcp";
+
+/// How many connections are served at a time. Further ones wait.
+const MAX_CONNECTIONS: usize = 256;
+
+/// The most bytes of a request.
+const MAX_REQUEST_BYTES: usize = 16 << 20;
+
+/// The hosts whose names reach this machine only.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The bytes of a token that isolet makes.
+const TOKEN_BYTES: usize = 24;
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("`unix:` needs the path of the socket".to_owned()),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text.parse().map(Self::Tcp).map_err(|_| {
+                format!("`{text}` is neither ADDRESS:PORT, such as 127.0.0.1:8000, nor unix:PATH")
+            }),
+        }
+    }
+}
+
+/// A socket that is open, and who may use it.
+pub(super) struct Listener {
+    socket: Socket,
+    /// `None` for a Unix socket without a token: its file lets its owner in only.
+    token: Option<Token>,
+    config: StreamableHttpServerConfig,
+}
+
+enum Socket {
+    Tcp(std::net::TcpListener),
+    Unix(std::os::unix::net::UnixListener, PathBuf),
+}
+
+/// The hash of a token. Comparing hashes takes as long whatever is sent.
+#[derive(Clone, Copy)]
+struct Token(blake3::Hash);
+
+/// Who has sent a request.
+#[derive(Clone)]
+struct Principal(String);
+
+/// Returns who has sent the request with these extensions, if it came by HTTP.
+pub(super) fn principal(extensions: &Extensions) -> Option<String> {
+    let parts = extensions.get::<hyper::http::request::Parts>()?;
+    parts.extensions.get::<Principal>().map(|principal| principal.0.clone())
+}
+
+impl Listener {
+    /// Opens the socket, and says on standard error how to reach it.
+    pub(super) fn open(address: &Address, args: &McpArgs) -> Result<Self> {
+        let given = args.token_file.as_deref().map(read_token).transpose()?;
+        let mut hosts: Vec<String> = LOOPBACK.iter().map(|&host| host.to_owned()).collect();
+        hosts.extend(args.allow_host.iter().cloned());
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(args.allow_origin.iter().cloned())
+            .enforce_origin_validation()
+            .with_max_request_body_bytes(MAX_REQUEST_BYTES);
+        let mut stderr = std::io::stderr().lock();
+        let (socket, token) = match address {
+            Address::Tcp(address) => {
+                let is_open = !address.ip().is_loopback();
+                ensure!(
+                    !is_open || given.is_some(),
+                    "{address} is reached from other machines: `--token-file` has to name a file \
+                     with the token that clients send"
+                );
+                let socket = std::net::TcpListener::bind(address);
+                let socket = socket.with_context(|| format!("cannot listen at {address}"))?;
+                let address = socket.local_addr().context("the socket has no address")?;
+                writeln!(stderr, "listening at http://{address}{PATH}")?;
+                let token = match given {
+                    Some(token) => token,
+                    None => {
+                        let (token, text) = new_token()?;
+                        writeln!(stderr, "clients have to send: Authorization: Bearer {text}")?;
+                        token
+                    }
+                };
+                (Socket::Tcp(socket), Some(token))
+            }
+            Address::Unix(path) => {
+                let socket = bind_unix(path)?;
+                writeln!(stderr, "listening at {}, path {PATH}", path.display())?;
+                (Socket::Unix(socket, path.clone()), given)
+            }
+        };
+        Ok(Self { socket, token, config })
+    }
+
+    /// Serves clients until a signal ends the process.
+    pub(super) async fn serve(self, python: Arc<Python>) -> Result<()> {
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(python.args().session_ttl);
+        let factory = move || Ok(Server::new(Arc::clone(&python), "http".to_owned()));
+        let service = StreamableHttpService::new(factory, Arc::new(sessions), self.config);
+        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let front = Front { service, token: self.token };
+        let mut terminated =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        let accepting = async {
+            match &self.socket {
+                Socket::Tcp(socket) => {
+                    socket.set_nonblocking(true)?;
+                    let socket = TcpListener::from_std(socket.try_clone()?)?;
+                    loop {
+                        let place = Arc::clone(&connections).acquire_owned().await?;
+                        if let Ok((stream, _)) = socket.accept().await {
+                            // Answers are short, and a client waits for each.
+                            let _ = stream.set_nodelay(true);
+                            front.clone().spawn(stream, place);
+                        }
+                    }
+                }
+                Socket::Unix(socket, _) => {
+                    socket.set_nonblocking(true)?;
+                    let socket = UnixListener::from_std(socket.try_clone()?)?;
+                    loop {
+                        let place = Arc::clone(&connections).acquire_owned().await?;
+                        if let Ok((stream, _)) = socket.accept().await {
+                            front.clone().spawn(stream, place);
+                        }
+                    }
+                }
+            }
+        };
+        let served = tokio::select! {
+            served = accepting => served,
+            _ = terminated.recv() => Ok(()),
+            interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C is not noticed"),
+        };
+        if let Socket::Unix(_, path) = &self.socket {
+            // Somebody else may have removed it.
+            let _ = fs::remove_file(path);
+        }
+        served
+    }
+}
+
+/// Looks at requests before the protocol does.
+#[derive(Clone)]
+struct Front {
+    service: StreamableHttpService<Server, LocalSessionManager>,
+    token: Option<Token>,
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+impl Front {
+    fn spawn(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        place: tokio::sync::OwnedSemaphorePermit,
+    ) {
+        tokio::spawn(async move {
+            let answer = service_fn(|request| {
+                let front = self.clone();
+                async move { Ok::<_, Infallible>(front.answer(request).await) }
+            });
+            // A client that breaks off is nobody's failure.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .timer(hyper_util::rt::TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+            drop(place);
+        });
+    }
+
+    async fn answer(mut self, mut request: Request<Incoming>) -> Answer {
+        if request.uri().path() != PATH {
+            return refused(StatusCode::NOT_FOUND, "the only path is /mcp");
+        }
+        let principal = match self.token {
+            None => "unix".to_owned(),
+            Some(token) if token.is_sent_by(&request) => "token".to_owned(),
+            Some(_) => {
+                let mut answer = refused(
+                    StatusCode::UNAUTHORIZED,
+                    "the request needs the header `Authorization: Bearer TOKEN` with the token of \
+                     this server",
+                );
+                answer
+                    .headers_mut()
+                    .insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
+                return answer;
+            }
+        };
+        request.extensions_mut().insert(Principal(principal));
+        match tower_service::Service::call(&mut self.service, request).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl Token {
+    fn is_sent_by(self, request: &Request<Incoming>) -> bool {
+        let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = sent.and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        token.is_some_and(|token| blake3::hash(token.as_bytes()) == self.0)
+    }
+}
+
+fn refused(status: StatusCode, reason: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(reason.as_bytes())).boxed());
+    *answer.status_mut() = status;
+    let plain = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, plain);
+    answer
+}
+
+/// Reads the token of a file, which nobody else may read.
+fn read_token(path: &Path) -> Result<Token> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
+    let mode = fs::metadata(path).with_context(|| format!("cannot read `{shown}`"))?;
+    let mode = mode.permissions().mode() & 0o077;
+    ensure!(mode == 0, "others may use `{shown}`, which has the token; `chmod 600` it");
+    let token = text.trim();
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+    ensure!(
+        is_plain && token.len() >= 16,
+        "the token in `{shown}` has {} characters; it needs 16 or more, of printable ASCII without \
+         spaces",
+        token.chars().count()
+    );
+    Ok(Token(blake3::hash(token.as_bytes())))
+}
+
+/// Makes a token. Returns it and its text.
+fn new_token() -> Result<(Token, String)> {
+    let mut random = [0u8; TOKEN_BYTES];
+    if let Err(error) = getrandom::fill(&mut random) {
+        bail!("there is no randomness for a token: {error}");
+    }
+    use base64::Engine as _;
+    let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
+    Ok((Token(blake3::hash(token.as_bytes())), token))
+}
+
+/// Makes a Unix socket that only its owner may use. One that a server has left behind is replaced.
+fn bind_unix(path: &Path) -> Result<std::os::unix::net::UnixListener> {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let shown = path.display();
+    if path.exists() {
+        ensure!(UnixStream::connect(path).is_err(), "a server listens at `{shown}` already");
+        use std::os::unix::fs::FileTypeExt;
+        let is_socket = fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
+        ensure!(is_socket, "`{shown}` is there already, and is no socket");
+        fs::remove_file(path).with_context(|| format!("cannot replace `{shown}`"))?;
+    }
+    // Nobody may connect between the two steps.
+    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+    let socket = UnixListener::bind(path);
+    rustix::process::umask(before);
+    socket.with_context(|| format!("cannot listen at `{shown}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_of_tcp_or_of_a_unix_socket() {
+        let tcp = "127.0.0.1:8000".parse::<Address>().unwrap();
+        assert_eq!(tcp, Address::Tcp(([127, 0, 0, 1], 8000).into()));
+        assert_eq!("unix:/a/b".parse(), Ok(Address::Unix("/a/b".into())));
+        for text in ["", "8000", "localhost", "unix:", "example.com:80"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_file_that_others_may_read_or_that_is_short_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        let set = |text: &str, mode| {
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            read_token(&path).map_err(|error| error.to_string())
+        };
+        let token = set("0123456789abcdef\n", 0o600).unwrap();
+        assert_eq!(token.0, blake3::hash(b"0123456789abcdef"));
+        assert!(set("0123456789abcdef", 0o644).unwrap_err().contains("chmod 600"));
+        assert!(set("short", 0o600).unwrap_err().contains("5 characters"));
+        assert!(set("0123456789 abcdef", 0o600).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! `isolet mcp`: a server of the Model Context Protocol that runs Python in sessions. See
+//! `docs/mcp.md`.
+
+mod http;
+mod outputs;
+mod python;
+mod result;
+mod server;
+mod tools;
+mod turn;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rmcp::ServiceExt;
+use rmcp::transport::io::stdio_pipes;
+
+use self::python::Python;
+use self::server::Server;
+use super::{PolicyArgs, units};
+
+/// The most threads that run guests at the same time, beyond which calls wait.
+const RUNNING_THREADS: usize = 512;
+
+#[derive(clap::Args)]
+pub(super) struct McpArgs {
+    /// Serve HTTP at this address instead of standard input and output: ADDRESS:PORT, or
+    /// unix:PATH for a Unix socket
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Server")]
+    http: Option<http::Address>,
+    /// Read the token that clients of `--http` have to send from a file. Without it isolet makes
+    /// one and prints it
+    #[arg(long, value_name = "FILE", requires = "http", help_heading = "Server")]
+    token_file: Option<PathBuf>,
+    /// Accept requests that a browser sends from pages of this origin, such as
+    /// https://app.example.com
+    #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = "Server")]
+    allow_origin: Vec<String>,
+    /// Accept requests to this host name, besides localhost and the loopback addresses
+    #[arg(long, value_name = "NAME", requires = "http", help_heading = "Server")]
+    allow_host: Vec<String>,
+    /// How long a session is kept that nobody uses
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30m",
+        value_parser = units::duration,
+        help_heading = "Server"
+    )]
+    session_ttl: Duration,
+    /// Maximum number of sessions. A new one takes the place of the one not used for longest
+    #[arg(long, value_name = "COUNT", default_value_t = 32, help_heading = "Server")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    max_sessions: usize,
+    /// Maximum length of each part of a result: output, value, traceback. The whole output is then
+    /// a resource
+    #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(200..=400_000))]
+    result_chars: usize,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// Serves one client on standard input and output, or many by HTTP.
+pub(super) fn mcp(args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    args.policy
+        .permissions
+        .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
+    let listener = match &args.http {
+        Some(address) => Some(http::Listener::open(address, &args)?),
+        None => None,
+    };
+    // One thread for all messages, so that calls of a session take their turns in order. Guests run
+    // on others.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(RUNNING_THREADS)
+        .thread_name("isolet-mcp")
+        .enable_all()
+        .build()
+        .context("the event loop cannot start")?;
+    let served = runtime.block_on(serve(args, assets, listener));
+    // A thread may be in a run that goes on for a while. The workers end with this process.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(
+    args: McpArgs,
+    assets: Option<&Path>,
+    listener: Option<http::Listener>,
+) -> Result<()> {
+    let python = Arc::new(Python::new(args, assets));
+    // The first call does not wait for the image then, and errors come early to standard error.
+    let warming = Arc::clone(&python);
+    tokio::spawn(async move { warming.warm_up().await });
+    let reaping = Arc::clone(&python);
+    tokio::spawn(async move { reaping.give_up_idle_sessions().await });
+    match listener {
+        Some(listener) => listener.serve(python).await,
+        None => {
+            let server = Server::new(python, "stdio".to_owned());
+            let running = match server.serve(stdio_pipes()).await {
+                Ok(running) => running,
+                // The client left before it had begun.
+                Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+                Err(error) => bail!("the client did not begin as the protocol says: {error}"),
+            };
+            running.waiting().await.context("the connection failed")?;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The tools of the server, as clients list them: the same ones in the same order for everybody.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
+use serde_json::{Value as Json, json};
+
+pub(super) const RUN_PYTHON: &str = "run_python";
+pub(super) const CLOSE_SESSION: &str = "close_session";
+
+/// The key by which Claude Code lets a tool have long results, in characters.
+const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
+
+/// What the definitions say about this server.
+pub(super) struct Facts {
+    pub(super) timeout: Duration,
+    pub(super) session_ttl: Duration,
+    pub(super) max_sessions: usize,
+    pub(super) result_chars: usize,
+    /// The packages that sessions have, in words; empty if there are none.
+    pub(super) packages: String,
+    /// What the code may reach besides its own memory, in words; empty if nothing.
+    pub(super) access: String,
+    /// Whether the code may change something outside of its session.
+    pub(super) is_destructive: bool,
+    /// Whether the code may reach other servers.
+    pub(super) is_open: bool,
+}
+
+pub(super) fn all(facts: &Facts) -> Vec<Tool> {
+    // In the order of their names.
+    vec![close_session(), run_python(facts)]
+}
+
+fn run_python(facts: &Facts) -> Tool {
+    let mut meta = MetaObject::new();
+    meta.insert(MAX_RESULT_KEY.to_owned(), (facts.result_chars * 3).min(500_000).into());
+    let annotations = ToolAnnotations::with_title("Run Python")
+        .read_only(false)
+        .destructive(facts.is_destructive)
+        .idempotent(false)
+        .open_world(facts.is_open);
+    Tool::new(RUN_PYTHON, description(facts), object(run_input(facts)))
+        .with_title("Run Python")
+        .with_raw_output_schema(object(run_output()))
+        .with_annotations(annotations)
+        .with_meta(meta)
+}
+
+fn description(facts: &Facts) -> String {
+    let mut text = format!(
+        "Runs Python code in a sandbox: full CPython 3.14 with its standard library. The value of \
+         the last expression is the result, as in a notebook; print() works, and so do top-level \
+         await and return. Every call starts a fresh session, unless `session` names an earlier \
+         one: then variables, imports and files are still there. A session ends {}when newer ones \
+         need its place (at most {}). Pictures (matplotlib, display()) come back as images.",
+        in_words(facts.session_ttl)
+            .map_or_else(String::new, |time| format!("when nobody has used it for {time}, or ")),
+        facts.max_sessions,
+    );
+    if !facts.packages.is_empty() {
+        text.push_str(&format!(" Packages: {}.", facts.packages));
+    }
+    text.push(' ');
+    if facts.access.is_empty() {
+        text.push_str("The code has no network and none of the user's files.");
+    } else {
+        text.push_str(&format!("The code may use {}, and nothing else.", facts.access));
+    }
+    text
+}
+
+fn run_input(facts: &Facts) -> Json {
+    let most = in_words(facts.timeout).map_or_else(
+        || "no limit unless you give one".to_owned(),
+        |time| format!("at most {time}, which is also the default"),
+    );
+    json!({
+        "type": "object",
+        "properties": {
+            "code": {"type": "string", "description": "The Python code to run."},
+            "session": {
+                "type": "string",
+                "description": "The `session` of an earlier result, to go on with its variables.",
+            },
+            "timeout": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "description": format!(
+                    "The most seconds that the code may take: {most}. Then it is interrupted, and \
+                     the session goes on."
+                ),
+            },
+        },
+        "required": ["code"],
+        "additionalProperties": false,
+    })
+}
+
+fn run_output() -> Json {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let optional = |about: &str| json!({"type": ["string", "null"], "description": about});
+    json!({
+        "type": "object",
+        "properties": {
+            "status": {
+                "type": "string",
+                "enum": ["ok", "error", "timeout", "interrupted", "limit", "died"],
+                "description": "`ok`, or why the code did not run to its end.",
+            },
+            "session": optional(
+                "Pass it as `session` to go on with the variables; null if the session has ended."
+            ),
+            "value": {"description": "The value of the last expression, if JSON can say it."},
+            "repr": optional("Its repr; null if there is no value."),
+            "stdout": text("What the code printed, perhaps cut."),
+            "stderr": text("What it wrote to sys.stderr, perhaps cut."),
+            "error": {
+                "type": ["object", "null"],
+                "properties": {
+                    "type": {"type": "string"},
+                    "message": {"type": "string"},
+                    "traceback": {"type": "string"},
+                },
+                "required": ["type", "message", "traceback"],
+                "additionalProperties": false,
+            },
+            "truncated": {
+                "type": "object",
+                "description": "For each part that was cut, the resource that has it whole.",
+                "additionalProperties": {"type": "string"},
+            },
+            "images": {"type": "integer", "description": "How many images the result has."},
+            "files": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The files that the code has written, in the sandbox.",
+            },
+            "ms": {"type": "integer", "description": "How long the code ran."},
+        },
+        "required": [
+            "status", "session", "value", "repr", "stdout", "stderr", "error", "truncated",
+            "images", "files", "ms",
+        ],
+        "additionalProperties": false,
+    })
+}
+
+fn close_session() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "session": {"type": "string", "description": "The `session` of an earlier result."},
+        },
+        "required": ["session"],
+        "additionalProperties": false,
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {"closed": {"type": "boolean"}},
+        "required": ["closed"],
+        "additionalProperties": false,
+    });
+    let annotations = ToolAnnotations::with_title("Close a Python session")
+        .read_only(false)
+        .destructive(true)
+        .idempotent(true)
+        .open_world(false);
+    Tool::new(
+        CLOSE_SESSION,
+        "Ends a session of run_python and forgets its variables and files.",
+        object(input),
+    )
+    .with_title("Close a Python session")
+    .with_raw_output_schema(object(output))
+    .with_annotations(annotations)
+}
+
+fn object(schema: Json) -> Arc<JsonObject> {
+    match schema {
+        Json::Object(object) => Arc::new(object),
+        _ => Arc::default(),
+    }
+}
+
+/// Longer times are no limits.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// Returns a time in words; `None` if it is no limit.
+fn in_words(time: Duration) -> Option<String> {
+    let seconds = time.as_secs();
+    (time <= LONGEST).then(|| {
+        if seconds >= 60 && seconds.is_multiple_of(60) {
+            format!("{} minutes", seconds / 60)
+        } else {
+            format!("{} seconds", time.as_secs_f64())
+        }
+    })
+}

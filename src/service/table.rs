@@ -1,0 +1,305 @@
+//! Sessions by handle: who may use one, how long it is kept, and why one is gone.
+//!
+//! A handle is a secret of 128 bits. It works for its owner only, and never stands for another
+//! session: one that is gone stays gone.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::lock;
+
+/// How many handles are remembered with the reason why their sessions are gone.
+const REMEMBERED: usize = 1000;
+
+/// The sessions of all owners. `T` is what there is of each.
+pub(crate) struct Table<T> {
+    /// How long a session is kept that nobody uses.
+    idle: Duration,
+    /// The maximum number of sessions.
+    most: usize,
+    inner: Mutex<Inner<T>>,
+}
+
+struct Inner<T> {
+    entries: HashMap<String, Entry<T>>,
+    /// The number of sessions that are being started.
+    starting: usize,
+    gone: VecDeque<(String, String, Reason)>,
+}
+
+struct Entry<T> {
+    owner: String,
+    session: Arc<T>,
+    /// How many use it at the moment.
+    users: usize,
+    last_used: Instant,
+}
+
+/// Why a session is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Its owner has closed it.
+    Closed,
+    /// Nobody has used it for this time.
+    Idle(Duration),
+    /// It made room for a newer one; the maximum number of sessions.
+    MadeRoom(usize),
+    /// It ended by itself, for this reason.
+    Ended(String),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("it was closed"),
+            Self::Idle(time) => write!(f, "nobody used it for {}", Time(*time)),
+            Self::MadeRoom(most) => write!(
+                f,
+                "it made room for a newer one, because at most {most} are kept and it was the one \
+                 not used for longest"
+            ),
+            Self::Ended(reason) => f.write_str(reason),
+        }
+    }
+}
+
+struct Time(Duration);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        if seconds >= 60 && seconds.is_multiple_of(60) {
+            write!(f, "{} min", seconds / 60)
+        } else {
+            write!(f, "{} s", self.0.as_secs_f64())
+        }
+    }
+}
+
+/// A session in use. It is not given up meanwhile.
+pub(crate) struct InUse<T> {
+    table: Arc<Table<T>>,
+    handle: String,
+    session: Arc<T>,
+}
+
+impl<T> InUse<T> {
+    pub(crate) fn handle(&self) -> &str {
+        &self.handle
+    }
+
+    pub(crate) fn session(&self) -> &Arc<T> {
+        &self.session
+    }
+}
+
+impl<T> Drop for InUse<T> {
+    fn drop(&mut self) {
+        if let Some(entry) = lock(&self.table.inner).entries.get_mut(&self.handle) {
+            entry.users -= 1;
+            entry.last_used = Instant::now();
+        }
+    }
+}
+
+/// Room for a session that is starting.
+pub(crate) struct Room<T> {
+    table: Arc<Table<T>>,
+}
+
+impl<T> Room<T> {
+    /// Adds the session, which is in use.
+    pub(crate) fn fill(self, owner: &str, session: T) -> Result<InUse<T>, getrandom::Error> {
+        let handle = new_handle()?;
+        let session = Arc::new(session);
+        let entry = Entry {
+            owner: owner.to_owned(),
+            session: Arc::clone(&session),
+            users: 1,
+            last_used: Instant::now(),
+        };
+        let table = Arc::clone(&self.table);
+        lock(&table.inner).entries.insert(handle.clone(), entry);
+        Ok(InUse { table, handle, session })
+    }
+}
+
+impl<T> Drop for Room<T> {
+    fn drop(&mut self) {
+        lock(&self.table.inner).starting -= 1;
+    }
+}
+
+impl<T> Table<T> {
+    pub(crate) fn new(idle: Duration, most: usize) -> Arc<Self> {
+        let inner = Inner { entries: HashMap::new(), starting: 0, gone: VecDeque::new() };
+        Arc::new(Self { idle, most, inner: Mutex::new(inner) })
+    }
+
+    /// Makes room for a session that is about to start. Returns it with the sessions that are given
+    /// up for it, to be dropped; `None` if all are in use.
+    pub(crate) fn make_room(self: &Arc<Self>) -> Option<(Room<T>, Vec<Arc<T>>)> {
+        let mut inner = lock(&self.inner);
+        let mut dropped = inner.give_up_idle(self.idle, Instant::now());
+        while inner.entries.len() + inner.starting >= self.most {
+            let unused = inner.entries.iter().filter(|(_, entry)| entry.users == 0);
+            let oldest = unused.min_by_key(|(_, entry)| entry.last_used);
+            let handle = oldest.map(|(handle, _)| handle.clone())?;
+            dropped.extend(inner.remove(&handle, Reason::MadeRoom(self.most)));
+        }
+        inner.starting += 1;
+        Some((Room { table: Arc::clone(self) }, dropped))
+    }
+
+    /// Returns the session of a handle, or why it is gone if that is known of a session of this
+    /// owner.
+    pub(crate) fn get(
+        self: &Arc<Self>,
+        owner: &str,
+        handle: &str,
+    ) -> Result<InUse<T>, Option<Reason>> {
+        let mut inner = lock(&self.inner);
+        // Dropped after the lock.
+        let _expired = inner.give_up_idle(self.idle, Instant::now());
+        match inner.entries.get_mut(handle) {
+            Some(entry) if entry.owner == owner => {
+                entry.users += 1;
+                let session = Arc::clone(&entry.session);
+                drop(inner);
+                Ok(InUse { table: Arc::clone(self), handle: handle.to_owned(), session })
+            }
+            _ => {
+                let mut gone = inner.gone.iter();
+                let gone = gone.find(|(its, of, _)| its == handle && of == owner);
+                Err(gone.map(|(_, _, reason)| reason.clone()))
+            }
+        }
+    }
+
+    /// Takes a session away, if the owner has one with this handle.
+    pub(crate) fn remove(&self, owner: &str, handle: &str, reason: Reason) -> Option<Arc<T>> {
+        let mut inner = lock(&self.inner);
+        inner.entries.get(handle).filter(|entry| entry.owner == owner)?;
+        inner.remove(handle, reason)
+    }
+
+    /// Takes all sessions away that nobody has used for too long.
+    pub(crate) fn give_up_idle(&self) -> Vec<Arc<T>> {
+        lock(&self.inner).give_up_idle(self.idle, Instant::now())
+    }
+
+    /// Returns the sessions of an owner, by their handles.
+    pub(crate) fn of(&self, owner: &str) -> Vec<(String, Arc<T>)> {
+        let inner = lock(&self.inner);
+        let mine = inner.entries.iter().filter(|(_, entry)| entry.owner == owner);
+        mine.map(|(handle, entry)| (handle.clone(), Arc::clone(&entry.session))).collect()
+    }
+}
+
+impl<T> Inner<T> {
+    fn give_up_idle(&mut self, idle: Duration, now: Instant) -> Vec<Arc<T>> {
+        let is_idle = |entry: &Entry<T>| {
+            entry.users == 0 && now.saturating_duration_since(entry.last_used) >= idle
+        };
+        let idle_ones = self.entries.iter().filter(|(_, entry)| is_idle(entry));
+        let handles: Vec<String> = idle_ones.map(|(handle, _)| handle.clone()).collect();
+        handles.iter().filter_map(|handle| self.remove(handle, Reason::Idle(idle))).collect()
+    }
+
+    fn remove(&mut self, handle: &str, reason: Reason) -> Option<Arc<T>> {
+        let entry = self.entries.remove(handle)?;
+        if self.gone.len() == REMEMBERED {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((handle.to_owned(), entry.owner, reason));
+        Some(entry.session)
+    }
+}
+
+fn new_handle() -> Result<String, getrandom::Error> {
+    let mut random = [0u8; 16];
+    getrandom::fill(&mut random)?;
+    let mut handle = String::from("s_");
+    for byte in random {
+        // Writing to a string does not fail.
+        let _ = write!(handle, "{byte:02x}");
+    }
+    Ok(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_hours(1);
+
+    fn opened(table: &Arc<Table<u8>>, owner: &str, session: u8) -> String {
+        let (room, _) = table.make_room().unwrap();
+        room.fill(owner, session).unwrap().handle().to_owned()
+    }
+
+    fn reason(got: Result<InUse<u8>, Option<Reason>>) -> Option<Reason> {
+        got.err().unwrap()
+    }
+
+    #[test]
+    fn a_handle_works_for_its_owner_only() {
+        let table = Table::new(LONG, 2);
+        let handle = opened(&table, "a", 1);
+        assert_eq!(**table.get("a", &handle).ok().unwrap().session(), 1);
+        assert_eq!(reason(table.get("b", &handle)), None);
+        assert!(table.remove("b", &handle, Reason::Closed).is_none());
+        assert_eq!(table.remove("a", &handle, Reason::Closed).as_deref(), Some(&1));
+        assert_eq!(reason(table.get("a", &handle)), Some(Reason::Closed));
+        // Another owner does not even learn that it was there.
+        assert_eq!(reason(table.get("b", &handle)), None);
+        assert!(handle.len() == 34 && handle != opened(&table, "a", 1));
+    }
+
+    #[test]
+    fn the_session_not_used_for_longest_makes_room_unless_it_is_in_use() {
+        let table = Table::new(LONG, 2);
+        let first = opened(&table, "a", 1);
+        let second = opened(&table, "a", 2);
+        drop(table.get("a", &first));
+        assert_eq!(table.make_room().unwrap().1.len(), 1);
+        assert_eq!(reason(table.get("a", &second)), Some(Reason::MadeRoom(2)));
+        let third = opened(&table, "b", 3);
+        let used = [table.get("a", &first).ok().unwrap(), table.get("b", &third).ok().unwrap()];
+        assert!(table.make_room().is_none());
+        drop(used);
+        let (room, given_up) = table.make_room().unwrap();
+        assert_eq!(given_up.len(), 1);
+        // The other one, too, while the first is still starting.
+        let other = table.make_room().unwrap();
+        assert!(table.make_room().is_none());
+        drop((room, other));
+    }
+
+    #[test]
+    fn a_session_that_nobody_uses_is_given_up_and_one_in_use_is_not() {
+        let table = Table::new(Duration::ZERO, 5);
+        let used = table.make_room().unwrap().0.fill("a", 1).unwrap();
+        assert!(table.give_up_idle().is_empty());
+        let handle = used.handle().to_owned();
+        drop(used);
+        assert_eq!(reason(table.get("a", &handle)), Some(Reason::Idle(Duration::ZERO)));
+        assert!(table.of("a").is_empty());
+        let reason = Reason::Idle(Duration::from_mins(30));
+        assert_eq!(reason.to_string(), "nobody used it for 30 min");
+    }
+
+    #[test]
+    fn old_reasons_are_forgotten() {
+        let table = Table::new(LONG, 5);
+        let first = opened(&table, "a", 0);
+        table.remove("a", &first, Reason::Closed);
+        for _ in 0..REMEMBERED {
+            let handle = opened(&table, "a", 0);
+            table.remove("a", &handle, Reason::Closed);
+        }
+        assert_eq!(reason(table.get("a", &first)), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! A client of `isolet mcp` on its standard input and output.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc;
+
+use serde_json::{Value, json};
+
+use crate::util::{LONGEST, command, ended};
+
+/// The last revision of the protocol with sessions of connections.
+const LEGACY: &str = "2025-06-18";
+
+/// The revision in which each request says who sends it.
+pub(super) const MODERN: &str = "2026-07-28";
+
+pub(super) struct Client {
+    server: Option<Child>,
+    input: Option<ChildStdin>,
+    lines: mpsc::Receiver<Value>,
+    last: u64,
+    is_modern: bool,
+    /// The notifications that came while something else was waited for.
+    pub(super) notifications: Vec<Value>,
+}
+
+impl Client {
+    /// Starts a server and introduces itself as older clients do.
+    pub(super) fn start(args: &[&str]) -> Self {
+        let mut client = Self::spawn(args, false);
+        let hello = json!({
+            "protocolVersion": LEGACY,
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let answer = client.request("initialize", &hello);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "isolet", "{answer}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    /// Starts a server, and speaks the revision without sessions of connections.
+    pub(super) fn modern(args: &[&str]) -> Self {
+        Self::spawn(args, true)
+    }
+
+    fn spawn(args: &[&str], is_modern: bool) -> Self {
+        let mut server = command(["mcp"])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(server.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines() {
+                // Whatever else is on standard output fails the test.
+                let message = serde_json::from_str(&line.unwrap()).unwrap();
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            input: server.stdin.take(),
+            server: Some(server),
+            lines,
+            last: 0,
+            is_modern,
+            notifications: Vec::new(),
+        }
+    }
+
+    pub(super) fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+
+    /// Sends a request. Returns its number.
+    pub(super) fn begin(&mut self, method: &str, params: &Value) -> u64 {
+        self.last += 1;
+        let mut params = params.clone();
+        if self.is_modern {
+            add_meta(&mut params);
+        }
+        self.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
+        self.last
+    }
+
+    /// Waits for the answer to a request.
+    pub(super) fn answer(&mut self, number: u64) -> Value {
+        loop {
+            let message = self.next();
+            if message["id"] == number {
+                return message;
+            }
+            self.notifications.push(message);
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Value {
+        self.lines.recv_timeout(LONGEST).unwrap()
+    }
+
+    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let number = self.begin(method, params);
+        self.answer(number)
+    }
+
+    /// Calls a tool and returns its result.
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Runs code in a fresh session.
+    pub(super) fn run(&mut self, code: &str) -> Value {
+        self.call("run_python", &json!({"code": code}))
+    }
+
+    /// Runs code in a session.
+    pub(super) fn run_in(&mut self, session: &str, code: &str) -> Value {
+        self.call("run_python", &json!({"code": code, "session": session}))
+    }
+
+    /// Closes the input, and waits for the end of the server.
+    pub(super) fn end(mut self) -> ExitStatus {
+        drop(self.input.take());
+        ended(self.server.take().unwrap())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+/// Adds what each request says in the modern revision.
+pub(super) fn add_meta(params: &mut Value) {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = MODERN.into();
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+}
+
+/// Returns the text of a result.
+pub(super) fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+/// Returns the handle in a result.
+pub(super) fn session(result: &Value) -> String {
+    result["structuredContent"]["session"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,6 @@
+//! Tests of `isolet mcp`, by a client that speaks the protocol's lines and its HTTP.
+
+mod client;
+mod http;
+mod results;
+mod sessions;
