@@ -4,12 +4,15 @@ use std::convert::Infallible;
 use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -40,6 +43,9 @@ const MAX_REQUEST_BYTES: usize = 16 << 20;
 
 /// The hosts whose names reach this machine only.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The origins of pages that this machine serves. Such a page still has to know the token.
+const LOCAL_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
 /// The bytes of a token that isolet makes.
 const TOKEN_BYTES: usize = 24;
@@ -75,7 +81,7 @@ pub(super) struct Listener {
 
 enum Socket {
     Tcp(std::net::TcpListener),
-    Unix(std::os::unix::net::UnixListener, PathBuf),
+    Unix(StdUnixListener, PathBuf),
 }
 
 /// The hash of a token. Comparing hashes takes as long whatever is sent.
@@ -98,9 +104,11 @@ impl Listener {
         let given = args.token_file.as_deref().map(read_token).transpose()?;
         let mut hosts: Vec<String> = LOOPBACK.iter().map(|&host| host.to_owned()).collect();
         hosts.extend(args.allow_host.iter().cloned());
+        let local = LOCAL_ORIGINS.iter().map(|&origin| origin.to_owned());
+        let origins = local.chain(args.allow_origin.iter().cloned());
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
-            .with_allowed_origins(args.allow_origin.iter().cloned())
+            .with_allowed_origins(origins)
             .enforce_origin_validation()
             .with_max_request_body_bytes(MAX_REQUEST_BYTES);
         let mut stderr = std::io::stderr().lock();
@@ -116,13 +124,12 @@ impl Listener {
                 let socket = socket.with_context(|| format!("cannot listen at {address}"))?;
                 let address = socket.local_addr().context("the socket has no address")?;
                 writeln!(stderr, "listening at http://{address}{PATH}")?;
-                let token = match given {
-                    Some(token) => token,
-                    None => {
-                        let (token, text) = new_token()?;
-                        writeln!(stderr, "clients have to send: Authorization: Bearer {text}")?;
-                        token
-                    }
+                let token = if let Some(token) = given {
+                    token
+                } else {
+                    let (token, text) = new_token()?;
+                    writeln!(stderr, "clients have to send: Authorization: Bearer {text}")?;
+                    token
                 };
                 (Socket::Tcp(socket), Some(token))
             }
@@ -283,25 +290,22 @@ fn new_token() -> Result<(Token, String)> {
     if let Err(error) = getrandom::fill(&mut random) {
         bail!("there is no randomness for a token: {error}");
     }
-    use base64::Engine as _;
-    let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
+    let token = URL_SAFE_NO_PAD.encode(random);
     Ok((Token(blake3::hash(token.as_bytes())), token))
 }
 
 /// Makes a Unix socket that only its owner may use. One that a server has left behind is replaced.
-fn bind_unix(path: &Path) -> Result<std::os::unix::net::UnixListener> {
-    use std::os::unix::net::{UnixListener, UnixStream};
+fn bind_unix(path: &Path) -> Result<StdUnixListener> {
     let shown = path.display();
     if path.exists() {
         ensure!(UnixStream::connect(path).is_err(), "a server listens at `{shown}` already");
-        use std::os::unix::fs::FileTypeExt;
         let is_socket = fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
         ensure!(is_socket, "`{shown}` is there already, and is no socket");
         fs::remove_file(path).with_context(|| format!("cannot replace `{shown}`"))?;
     }
     // Nobody may connect between the two steps.
     let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-    let socket = UnixListener::bind(path);
+    let socket = StdUnixListener::bind(path);
     rustix::process::umask(before);
     socket.with_context(|| format!("cannot listen at `{shown}`"))
 }
@@ -327,10 +331,10 @@ mod tests {
         let set = |text: &str, mode| {
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            read_token(&path).map_err(|error| error.to_string())
+            read_token(&path).map(|token| token.0).map_err(|error| error.to_string())
         };
         let token = set("0123456789abcdef\n", 0o600).unwrap();
-        assert_eq!(token.0, blake3::hash(b"0123456789abcdef"));
+        assert_eq!(token, blake3::hash(b"0123456789abcdef"));
         assert!(set("0123456789abcdef", 0o644).unwrap_err().contains("chmod 600"));
         assert!(set("short", 0o600).unwrap_err().contains("5 characters"));
         assert!(set("0123456789 abcdef", 0o600).is_err());

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 
 use self::python::Python;
@@ -36,7 +37,7 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "FILE", requires = "http", help_heading = "Server")]
     token_file: Option<PathBuf>,
     /// Accept requests that a browser sends from pages of this origin, such as
-    /// https://app.example.com
+    /// `https://app.example.com:443`, besides those of localhost
     #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = "Server")]
     allow_origin: Vec<String>,
     /// Accept requests to this host name, besides localhost and the loopback addresses
@@ -98,18 +99,16 @@ async fn serve(
     tokio::spawn(async move { warming.warm_up().await });
     let reaping = Arc::clone(&python);
     tokio::spawn(async move { reaping.give_up_idle_sessions().await });
-    match listener {
-        Some(listener) => listener.serve(python).await,
-        None => {
-            let server = Server::new(python, "stdio".to_owned());
-            let running = match server.serve(stdio_pipes()).await {
-                Ok(running) => running,
-                // The client left before it had begun.
-                Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-                Err(error) => bail!("the client did not begin as the protocol says: {error}"),
-            };
-            running.waiting().await.context("the connection failed")?;
-            Ok(())
-        }
+    if let Some(listener) = listener {
+        return listener.serve(python).await;
     }
+    let server = Server::new(python, "stdio".to_owned());
+    let running = match server.serve(stdio_pipes()).await {
+        Ok(running) => running,
+        // The client left before it had begun.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => bail!("the client did not begin as the protocol says: {error}"),
+    };
+    running.waiting().await.context("the connection failed")?;
+    Ok(())
 }

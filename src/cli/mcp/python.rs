@@ -285,13 +285,11 @@ impl Running {
             }
         }
         self.stop();
-        match tokio::time::timeout(PATIENCE, &mut self.thread).await {
-            Ok(done) => done.map(Some).map_err(|error| failed(&error)),
-            Err(_) => {
-                self.interrupt.kill();
-                Ok(None)
-            }
+        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut self.thread).await {
+            return done.map(Some).map_err(|error| failed(&error));
         }
+        self.interrupt.kill();
+        Ok(None)
     }
 
     fn stop(&self) {

@@ -60,13 +60,13 @@ fn description(facts: &Facts) -> String {
         facts.max_sessions,
     );
     if !facts.packages.is_empty() {
-        text.push_str(&format!(" Packages: {}.", facts.packages));
+        text.extend([" Packages: ", &facts.packages, "."]);
     }
     text.push(' ');
     if facts.access.is_empty() {
         text.push_str("The code has no network and none of the user's files.");
     } else {
-        text.push_str(&format!("The code may use {}, and nothing else.", facts.access));
+        text.extend(["The code may use ", &facts.access, ", and nothing else."]);
     }
     text
 }

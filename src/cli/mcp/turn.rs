@@ -52,7 +52,7 @@ mod tests {
         let turns = Turns::new(0);
         let first = turns.wait().await.unwrap();
         let mut later: Vec<_> = (0..WAITING + 3).map(|_| Box::pin(turns.wait())).collect();
-        let refused = later.iter_mut().filter_map(|one| one.now_or_never());
+        let refused = later.iter_mut().filter_map(FutureExt::now_or_never);
         assert_eq!(refused.filter(|one| matches!(one, Err(WAITING))).count(), 2);
         drop(first);
         assert!(later[1].as_mut().now_or_never().is_none());

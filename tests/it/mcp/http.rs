@@ -1,5 +1,6 @@
 //! `isolet mcp --http`, by requests as they are on the wire.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -96,8 +97,8 @@ fn modern(
     let (status, body) = post(&headers, &message);
     // The answer is a JSON text, or the last event of a stream.
     let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
-    let events = data.filter_map(|data| serde_json::from_str(data.trim()).ok());
-    let answer = events.last().or_else(|| serde_json::from_str(&body).ok());
+    let mut events = data.filter_map(|data| serde_json::from_str(data.trim()).ok());
+    let answer = events.next_back().or_else(|| serde_json::from_str(&body).ok());
     (status, answer.unwrap_or(Value::String(body)))
 }
 
@@ -109,13 +110,15 @@ fn exchange(
     let body = body.to_string();
     let mut request = String::from("POST /mcp HTTP/1.1\r\nConnection: close\r\n");
     for (name, value) in headers {
-        request.push_str(&format!("{name}: {value}\r\n"));
+        write!(request, "{name}: {value}\r\n").unwrap();
     }
-    request.push_str(&format!(
+    write!(
+        request,
         "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
-    ));
+    )
+    .unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -167,6 +170,8 @@ fn pages_of_other_origins_and_other_host_names_are_refused() {
     assert_eq!(status(&[]), 200);
     assert_eq!(status(&[("Origin", "https://app.example.com")]), 200);
     assert_eq!(status(&[("Origin", "https://evil.example.com")]), 403);
+    assert_eq!(status(&[("Origin", "http://localhost:6274")]), 200);
+    assert_eq!(status(&[("Origin", "http://localhost.example.com")]), 403);
     assert_eq!(status(&[("Origin", "null")]), 403);
     assert_eq!(status(&[("Host", "evil.example.com")]), 403);
     let port = server.address.rsplit(':').next().unwrap();

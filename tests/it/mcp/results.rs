@@ -112,7 +112,7 @@ fn long_output_is_cut_and_a_resource_has_all_of_it() {
     assert_eq!(link["type"], "resource_link", "{result}");
     assert_eq!(content["truncated"]["stdout"], link["uri"]);
     let read = client.request("resources/read", &json!({"uri": link["uri"]}));
-    let whole: String = (0..1000).map(|i| format!("{i}\n")).collect();
+    let whole = (0..1000).fold(String::new(), |text, i| text + &i.to_string() + "\n");
     assert_eq!(read["result"]["contents"][0]["text"], whole);
     let listed = client.request("resources/list", &json!({}))["result"]["resources"].clone();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
