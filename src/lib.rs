@@ -181,13 +181,13 @@ pub use data::limits::Limits;
 pub use data::output::{OutputChunk, RunEvent, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
-pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
+pub use data::tool::{Param, ToolError, ToolSpec, TypeHint, search as search_tools};
 pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;
 pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
-pub use host::tools::{SessionHandle, Tool, ToolContext};
+pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 pub use packages::{LoadedPackage, PackageDownload, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
 #[cfg(any(feature = "engine", not(target_os = "linux")))]

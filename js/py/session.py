@@ -33,6 +33,7 @@ import _isolet_files as files
 import _isolet_imports as imports
 import _isolet_ipython as ipython
 import _isolet_locks as locks
+import _isolet_modules as modules
 import _isolet_packages as packages
 import _isolet_programs as programs
 import _isolet_returns as returns
@@ -110,6 +111,7 @@ def prepare():
     zone.install()
     additions.install()
     imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
+    imports.PATCHES["pydoc"] = modules.patch_pydoc
     figures.install(imports.PATCHES, imports.MODULES)
     ipython.install(imports.STAND_INS)
     imports.install()
@@ -254,6 +256,13 @@ def rehearse(command):
 
 def packages_loaded(command):
     packages.loaded()
+    return {}
+
+
+def define(command):
+    tools.define(command, main_namespace())
+    if "modules" in command:
+        modules.define(command, main_namespace())
     return {}
 
 
@@ -522,7 +531,7 @@ COMMANDS = {
     "list_files": files.list_directory,
     "delete_file": files.delete,
     "packages_loaded": packages_loaded,
-    "define": lambda command: tools.define(command, main_namespace()),
+    "define": define,
     "variables": lambda command: {
         "locals": variables.list_variables(main_namespace(), tools.is_function)
     },

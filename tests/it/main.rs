@@ -72,6 +72,7 @@ mod terminal;
 mod threads;
 mod tool_bounds;
 mod tool_calls;
+mod tool_modules;
 mod tool_specs;
 mod tools;
 mod util;

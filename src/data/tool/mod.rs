@@ -4,10 +4,13 @@ mod error;
 mod hint;
 pub(crate) mod name;
 pub(crate) mod param;
+pub(crate) mod reserved;
 pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod spec;
 
 pub use error::ToolError;
 pub use hint::TypeHint;
 pub use param::Param;
+pub use search::search;
 pub use spec::ToolSpec;

@@ -97,9 +97,9 @@ async fn serve(
     let (name, bytes) = (tool.spec.name.clone(), arguments.len());
     let charged = Arc::clone(&place);
     let prepare = {
-        let spec = Arc::clone(&tool.spec);
+        let tool = tool.clone();
         move || {
-            let prepared = host.prepare(&spec, &arguments, &charged);
+            let prepared = host.prepare(&tool, &arguments, &charged);
             drop((arguments, charge));
             prepared
         }
