@@ -187,6 +187,7 @@ pub use data::version::v8_version;
 pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
+pub use host::stop::ClockPause;
 pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 pub use packages::{LoadedPackage, PackageDownload, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;

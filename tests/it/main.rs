@@ -10,6 +10,7 @@ mod assets;
 mod async_code;
 mod caps;
 mod child;
+mod clock_pause;
 mod command;
 mod completion;
 mod copies;
