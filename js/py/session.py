@@ -23,6 +23,7 @@ import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_additions as additions
+import _isolet_awaits as awaits
 import _isolet_clients as clients
 import _isolet_completion as completion
 import _isolet_displays as displays
@@ -107,6 +108,7 @@ def prepare():
     import concurrent.futures.thread  # noqa: F401
 
     waits.install()
+    awaits.install()
     clients.install()
     zone.install()
     additions.install()
@@ -446,7 +448,8 @@ def compile_cell(source, name, flags, may_return):
     """The cell's code, which binds `VALUE` to the value of a last expression; that of a cell that
     ran before is kept.
     """
-    key = (source, name, flags, may_return)
+    has_awaits = awaits.is_needed(source)
+    key = (source, name, flags, may_return, has_awaits)
     known = compiled.get(key)
     if known is not None:
         return known
@@ -457,6 +460,8 @@ def compile_cell(source, name, flags, may_return):
         tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     if may_return:
         returns.rewrite(tree, name, flags)
+    if has_awaits:
+        awaits.rewrite(tree)
     code = compile(tree, name, "exec", flags, dont_inherit=True)
     if len(source) <= KEPT_SOURCE:
         while len(compiled) >= KEPT_CELLS:

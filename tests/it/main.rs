@@ -8,6 +8,7 @@
 
 mod assets;
 mod async_code;
+mod await_tolerance;
 mod caps;
 mod child;
 mod clock_pause;
