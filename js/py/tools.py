@@ -134,11 +134,25 @@ def annotation(hint):
         return list if members[0] == ["any"] else list[annotation(members[0])]
     if kind == "dict":
         return dict if members[0] == ["any"] else dict[str, annotation(members[0])]
+    if kind == "object":
+        title, fields = members
+        return typed_dict(title, fields)
     if kind == "union":
         return typing.Union[tuple(annotation(member) for member in members)]
     if kind == "literal":
         return typing.Literal[tuple(members)]
     return typing.Any
+
+
+def typed_dict(title, fields):
+    """A type of dicts with these keys, which annotations show by its title."""
+    keys = {
+        name: annotation(hint) if is_required else typing.NotRequired[annotation(hint)]
+        for name, hint, is_required in fields
+    }
+    made = typing.TypedDict(title, keys)
+    made.__module__ = "builtins"
+    return made
 
 
 def make_map(function, is_async):

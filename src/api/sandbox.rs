@@ -117,8 +117,8 @@ impl SandboxBuilder {
 
     /// Adds a module of tools, which the guest can import. See [`ToolModule`].
     ///
-    /// If there are modules, there is also a module `tools`, which finds them and their tools; it is
-    /// `mcp_tools` if a tool or a module of yours has the name.
+    /// If there are modules, there is also a module `tools`, which finds them and their tools. It
+    /// is `mcp_tools` if a tool or a module of yours has the name.
     pub fn module(mut self, module: ToolModule) -> Self {
         self.modules.push(module);
         self

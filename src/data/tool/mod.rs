@@ -3,6 +3,7 @@
 mod error;
 mod hint;
 pub(crate) mod name;
+mod object;
 pub(crate) mod param;
 pub(crate) mod reserved;
 pub(crate) mod schema;
@@ -11,6 +12,7 @@ pub(crate) mod spec;
 
 pub use error::ToolError;
 pub use hint::TypeHint;
+pub use object::ObjectHint;
 pub use param::Param;
 pub use search::search;
 pub use spec::ToolSpec;

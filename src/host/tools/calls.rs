@@ -144,8 +144,8 @@ async fn expired(limit: Duration, clock: &CallClock) {
     let started = Instant::now();
     loop {
         let now = Instant::now();
-        let (paused, is_paused) = clock.paused(now);
-        let passed = now.saturating_duration_since(started).saturating_sub(paused);
+        let (pauses, is_paused) = clock.paused(now);
+        let passed = now.saturating_duration_since(started).saturating_sub(pauses);
         let left = limit.saturating_sub(passed);
         let wait = match (left.is_zero(), is_paused) {
             (true, false) => return,

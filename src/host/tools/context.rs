@@ -90,8 +90,8 @@ impl ToolContext {
     ///
     /// While all running calls of a run are paused, neither its run time nor its host time passes,
     /// and no other limit of time ends it. So limit the wait yourself. While another call is
-    /// running that is not paused, host time passes as usual. [`Tool::timeout`](crate::Tool::timeout)
-    /// of this call stands still, those of others do not.
+    /// running that is not paused, host time passes as usual. The
+    /// [timeout](crate::Tool::timeout) of this call stands still, those of others do not.
     ///
     /// After the call has ended or was cancelled, this has no effect.
     ///
