@@ -183,7 +183,7 @@ pub use data::output::{OutputChunk, RunEvent, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
 pub use data::tool::{
-    ObjectHint, Param, ToolError, ToolSpec, TypeHint, search as search_tools,
+    ObjectHint, Param, ToolError, ToolSpec, TypeHint, search as search_tools, stub as tool_stub,
 };
 pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;

@@ -76,6 +76,7 @@ mod tool_bounds;
 mod tool_calls;
 mod tool_modules;
 mod tool_specs;
+mod tool_stubs;
 mod tools;
 mod util;
 mod values;

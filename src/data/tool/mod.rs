@@ -9,6 +9,7 @@ pub(crate) mod reserved;
 pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod spec;
+mod stub;
 
 pub use error::ToolError;
 pub use hint::TypeHint;
@@ -16,3 +17,4 @@ pub use object::ObjectHint;
 pub use param::Param;
 pub use search::search;
 pub use spec::ToolSpec;
+pub use stub::stub;

@@ -114,7 +114,7 @@ impl ToolSpec {
         self.validate_params()
     }
 
-    fn validate_params(&self) -> Result<(), Error> {
+    pub(super) fn validate_params(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Config, message));
         let (function, params) = (&self.name, &self.params);
         let mut optional: Option<&Param> = None;
