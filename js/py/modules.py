@@ -9,6 +9,8 @@ import _isolet_imports as imports
 import _isolet_tools as tools
 import _isolet_variables as variables
 
+# What others look for in any object, and no tool is called. A look would load the module.
+PROBED = ("_repr_", "_ipython_")
 CLOSE = 3  # names that are told with one that is missing
 
 hosts = {}  # the modules, by the names that the host knows them by
@@ -26,7 +28,7 @@ class ToolModule(types.ModuleType):
     def __getattr__(self, name):
         if name == "__all__":
             return dir(self)
-        if name[:2] == "__" == name[-2:]:
+        if name[:2] == "__" == name[-2:] or name.startswith(PROBED):
             raise missing(self.__name__, name, ())
         return function_of(name_of(self), name)
 
@@ -40,7 +42,8 @@ class Helper(types.ModuleType):
     def __init__(self, name):
         super().__init__(name, "Finds the host's modules and their functions.")
         self.__spec__ = ModuleSpec(name, None)
-        self.__all__ = ["call", "search", "servers"]
+        self.__all__ = ["ToolError", "call", "search", "servers"]
+        self.ToolError = tools.ToolError
         for function, aio in ((servers, servers_aio), (search, search_aio), (call, call_aio)):
             setattr(self, function.__name__, function)
             function.__module__ = aio.__module__ = name
@@ -70,6 +73,8 @@ def define(command, namespace):
         sys.modules[name] = module
         imports.MODULES[name] = lambda module=module: module  # when guest code has removed it
         tools.functions[name] = namespace[name] = module
+    if "ToolError" not in namespace:
+        tools.functions["ToolError"] = namespace["ToolError"] = tools.ToolError
 
 
 def name_of(module):

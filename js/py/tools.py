@@ -35,6 +35,12 @@ class Submission(BaseException):
     """Unwinds a run that has submitted its result. Nothing else is wrong."""
 
 
+class ToolError(RuntimeError):
+    """A tool has failed."""
+
+    __module__ = "__main__"
+
+
 def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
@@ -253,7 +259,7 @@ def result(answer):
 
 def exception(name, message):
     """The host's error: of the built-in class of that name, or of one made for it."""
-    kind = getattr(builtins, name, None)
+    kind = ToolError if name == "ToolError" else getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
         try:
             return kind(message)

@@ -70,7 +70,7 @@ async fn tools_that_asyncio_is_given_run_side_by_side() {
         "await asyncio.gather(*(m.wait(x=x) for x in xs))",
         "await asyncio.gather(wait(0), wait(1), wait(2), wait(3), *[wait(x) for x in xs[4:]])",
         "await gather(*map(wait, xs))",
-        "await gather(*[m.wait(x) if x % 2 else wait(x) for x in xs][:0], *[wait(x) for x in xs])",
+        "await gather(*[m.wait(x) if xs else None for x in xs])",
         "[await task for task in [asyncio.create_task(wait(x)) for x in xs]]",
         "[await task for task in [asyncio.ensure_future(m.wait(x)) for x in xs]]",
         "await gather(*[asyncio.wait_for(wait(x), timeout=60) for x in xs])",
@@ -142,7 +142,7 @@ got == [['made', 'a'], (1, 2), 'c', [1, 2], 'd', 'e', 'plain', 'f', 'g', 'h', ['
 ";
     assert_eq!(eval(&mut session, code).await, Value::Bool(true));
     let exception = raised(&mut session, "x = echo(1)\nawait x").await;
-    assert!(exception.message.contains("can't be used in 'await'"), "{exception}");
+    assert!(exception.message.contains("can't be awaited"), "{exception}");
 }
 
 #[tokio::test]

@@ -77,6 +77,8 @@ async fn the_tools_of_a_module_are_asked_for_when_it_is_used() {
     let mut session = with([first, second]).await;
     let asked = || [&first_asked, &second_asked].map(|count| count.load(Ordering::SeqCst));
     exec(&mut session, "import github; from tools import notion; help, github, notion").await;
+    exec(&mut session, "hasattr(github, '_repr_html_'); print(github)\ngithub").await;
+    assert!(session.get("github").await.is_err());
     let servers = Value::List(vec!["github".into(), "notion".into()]);
     assert_eq!(eval(&mut session, "import tools; tools.servers()").await, servers);
     assert_eq!(eval(&mut session, "github.__doc__").await, Value::from("Issues."));
@@ -296,6 +298,35 @@ async fn a_module_that_fails_says_so_and_is_asked_again() {
     }
     let found = eval(&mut session, "github.search_issues('q')[0]").await;
     assert_eq!(found, Value::from("github.search_issues"));
+}
+
+#[tokio::test]
+async fn a_tool_error_can_be_caught_by_its_name() {
+    let module = ToolModule::new("m", "", || async {
+        let fail = |name: &'static str| {
+            Tool::from_handler(ToolSpec::new(name.to_lowercase()), move |_, _| async move {
+                Err(ToolError::new(name, "no"))
+            })
+        };
+        Ok(["ToolError", "PermissionError", "TimeoutError", "OtherError"].map(fail).to_vec())
+    });
+    let mut session = with([module]).await;
+    let code = "
+import tools
+caught = []
+for function in (m.toolerror, m.permissionerror, m.timeouterror, m.othererror):
+    try:
+        function()
+    except (ToolError, PermissionError, TimeoutError) as error:
+        caught.append(repr(error))
+    except RuntimeError as error:
+        caught.append(type(error).__name__)
+assert tools.ToolError is ToolError
+caught
+";
+    let caught = ["ToolError('no')", "PermissionError('no')", "TimeoutError('no')", "OtherError"];
+    let caught = Value::List(caught.map(Value::from).to_vec());
+    assert_eq!(eval(&mut session, code).await, caught);
 }
 
 #[tokio::test]
