@@ -34,9 +34,10 @@
 //! * An [`Execution`] is the result of one run: the [`Outcome`], the output, the names that the run
 //!   bound and the resources that it used. It is plain data.
 //!
-//! A [`Tool`] is a host function that the guest's Python calls like its own. A [`Value`] is plain
-//! data that crosses in either direction; [`to_value`] and [`from_value`] convert it from and to
-//! any serde type. The [`profile`] module offers the interfaces of other executors.
+//! A [`Tool`] is a host function that the guest's Python calls like its own. A [`ToolModule`] has
+//! tools that the guest imports. A [`Value`] is plain data that crosses in either direction;
+//! [`to_value`] and [`from_value`] convert it from and to any serde type. The [`profile`] module
+//! offers the interfaces of other executors.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
 //! failed. The [`blocking`] module has the same API without async, method for method.
@@ -181,13 +182,16 @@ pub use data::limits::Limits;
 pub use data::output::{OutputChunk, RunEvent, Stream};
 pub use data::stdin::Stdin;
 pub use data::terminal::Terminal;
-pub use data::tool::{Param, ToolError, ToolSpec, TypeHint};
+pub use data::tool::{
+    ObjectHint, Param, ToolError, ToolSpec, TypeHint, search as search_tools, stub as tool_stub,
+};
 pub use data::value::{BigInt, Sign, Value, from_value, to_value};
 pub use data::version::v8_version;
 pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
-pub use host::tools::{SessionHandle, Tool, ToolContext};
+pub use host::stop::ClockPause;
+pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 pub use packages::{LoadedPackage, PackageDownload, python_version, script_packages};
 pub use support::cache_dir::ASSETS_VARIABLE;
 #[cfg(any(feature = "engine", not(target_os = "linux")))]

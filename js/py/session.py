@@ -23,6 +23,7 @@ import warnings
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_additions as additions
+import _isolet_awaits as awaits
 import _isolet_clients as clients
 import _isolet_completion as completion
 import _isolet_displays as displays
@@ -33,6 +34,7 @@ import _isolet_files as files
 import _isolet_imports as imports
 import _isolet_ipython as ipython
 import _isolet_locks as locks
+import _isolet_modules as modules
 import _isolet_packages as packages
 import _isolet_programs as programs
 import _isolet_returns as returns
@@ -106,10 +108,12 @@ def prepare():
     import concurrent.futures.thread  # noqa: F401
 
     waits.install()
+    awaits.install()
     clients.install()
     zone.install()
     additions.install()
     imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
+    imports.PATCHES["pydoc"] = modules.patch_pydoc
     figures.install(imports.PATCHES, imports.MODULES)
     ipython.install(imports.STAND_INS)
     imports.install()
@@ -254,6 +258,13 @@ def rehearse(command):
 
 def packages_loaded(command):
     packages.loaded()
+    return {}
+
+
+def define(command):
+    tools.define(command, main_namespace())
+    if "modules" in command:
+        modules.define(command, main_namespace())
     return {}
 
 
@@ -437,7 +448,8 @@ def compile_cell(source, name, flags, may_return):
     """The cell's code, which binds `VALUE` to the value of a last expression; that of a cell that
     ran before is kept.
     """
-    key = (source, name, flags, may_return)
+    has_awaits = awaits.is_needed(source)
+    key = (source, name, flags, may_return, has_awaits)
     known = compiled.get(key)
     if known is not None:
         return known
@@ -448,6 +460,8 @@ def compile_cell(source, name, flags, may_return):
         tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
     if may_return:
         returns.rewrite(tree, name, flags)
+    if has_awaits:
+        awaits.rewrite(tree)
     code = compile(tree, name, "exec", flags, dont_inherit=True)
     if len(source) <= KEPT_SOURCE:
         while len(compiled) >= KEPT_CELLS:
@@ -522,7 +536,7 @@ COMMANDS = {
     "list_files": files.list_directory,
     "delete_file": files.delete,
     "packages_loaded": packages_loaded,
-    "define": lambda command: tools.define(command, main_namespace()),
+    "define": define,
     "variables": lambda command: {
         "locals": variables.list_variables(main_namespace(), tools.is_function)
     },

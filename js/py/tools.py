@@ -27,11 +27,18 @@ SHORT = 4096  # bytes of an answer that needs no room of its own
 
 bridge = None
 short = bytes(SHORT)  # the host writes into it
-functions = {}  # every function made so far: name to function
+functions = {}  # what the host has put into the namespace: name to function or module
+awaitable = {}  # plain functions to those that can be awaited in their place
 
 
 class Submission(BaseException):
     """Unwinds a run that has submitted its result. Nothing else is wrong."""
+
+
+class ToolError(RuntimeError):
+    """A tool has failed."""
+
+    __module__ = "__main__"
 
 
 def attach(host_bridge):
@@ -43,13 +50,8 @@ def attach(host_bridge):
 def define(command, namespace):
     """Makes the functions that the host allows and puts them into the namespace."""
     for spec in command["tools"]:
-        name, is_async = spec[0], spec[4]
-        shown_name = name if is_async else f"{name}.aio"
-        aio = make_function(spec, functools.partial(call_async, name), shown_name, True)
-        function = aio if is_async else make_function(spec, functools.partial(call, name))
-        function.aio = aio
-        function.map = make_map(function, is_async)
-        functions[name] = namespace[name] = function
+        name = spec[0]
+        functions[name] = namespace[name] = make_tool(spec, name, name)
     for form, spec in command["submit"]:
         name = spec[0]
         function = make_function(spec, functools.partial(submit, form, name))
@@ -57,12 +59,28 @@ def define(command, namespace):
     return {}
 
 
+def make_tool(spec, called, shown, module="__main__"):
+    """The function that calls the tool which the host knows as `called`."""
+    is_async = spec[4]
+    shown_aio = shown if is_async else f"{shown}.aio"
+    aio = make_function(spec, functools.partial(call_async, called), shown_aio, True, module)
+    function = aio
+    if not is_async:
+        function = make_function(spec, functools.partial(call, called), shown, False, module)
+    function.aio = aio
+    function.map = make_map(function, is_async)
+    if not is_async:
+        awaitable[function] = aio
+        awaitable[function.map] = function.map.aio
+    return function
+
+
 def is_function(name, value):
     """Whether a variable is one of the host's functions, as the host defined it."""
     return functions.get(name) is value
 
 
-def make_function(spec, target, shown_name=None, is_async=False):
+def make_function(spec, target, shown_name=None, is_async=False, module="__main__"):
     """A function of the given signature that passes its arguments on as a dict.
 
     It is compiled from a syntax tree, so that Python itself binds the arguments and says what is
@@ -93,7 +111,7 @@ def make_function(spec, target, shown_name=None, is_async=False):
     kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
     definition = kind(name, arguments, [ast.Return(result)], [], type_params=[])
     tree = ast.fix_missing_locations(ast.Module([definition], []))
-    scope = {CALL: target, "__builtins__": __builtins__, "__name__": "__main__"}
+    scope = {CALL: target, "__builtins__": __builtins__, "__name__": module}
     exec(compile(tree, "<isolet>/tool", "exec", dont_inherit=True), scope)
     function = scope[name]
     function.__qualname__ = shown_name or name
@@ -122,11 +140,25 @@ def annotation(hint):
         return list if members[0] == ["any"] else list[annotation(members[0])]
     if kind == "dict":
         return dict if members[0] == ["any"] else dict[str, annotation(members[0])]
+    if kind == "object":
+        title, fields = members
+        return typed_dict(title, fields)
     if kind == "union":
         return typing.Union[tuple(annotation(member) for member in members)]
     if kind == "literal":
         return typing.Literal[tuple(members)]
     return typing.Any
+
+
+def typed_dict(title, fields):
+    """A type of dicts with these keys, which annotations show by its title."""
+    keys = {
+        name: annotation(hint) if is_required else typing.NotRequired[annotation(hint)]
+        for name, hint, is_required in fields
+    }
+    made = typing.TypedDict(title, keys)
+    made.__module__ = "builtins"
+    return made
 
 
 def make_map(function, is_async):
@@ -150,6 +182,7 @@ def make_map(function, is_async):
     map.__doc__ = map_async.__doc__
     made = map_async if is_async else map
     made.__name__, made.__qualname__ = "map", f"{function.__qualname__}.map"
+    made.aio = map_async
     return made
 
 
@@ -226,7 +259,7 @@ def result(answer):
 
 def exception(name, message):
     """The host's error: of the built-in class of that name, or of one made for it."""
-    kind = getattr(builtins, name, None)
+    kind = ToolError if name == "ToolError" else getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
         try:
             return kind(message)

@@ -5,6 +5,7 @@ import types
 from _isolet_values import capped_repr, describe_value, encodable, type_name
 
 MAX_REPR = 500  # characters
+MODULES = {types.ModuleType}
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
@@ -46,7 +47,7 @@ def changed(before, namespace):
 
 
 def is_public(name, value):
-    return type(name) is str and not name.startswith("_") and type(value) is not types.ModuleType
+    return type(name) is str and not name.startswith("_") and type(value) not in MODULES
 
 
 def describe_variable(name, value, found):

@@ -15,11 +15,12 @@ use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
 use crate::data::stdin::Stdin;
 use crate::data::terminal::Terminal;
-use crate::data::tool::{Param, ToolError, ToolSpec};
+use crate::data::tool::{ObjectHint, Param, ToolError, ToolSpec};
 use crate::data::value::Value;
 use crate::fs::{ExportDirectory, Mount};
 use crate::host::audit::AuditEvent;
-use crate::host::tools::{SessionHandle, Tool, ToolContext};
+use crate::host::stop::ClockPause;
+use crate::host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 use crate::packages::LoadedPackage;
 
 const fn sent<T: Send>() {}
@@ -28,6 +29,7 @@ const fn shared<T: Send + Sync>() {}
 // Plain data, policy, and handles.
 const _: () = {
     shared::<AuditEvent>();
+    shared::<ClockPause>();
     shared::<Engine>();
     shared::<EngineBuilder>();
     shared::<Error>();
@@ -38,6 +40,7 @@ const _: () = {
     shared::<Limits>();
     shared::<LoadedPackage>();
     shared::<Mount>();
+    shared::<ObjectHint>();
     shared::<Outcome>();
     shared::<Param>();
     shared::<Permissions>();
@@ -48,6 +51,7 @@ const _: () = {
     shared::<Terminal>();
     shared::<Tool>();
     shared::<ToolContext>();
+    shared::<ToolModule>();
     shared::<ToolError>();
     shared::<ToolSpec>();
     shared::<Value>();

@@ -10,7 +10,7 @@ use crate::data::limits::Limits;
 use crate::data::terminal::Terminal;
 use crate::data::tool::ToolSpec;
 use crate::host::audit::AuditSink;
-use crate::host::tools::Tool;
+use crate::host::tools::{ModuleSet, Tool};
 use crate::packages::LazyStore;
 use crate::protocol::codec;
 
@@ -24,6 +24,7 @@ pub(crate) struct Policy {
     pub(crate) terminal: Option<Terminal>,
     pub(crate) audit: Option<AuditSink>,
     pub(crate) tools: Vec<Tool>,
+    pub(crate) modules: ModuleSet,
     /// The functions that submit.
     pub(crate) submit: Vec<Arc<ToolSpec>>,
     pub(crate) confinement: Confinement,

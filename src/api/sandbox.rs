@@ -16,7 +16,7 @@ use crate::data::limits::Limits;
 use crate::data::terminal::Terminal;
 use crate::data::tool::{Param, ToolSpec};
 use crate::host::audit::{AuditEvent, AuditSink};
-use crate::host::tools::Tool;
+use crate::host::tools::{ModuleSet, Tool, ToolModule};
 use crate::packages::{LazyStore, LoadedPackage};
 
 /// The policy of sessions: their limits, what they may see of the host, and the tools that they may
@@ -45,6 +45,7 @@ pub struct SandboxBuilder {
     terminal: Option<Terminal>,
     audit: Option<AuditSink>,
     tools: Vec<Tool>,
+    modules: Vec<ToolModule>,
     submit: Vec<(String, Vec<Param>)>,
     confinement: Confinement,
 }
@@ -114,6 +115,15 @@ impl SandboxBuilder {
         self
     }
 
+    /// Adds a module of tools, which the guest can import. See [`ToolModule`].
+    ///
+    /// If there are modules, there is also a module `tools`, which finds them and their tools. It
+    /// is `mcp_tools` if a tool or a module of yours has the name.
+    pub fn module(mut self, module: ToolModule) -> Self {
+        self.modules.push(module);
+        self
+    }
+
     /// Adds a function `SUBMIT` to the guest, which ends a run with a value for each of these
     /// fields.
     ///
@@ -150,7 +160,8 @@ impl SandboxBuilder {
     /// * the name of an environment variable is empty or contains `=`, or its name or value
     ///   contains NUL;
     /// * Python could not define a tool or a function that submits, or two of them have the same
-    ///   name.
+    ///   name;
+    /// * the name of a module is no Python identifier, or that of a tool or another module.
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
@@ -171,6 +182,9 @@ impl SandboxBuilder {
             }
             submit.push(Arc::new(ToolSpec::submit(name, fields)?));
         }
+        let functions = self.tools.iter().map(|tool| tool.spec().name());
+        let functions = functions.chain(submit.iter().map(|spec| spec.name()));
+        let modules = ModuleSet::new(self.modules, &functions.collect::<Vec<_>>())?;
         let policy = Arc::new(Policy {
             limits: self.limits,
             env: env::environment(&self.permissions.env)?,
@@ -182,6 +196,7 @@ impl SandboxBuilder {
             terminal: self.terminal,
             audit: self.audit,
             tools: self.tools,
+            modules,
             submit,
             confinement: self.confinement,
         });
@@ -199,6 +214,7 @@ impl Sandbox {
             terminal: None,
             audit: None,
             tools: Vec::new(),
+            modules: Vec::new(),
             submit: Vec::new(),
             confinement: engine.confinement().clone(),
         }

@@ -29,7 +29,7 @@ use crate::data::written_file::WrittenFile;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
 use crate::host::audit::{Access, AuditLog, AuditSink};
 use crate::host::pipe::PipeWriter;
-use crate::host::tools::ToolHost;
+use crate::host::tools::{ModuleSet, ToolHost};
 use crate::net::rules::NetPolicy;
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
 use crate::protocol::{Host, HostReply, HostRequest, Outbox};
@@ -47,6 +47,7 @@ pub(crate) struct HostConfig<'a> {
     /// The packages that every session of the engine starts with.
     pub(crate) preload: &'a Preload,
     pub(crate) audit: Option<AuditSink>,
+    pub(crate) modules: &'a ModuleSet,
 }
 
 /// Holds the policy of one session and the streams of its current run.
@@ -90,7 +91,7 @@ struct RunStreams {
 impl SessionHost {
     /// Makes the host of a session that has no tools yet.
     pub(crate) fn new(config: HostConfig<'_>) -> Self {
-        let HostConfig { session, limits, mounts, net, packages, preload, audit } = config;
+        let HostConfig { session, limits, mounts, net, packages, preload, audit, modules } = config;
         let counters = Arc::new(RunCounters::new(limits));
         let audit = AuditLog::new(audit, session, Arc::clone(&counters));
         let answers: Answers = Arc::new(OnceLock::new());
@@ -109,7 +110,7 @@ impl SessionHost {
             gate: Gate::new(),
             run: Mutex::new(RunStreams::new(&Limits::default(), None)),
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
-            tools: Arc::new(ToolHost::new(limits, audit.clone(), Arc::clone(&counters))),
+            tools: Arc::new(ToolHost::new(limits, modules, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),

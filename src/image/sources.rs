@@ -36,7 +36,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 28] = python![
+pub(crate) const PYTHON: [(&str, &str); 30] = python![
     "errnos",
     "arrays",
     "values",
@@ -58,6 +58,8 @@ pub(crate) const PYTHON: [(&str, &str); 28] = python![
     "framing",
     "sockets",
     "imports",
+    "modules",
+    "awaits",
     "transports",
     "clients",
     "packages",

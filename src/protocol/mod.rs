@@ -101,7 +101,27 @@ pub(crate) enum Command {
         tools: Vec<Arc<ToolSpec>>,
         /// The functions that submit, each with the number of its form.
         submit: Vec<(u32, Arc<ToolSpec>)>,
+        /// The modules, at a session's start.
+        modules: Option<DefinedModules>,
     },
+}
+
+/// Modules of tools, as the guest gets them at the start: without their tools.
+#[derive(Debug)]
+pub(crate) struct DefinedModules {
+    /// The name of the module that finds the others.
+    pub(crate) helper: String,
+    pub(crate) modules: Vec<DefinedModule>,
+}
+
+/// A module of tools.
+#[derive(Debug)]
+pub(crate) struct DefinedModule {
+    /// The name that the host knows it by.
+    pub(crate) name: String,
+    /// The name that the guest imports it by.
+    pub(crate) guest_name: String,
+    pub(crate) doc: String,
 }
 
 /// A cell in the form that is sent to the guest.

@@ -8,8 +8,10 @@
 
 mod assets;
 mod async_code;
+mod await_tolerance;
 mod caps;
 mod child;
+mod clock_pause;
 mod command;
 mod completion;
 mod copies;
@@ -73,7 +75,9 @@ mod terminal;
 mod threads;
 mod tool_bounds;
 mod tool_calls;
+mod tool_modules;
 mod tool_specs;
+mod tool_stubs;
 mod tools;
 mod util;
 mod values;

@@ -88,19 +88,21 @@ impl Session {
             packages: &policy.packages,
             preload: engine.preload(),
             audit: policy.audit.clone(),
+            modules: &policy.modules,
         }));
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
         let (engine, policy) = (engine.clone(), Arc::clone(policy));
         let session = Self { shared, engine, policy, isolation, slot: None };
-        let Policy { env, terminal, tools, submit, .. } = &*session.policy;
+        let Policy { env, terminal, tools, submit, modules, .. } = &*session.policy;
         session.shared.start(env.clone(), *terminal).await;
         if !has_rehearsed {
             session.shared.started().await?;
         }
-        if !tools.is_empty() || !submit.is_empty() {
-            session.shared.define(tools.clone(), submit.clone()).await?;
+        let modules = modules.defined();
+        if !tools.is_empty() || !submit.is_empty() || modules.is_some() {
+            session.shared.define(tools.clone(), submit.clone(), modules).await?;
         }
         Ok(session)
     }
@@ -265,7 +267,7 @@ impl Session {
     /// the tool; otherwise as [`run`](Self::run).
     pub async fn register(&mut self, tool: Tool) -> Result<(), Error> {
         tool.validate()?;
-        self.shared.define(vec![tool], Vec::new()).await
+        self.shared.define(vec![tool], Vec::new(), None).await
     }
 
     /// Adds or changes `SUBMIT`, as [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
@@ -292,7 +294,7 @@ impl Session {
         fields: impl IntoIterator<Item = Param>,
     ) -> Result<(), Error> {
         let spec = ToolSpec::submit(name, fields)?;
-        self.shared.define(Vec::new(), vec![Arc::new(spec)]).await
+        self.shared.define(Vec::new(), vec![Arc::new(spec)], None).await
     }
 
     /// Returns a handle with which others can use the session. See [`SessionHandle`].

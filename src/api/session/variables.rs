@@ -9,7 +9,7 @@ use crate::data::execution::Variable;
 use crate::data::tool::ToolSpec;
 use crate::data::value::Value;
 use crate::host::tools::Tool;
-use crate::protocol::{Command, Report, Status};
+use crate::protocol::{Command, DefinedModules, Report, Status};
 
 /// The minimum time allowed for defining tools in the guest.
 const DEFINE_TIME: Duration = Duration::from_secs(10);
@@ -66,16 +66,17 @@ impl Shared {
         Ok(report.flag)
     }
 
-    /// Registers tools and defines them in the guest.
+    /// Registers tools and defines them in the guest, and the modules at its start.
     pub(super) async fn define(
         self: &Arc<Self>,
         tools: Vec<Tool>,
         submit: Vec<Arc<ToolSpec>>,
+        modules: Option<DefinedModules>,
     ) -> Result<(), Error> {
         let specs = tools.iter().map(Tool::shared_spec).collect();
         let submit = submit.into_iter().map(|spec| (self.host.tools().allow_submit(&spec), spec));
         let submit = submit.collect();
-        let command = Command::Define { tools: specs, submit };
+        let command = Command::Define { tools: specs, submit, modules };
         // The owner requests this, and a session with tools cannot start without it. A short
         // run-time limit is not meant for it.
         let time = self.limits.run_time().max(DEFINE_TIME);

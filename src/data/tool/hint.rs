@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::object::ObjectHint;
 use crate::data::value::Value;
 
 /// The type of a parameter: the guest sees it as an annotation, and the host checks it.
@@ -34,6 +35,8 @@ pub enum TypeHint {
     List(Box<Self>),
     /// `dict` from strings to values of this type. Dataclasses and models cross as dicts.
     Dict(Box<Self>),
+    /// `dict` with known keys.
+    Object(ObjectHint),
     /// One of several types.
     Union(Vec<Self>),
     /// One of these values.
@@ -42,7 +45,9 @@ pub enum TypeHint {
 
 impl TypeHint {
     /// Returns the type that a JSON schema describes, as far as a hint can say it: its `type`,
-    /// `items`, `additionalProperties`, `anyOf`, `oneOf`, `enum`, `const` and local `$ref`.
+    /// `properties`, `required`, `additionalProperties`, `items`, `prefixItems`, `allOf`, `anyOf`,
+    /// `oneOf`, `enum`, `const`, `nullable`, and `$ref` within the schema. Other references are
+    /// `Any`, as is a type within itself, and what is deeper or larger than is reasonable.
     ///
     /// ```
     /// use isolet::{TypeHint, Value};
@@ -79,12 +84,16 @@ impl TypeHint {
         let odd = match (self, value) {
             (Self::List(item), Value::List(items)) => items
                 .iter()
-                .position(|inner| !item.accepts(inner))
-                .map(|at| format!(", but item {at} is {}", items[at].type_name())),
+                .enumerate()
+                .find(|(_, inner)| !item.accepts(inner))
+                .map(|(at, inner)| format!(", but item {at} {}", item.mismatch(inner))),
             (Self::Dict(item), Value::Dict(items)) => items
                 .iter()
                 .find(|(key, inner)| key.as_str().is_none() || !item.accepts(inner))
-                .map(|(key, inner)| format!(", but {key} is {}", inner.type_name())),
+                .map(|(key, inner)| format!(", but {key} {}", item.mismatch(inner))),
+            (Self::Object(object), Value::Dict(items)) => {
+                object.fault(items).map(|fault| format!(", but {fault}"))
+            }
             (Self::Literal(_), Value::Str(_) | Value::Int(_) | Value::Bool(_)) => {
                 return Err(format!("must be one of {}, not {value}", Values(self)));
             }
@@ -94,7 +103,17 @@ impl TypeHint {
         Err(format!("must be {self}{odd}"))
     }
 
-    fn accepts(&self, value: &Value) -> bool {
+    /// Says what an item is that this type does not accept: what is wrong with a dict, or its type.
+    fn mismatch(&self, item: &Value) -> String {
+        match (self, item) {
+            (Self::Object(_), Value::Dict(_)) => {
+                self.check(item).err().unwrap_or_else(|| format!("is {}", item.type_name()))
+            }
+            _ => format!("is {}", item.type_name()),
+        }
+    }
+
+    pub(super) fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Any, _)
             | (Self::None, Value::None)
@@ -107,6 +126,7 @@ impl TypeHint {
             (Self::Dict(hint), Value::Dict(items)) => {
                 items.iter().all(|(key, item)| key.as_str().is_some() && hint.accepts(item))
             }
+            (Self::Object(object), Value::Dict(items)) => object.accepts(items),
             (Self::Union(members), value) => members.iter().any(|member| member.accepts(value)),
             (Self::Literal(values), value) => values.contains(value),
             _ => false,
@@ -125,6 +145,7 @@ impl TypeHint {
             Self::Bytes => ("bytes", vec![]),
             Self::List(item) => ("list", vec![item.to_value()]),
             Self::Dict(item) => ("dict", vec![item.to_value()]),
+            Self::Object(object) => ("object", object.to_values()),
             Self::Union(members) => ("union", members.iter().map(Self::to_value).collect()),
             Self::Literal(values) => ("literal", values.clone()),
         };
@@ -148,6 +169,7 @@ impl fmt::Display for TypeHint {
             Self::List(item) => write!(f, "list[{item}]"),
             Self::Dict(item) if **item == Self::Any => f.write_str("dict"),
             Self::Dict(item) => write!(f, "dict[str, {item}]"),
+            Self::Object(object) => f.write_str(object.shown()),
             Self::Union(members) => {
                 for (at, member) in members.iter().enumerate() {
                     write!(f, "{}{member}", if at > 0 { " | " } else { "" })?;

@@ -114,7 +114,7 @@ impl ToolSpec {
         self.validate_params()
     }
 
-    fn validate_params(&self) -> Result<(), Error> {
+    pub(super) fn validate_params(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Config, message));
         let (function, params) = (&self.name, &self.params);
         let mut optional: Option<&Param> = None;
@@ -166,6 +166,11 @@ impl ToolSpec {
         Ok(())
     }
 
+    /// Returns the signature with another name, such as one within a module.
+    pub(crate) fn signature<'a>(&'a self, name: &'a str) -> Signature<'a> {
+        Signature { spec: self, name }
+    }
+
     /// Returns the docstring, followed by the documentation of the parameters.
     pub(crate) fn docstring(&self) -> String {
         let mut text = self.doc.trim().to_owned();
@@ -181,14 +186,27 @@ impl ToolSpec {
     }
 }
 
+/// A tool's signature as Python code, with another name.
+pub(crate) struct Signature<'a> {
+    spec: &'a ToolSpec,
+    name: &'a str,
+}
+
 impl fmt::Display for ToolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.style == Style::Async {
+        self.signature(&self.name).fmt(f)
+    }
+}
+
+impl fmt::Display for Signature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spec = self.spec;
+        if spec.style == Style::Async {
             f.write_str("async ")?;
         }
         write!(f, "{}(", self.name)?;
         let mut before: Option<Kind> = None;
-        for param in &self.params {
+        for param in &spec.params {
             if before.is_some() {
                 f.write_str(", ")?;
             }
@@ -207,8 +225,8 @@ impl fmt::Display for ToolSpec {
             f.write_str(", /")?;
         }
         f.write_str(")")?;
-        if self.returns != TypeHint::Any {
-            write!(f, " -> {}", self.returns)?;
+        if spec.returns != TypeHint::Any {
+            write!(f, " -> {}", spec.returns)?;
         }
         Ok(())
     }

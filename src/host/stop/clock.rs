@@ -1,14 +1,19 @@
 //! The clock of a command: counts the guest's time and the time of the host functions that it
-//! calls, and knows when one of them is used up.
+//! calls, and knows when one of them is used up. A call can stop both.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::lock::lock;
 use crate::support::watchdog::Armed;
 
+/// How long the alarm waits at most while no time passes.
+const PAUSED_ALARM: Duration = Duration::from_hours(1);
+
 /// The two times of a command, each with its limit. Host time passes while a tool's function is
-/// running, guest time passes otherwise.
+/// running that has not paused the clock. Without one, no time passes while a function is running
+/// that has, and guest time passes otherwise.
 pub(crate) struct RunClock {
     guest_limit: Duration,
     host_limit: Duration,
@@ -20,8 +25,10 @@ struct State {
     host: Duration,
     /// Until when the times are counted.
     counted: Instant,
-    /// The number of tool functions that are running.
+    /// The number of tool functions that are running and have not paused the clock.
     calls: usize,
+    /// The number of those that have.
+    paused: usize,
     /// When the alarm is set for. Where one of the times may be used up earlier, it is moved.
     wakes: Instant,
     alarm: Option<Armed>,
@@ -47,8 +54,31 @@ pub(super) enum Alarm {
     HostTime,
 }
 
-/// A running tool function. Host time passes until it is dropped.
-pub(crate) struct Serving(Arc<RunClock>);
+/// A tool call as the clock knows it.
+pub(crate) struct CallClock {
+    clock: Arc<RunClock>,
+    state: Mutex<CallState>,
+}
+
+#[derive(Default)]
+struct CallState {
+    is_running: bool,
+    /// The number of pauses that have not ended.
+    pauses: usize,
+    /// Since when there is one.
+    since: Option<Instant>,
+    /// The time of all pauses before.
+    paused: Duration,
+}
+
+/// A running tool function. Host time passes until it is dropped, unless the call is paused.
+pub(crate) struct Serving(Arc<CallClock>);
+
+/// Keeps the run's clock from counting a tool call, until it is dropped.
+///
+/// [`ToolContext::pause_clock`](crate::ToolContext::pause_clock) makes it.
+#[must_use = "the clock goes on when it is dropped"]
+pub struct ClockPause(Arc<CallClock>);
 
 impl RunClock {
     pub(super) fn new(started: Instant, guest_limit: Duration, host_limit: Duration) -> Self {
@@ -57,6 +87,7 @@ impl RunClock {
             host: Duration::ZERO,
             counted: started,
             calls: 0,
+            paused: 0,
             wakes: started + guest_limit,
             alarm: None,
         };
@@ -72,12 +103,6 @@ impl RunClock {
     /// Sets the alarm, which calls [`ring`](Self::ring).
     pub(super) fn set_alarm(&self, alarm: Armed) {
         lock(&self.state).alarm = Some(alarm);
-    }
-
-    /// Begins host time, until the result is dropped.
-    pub(crate) fn serve(self: &Arc<Self>) -> Serving {
-        self.change(Instant::now(), |calls| calls + 1);
-        Serving(Arc::clone(self))
     }
 
     /// Says what the alarm has to do.
@@ -107,10 +132,12 @@ impl RunClock {
         times
     }
 
-    fn change(&self, now: Instant, calls: impl FnOnce(usize) -> usize) {
+    /// Counts the time so far, then changes how many functions are running and paused.
+    fn change(&self, now: Instant, change: impl FnOnce(&mut usize, &mut usize)) {
         let mut state = lock(&self.state);
         state.count(now);
-        state.calls = calls(state.calls);
+        let State { calls, paused, .. } = &mut *state;
+        change(calls, paused);
         let due = self.due(&state);
         // A time that is due later than the alarm needs no change: the alarm then asks for itself.
         // Otherwise each call would have to move it.
@@ -126,6 +153,8 @@ impl RunClock {
     fn due(&self, state: &State) -> Instant {
         let left = if state.calls > 0 {
             self.host_limit.saturating_sub(state.host)
+        } else if state.paused > 0 {
+            PAUSED_ALARM
         } else {
             self.guest_limit.saturating_sub(state.guest)
         };
@@ -138,16 +167,98 @@ impl State {
         let passed = now.saturating_duration_since(self.counted);
         if self.calls > 0 {
             self.host += passed;
-        } else {
+        } else if self.paused == 0 {
             self.guest += passed;
         }
         self.counted += passed;
     }
 }
 
+impl CallClock {
+    pub(crate) fn new(clock: &Arc<RunClock>) -> Arc<Self> {
+        Arc::new(Self { clock: Arc::clone(clock), state: Mutex::default() })
+    }
+
+    /// Begins host time, until the result is dropped.
+    pub(crate) fn serve(self: &Arc<Self>) -> Serving {
+        let mut state = lock(&self.state);
+        state.is_running = true;
+        let is_paused = state.pauses > 0;
+        self.clock.change(Instant::now(), |calls, paused| {
+            *(if is_paused { paused } else { calls }) += 1;
+        });
+        drop(state);
+        Serving(Arc::clone(self))
+    }
+
+    /// Pauses the clock for this call, until the result is dropped. A call that has ended, or was
+    /// cancelled, has no clock to pause: its function may go on, and must not stop the run's time.
+    pub(crate) fn pause(self: &Arc<Self>) -> ClockPause {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        state.pauses += 1;
+        state.since.get_or_insert(now);
+        if state.is_running && state.pauses == 1 {
+            self.clock.change(now, |calls, paused| {
+                *calls = calls.saturating_sub(1);
+                *paused += 1;
+            });
+        }
+        drop(state);
+        ClockPause(Arc::clone(self))
+    }
+
+    /// Returns the time for which the call was paused, and whether it is now.
+    pub(crate) fn paused(&self, now: Instant) -> (Duration, bool) {
+        let state = lock(&self.state);
+        let current = state.since.map(|since| now.saturating_duration_since(since));
+        (state.paused + current.unwrap_or_default(), current.is_some())
+    }
+
+    fn resume(&self) {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        state.pauses = state.pauses.saturating_sub(1);
+        if state.pauses > 0 {
+            return;
+        }
+        if let Some(since) = state.since.take() {
+            state.paused += now.saturating_duration_since(since);
+        }
+        if state.is_running {
+            self.clock.change(now, |calls, paused| {
+                *calls += 1;
+                *paused = paused.saturating_sub(1);
+            });
+        }
+    }
+
+    fn end(&self) {
+        let mut state = lock(&self.state);
+        state.is_running = false;
+        let is_paused = state.pauses > 0;
+        self.clock.change(Instant::now(), |calls, paused| {
+            let count = if is_paused { paused } else { calls };
+            *count = count.saturating_sub(1);
+        });
+    }
+}
+
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.change(Instant::now(), |calls| calls.saturating_sub(1));
+        self.0.end();
+    }
+}
+
+impl Drop for ClockPause {
+    fn drop(&mut self) {
+        self.0.resume();
+    }
+}
+
+impl fmt::Debug for ClockPause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClockPause").finish_non_exhaustive()
     }
 }
 
@@ -163,11 +274,19 @@ mod tests {
     }
 
     fn begin(clock: &RunClock, now: Instant) {
-        clock.change(now, |calls| calls + 1);
+        clock.change(now, |calls, _| *calls += 1);
     }
 
     fn end(clock: &RunClock, now: Instant) {
-        clock.change(now, |calls| calls - 1);
+        clock.change(now, |calls, _| *calls -= 1);
+    }
+
+    fn pause(clock: &RunClock, now: Instant) {
+        clock.change(now, |calls, paused| (*calls, *paused) = (*calls - 1, *paused + 1));
+    }
+
+    fn resume(clock: &RunClock, now: Instant) {
+        clock.change(now, |calls, paused| (*calls, *paused) = (*calls + 1, *paused - 1));
     }
 
     #[test]
@@ -210,5 +329,52 @@ mod tests {
         // It had been set for this time at first.
         assert_eq!(clock.ring(start + 10 * SECOND), Alarm::Moved);
         assert_eq!(clock.ring(start + 11 * SECOND), Alarm::GuestTime);
+    }
+    #[test]
+    fn no_time_passes_during_a_pause() {
+        let (clock, start) = clock();
+        begin(&clock, start + SECOND);
+        pause(&clock, start + 2 * SECOND);
+        assert_eq!(
+            clock.ring(start + 1000 * SECOND),
+            Alarm::At(start + 1000 * SECOND + PAUSED_ALARM)
+        );
+        resume(&clock, start + 2000 * SECOND);
+        assert_eq!(clock.wakes(), start + 2004 * SECOND);
+        end(&clock, start + 2001 * SECOND);
+        assert_eq!(clock.ring(start + 2004 * SECOND), Alarm::At(start + 2010 * SECOND));
+        assert_eq!(clock.ring(start + 2010 * SECOND), Alarm::GuestTime);
+    }
+
+    #[test]
+    fn a_call_beside_a_paused_one_takes_host_time() {
+        let (clock, start) = clock();
+        begin(&clock, start);
+        pause(&clock, start);
+        begin(&clock, start + 2 * SECOND);
+        assert_eq!(clock.ring(start + 7 * SECOND), Alarm::HostTime);
+    }
+
+    #[test]
+    fn a_pause_that_outlives_its_call_stops_no_clock() {
+        let (clock, _) = clock();
+        let clock = Arc::new(clock);
+        let counts = || {
+            let state = lock(&clock.state);
+            (state.calls, state.paused)
+        };
+        let call = CallClock::new(&clock);
+        let early = call.pause();
+        assert_eq!(counts(), (0, 0));
+        drop(early);
+        let serving = call.serve();
+        let pauses = (call.pause(), call.pause());
+        assert_eq!(counts(), (0, 1));
+        drop(pauses.0);
+        assert_eq!((counts(), call.paused(Instant::now()).1), ((0, 1), true));
+        drop(serving);
+        assert_eq!(counts(), (0, 0));
+        drop((pauses.1, call.pause()));
+        assert_eq!((counts(), call.paused(Instant::now()).1), ((0, 0), false));
     }
 }

@@ -6,7 +6,8 @@ mod counters;
 mod gate;
 mod stopper;
 
-pub(crate) use clock::RunClock;
+pub use clock::ClockPause;
+pub(crate) use clock::{CallClock, RunClock};
 pub(crate) use counters::RunCounters;
 pub(crate) use gate::{Gate, Passage};
 pub(crate) use stopper::{Cause, RunStopper, Stop, Stoppable, Stopping};

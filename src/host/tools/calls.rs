@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -13,8 +14,11 @@ use super::queue::{Call, CallQueue, Place};
 use super::{SessionHandle, ToolContext, ToolHost, runtime};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
-use crate::host::stop::RunClock;
+use crate::host::stop::{CallClock, RunClock};
 use crate::support::offload;
+
+/// How often a call is looked at whose timeout is close and stands still, at most.
+const PAUSED_LOOK: Duration = Duration::from_millis(50);
 
 type Outcome = Result<Value, ToolError>;
 
@@ -70,9 +74,9 @@ impl Calls {
         let (alive, over) = watch::channel(());
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
-        let context = ToolContext::new(self.session.clone(), spec, id, over, &place);
-        let (host, clock) = (Arc::clone(&self.host), Arc::clone(&self.clock));
-        let served = serve(host, clock, call, context, place);
+        let clock = CallClock::new(&self.clock);
+        let context = ToolContext::new(self.session.clone(), spec, id, over, &place, &clock);
+        let served = serve(Arc::clone(&self.host), clock, call, context, place);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());
         self.queue.begin(id, abort, alive);
@@ -88,7 +92,7 @@ impl Drop for Calls {
 /// Decodes the arguments, calls the tool within its timeout, and turns a panic into an error.
 async fn serve(
     host: Arc<ToolHost>,
-    clock: Arc<RunClock>,
+    clock: Arc<CallClock>,
     call: Call,
     context: ToolContext,
     place: Arc<Place>,
@@ -97,14 +101,15 @@ async fn serve(
     let (name, bytes) = (tool.spec.name.clone(), arguments.len());
     let charged = Arc::clone(&place);
     let prepare = {
-        let spec = Arc::clone(&tool.spec);
+        let tool = tool.clone();
         move || {
-            let prepared = host.prepare(&spec, &arguments, &charged);
+            let prepared = host.prepare(&tool, &arguments, &charged);
             drop((arguments, charge));
             prepared
         }
     };
     let timeout = tool.timeout;
+    let call_clock = Arc::clone(&clock);
     let function = AssertUnwindSafe(async move {
         let arguments = offload::by_size(bytes, prepare).await;
         let arguments = arguments.map_err(|error| ToolError::new("RuntimeError", error))??;
@@ -117,16 +122,10 @@ async fn serve(
     let outcome = match timeout {
         None => function.await,
         Some(limit) => {
-            let expired = async {
-                match runtime::sleep(limit) {
-                    Some(sleep) => sleep.await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 biased;
                 outcome = function => outcome,
-                () = expired => Ok(Err(ToolError::new(
+                () = expired(limit, &call_clock) => Ok(Err(ToolError::new(
                     "TimeoutError",
                     format!("{name}() took longer than {} s", limit.as_secs_f64()),
                 ))),
@@ -138,6 +137,26 @@ async fn serve(
         let message = format!("{name}() failed inside: {}", panic_text(&*panic));
         Err(ToolError::new("RuntimeError", message))
     })
+}
+
+/// Waits until the call has taken this long, without its pauses.
+async fn expired(limit: Duration, clock: &CallClock) {
+    let started = Instant::now();
+    loop {
+        let now = Instant::now();
+        let (pauses, is_paused) = clock.paused(now);
+        let passed = now.saturating_duration_since(started).saturating_sub(pauses);
+        let left = limit.saturating_sub(passed);
+        let wait = match (left.is_zero(), is_paused) {
+            (true, false) => return,
+            (_, false) => left,
+            (_, true) => left.max(PAUSED_LOOK),
+        };
+        match runtime::sleep(wait) {
+            Some(sleep) => sleep.await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

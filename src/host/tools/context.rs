@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::queue::Place;
 use super::session_handle::SessionHandle;
 use crate::data::tool::ToolSpec;
+use crate::host::stop::{CallClock, ClockPause};
 
 /// One tool call: its session, and whether anybody still waits for it.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct ToolContext {
     over: watch::Receiver<()>,
     /// Weak, because a tool may keep its context after the call.
     place: Weak<Place>,
+    clock: Arc<CallClock>,
 }
 
 impl ToolContext {
@@ -28,8 +30,10 @@ impl ToolContext {
         call: u32,
         over: watch::Receiver<()>,
         place: &Arc<Place>,
+        clock: &Arc<CallClock>,
     ) -> Self {
-        Self { session, spec, call, over, place: Arc::downgrade(place) }
+        let (place, clock) = (Arc::downgrade(place), Arc::clone(clock));
+        Self { session, spec, call, over, place, clock }
     }
 
     /// Returns the call's place among those that run concurrently.
@@ -79,6 +83,31 @@ impl ToolContext {
         let mut over = self.over.clone();
         // Nothing is ever sent: the loop ends when the sender is dropped.
         while over.changed().await.is_ok() {}
+    }
+
+    /// Keeps this call from counting towards any time limit, until the result is dropped: a person
+    /// is asked, who may take hours.
+    ///
+    /// While all running calls of a run are paused, neither its run time nor its host time passes,
+    /// and no other limit of time ends it. So limit the wait yourself. While another call is
+    /// running that is not paused, host time passes as usual. The
+    /// [timeout](crate::Tool::timeout) of this call stands still, those of others do not.
+    ///
+    /// After the call has ended or was cancelled, this has no effect.
+    ///
+    /// ```
+    /// use isolet::{Tool, ToolError, ToolSpec, Value};
+    ///
+    /// # async fn ask(_: &str) -> bool { true }
+    /// let delete = Tool::from_handler(ToolSpec::new("delete_all"), |_, cx| async move {
+    ///     let pause = cx.pause_clock();
+    ///     let allowed = ask("Delete everything?").await;
+    ///     drop(pause);
+    ///     if allowed { Ok(Value::None) } else { Err(ToolError::new("PermissionError", "no")) }
+    /// });
+    /// ```
+    pub fn pause_clock(&self) -> ClockPause {
+        self.clock.pause()
     }
 
     /// Writes a line to the run's standard error, prefixed with the tool's name in brackets.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::Tool;
 use super::bind::bind;
 use super::queue::{Call, CallQueue, Place};
+use super::{ModuleSet, Modules, Tool};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
 use crate::data::tool::{ToolError, ToolSpec};
@@ -20,7 +20,9 @@ use crate::support::lock::lock;
 
 /// The tools that a session's guest may call, and its calls.
 pub(crate) struct ToolHost {
+    /// By name; those of modules by their whole name, from their first call on.
     tools: Mutex<HashMap<String, Entry>>,
+    modules: Arc<Modules>,
     /// Every form of `SUBMIT` that the guest was given, because it may have kept old ones.
     submit: Mutex<Vec<Arc<ToolSpec>>>,
     submission: Mutex<Option<Value>>,
@@ -38,9 +40,15 @@ struct Entry {
 }
 
 impl ToolHost {
-    pub(crate) fn new(limits: &Limits, audit: AuditLog, counters: Arc<RunCounters>) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        modules: &ModuleSet,
+        audit: AuditLog,
+        counters: Arc<RunCounters>,
+    ) -> Self {
         Self {
             tools: Mutex::default(),
+            modules: Arc::new(Modules::new(modules)),
             submit: Mutex::default(),
             submission: Mutex::default(),
             queue: Arc::new(CallQueue::new(limits)),
@@ -111,7 +119,18 @@ impl ToolHost {
     fn accept(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
         let unknown = || ToolError::new("NameError", format!("there is no tool '{name}'"));
+        if let Some(tool) = self.modules.question(name) {
+            self.check_length(name, arguments)?;
+            let charge = self.queue.admit(id, arguments.len())?;
+            self.queue.push(Call { id, tool, arguments: arguments.to_vec(), charge });
+            return Ok(());
+        }
         let mut tools = lock(&self.tools);
+        if !tools.contains_key(name)
+            && let Some(tool) = self.modules.tool(name)
+        {
+            tools.insert(name.to_owned(), Entry { tool, calls: 0 });
+        }
         let entry = tools.get_mut(name).ok_or_else(unknown)?;
         self.check_length(name, arguments)?;
         let charge = self.queue.admit(id, arguments.len())?;
@@ -135,12 +154,16 @@ impl ToolHost {
     /// counted.
     pub(super) fn prepare(
         &self,
-        spec: &ToolSpec,
+        tool: &Tool,
         arguments: &[u8],
         place: &Place,
     ) -> Result<Value, ToolError> {
+        let spec = tool.spec();
         let charge = |needed| place.charge(needed);
         let bound = self.decode(&spec.name, arguments, charge).and_then(|value| bind(spec, value));
+        if tool.is_question {
+            return bound;
+        }
         let reason = bound.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
         self.audit.tell(bound.is_ok(), reason, || Access::Tool { name: shown(&spec.name) });
         if bound.is_err() {

@@ -4,6 +4,8 @@ mod bind;
 mod calls;
 mod context;
 mod host;
+mod module;
+mod modules;
 mod queue;
 mod runtime;
 mod session_handle;
@@ -20,6 +22,9 @@ use serde::de::DeserializeOwned;
 pub(crate) use calls::Calls;
 pub use context::ToolContext;
 pub(crate) use host::ToolHost;
+pub(crate) use module::ModuleSet;
+pub use module::ToolModule;
+pub(crate) use modules::Modules;
 pub(crate) use session_handle::SessionAccess;
 pub use session_handle::SessionHandle;
 
@@ -66,6 +71,8 @@ pub struct Tool {
     handler: Handler,
     timeout: Option<Duration>,
     max_calls: Option<u64>,
+    /// It answers a question of the guest's glue, and is no call of the guest's code.
+    is_question: bool,
     /// Why a sandbox rejects this tool.
     fault: Option<String>,
 }
@@ -166,7 +173,8 @@ impl Tool {
     }
 
     fn new(spec: ToolSpec, handler: Handler, fault: Option<String>) -> Self {
-        Self { spec: Arc::new(spec), handler, timeout: None, max_calls: None, fault }
+        let (timeout, max_calls, is_question) = (None, None, false);
+        Self { spec: Arc::new(spec), handler, timeout, max_calls, is_question, fault }
     }
 
     /// Sets the docstring.
@@ -210,6 +218,24 @@ impl Tool {
     #[must_use]
     pub fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// Makes a tool that answers a question of the guest's glue.
+    fn question<F, Fut>(spec: ToolSpec, answer: F) -> Self
+    where
+        F: Fn(Value) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        let mut tool = Self::from_handler(spec, move |arguments, _| answer(arguments));
+        tool.is_question = true;
+        tool
+    }
+
+    /// Returns the tool with the name that it has in a module.
+    fn in_module(mut self, module: &str) -> Self {
+        let spec = Arc::make_mut(&mut self.spec);
+        spec.name = format!("{module}.{}", spec.name);
+        self
     }
 
     pub(crate) fn shared_spec(&self) -> Arc<ToolSpec> {

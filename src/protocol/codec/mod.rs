@@ -8,7 +8,7 @@ use crate::data::cell::{Program, Role};
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
-use crate::protocol::{Command, RunCommand};
+use crate::protocol::{Command, DefinedModule, DefinedModules, RunCommand};
 pub(crate) use report::{decode, tail};
 
 /// Space for everything in a report except the value: traceback, reprs, names.
@@ -45,13 +45,18 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         }
         Command::Variables => ("variables", vec![]),
         Command::Delete(name) => ("delete", vec![("name", name.into())]),
-        Command::Define { tools, submit } => (
-            "define",
-            vec![
-                ("tools", Value::List(tools.iter().map(|spec| function(spec)).collect())),
+        Command::Define { tools, submit, modules: defined } => {
+            let tools = tools.iter().map(|spec| function(spec, &spec.name)).collect();
+            let mut fields = vec![
+                ("tools", Value::List(tools)),
                 ("submit", Value::List(submit.iter().map(submission).collect())),
-            ],
-        ),
+            ];
+            if let Some(DefinedModules { helper, modules: defined }) = defined {
+                fields.push(("helper", helper.into()));
+                fields.push(("modules", Value::List(defined.into_iter().map(module).collect())));
+            }
+            ("define", fields)
+        }
         Command::Run(run) => ("run", run_fields(run)),
     };
     let mut frame = vec![(Value::from("command"), Value::from(name))];
@@ -121,10 +126,10 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
     }
 }
 
-/// Returns a tool in the form that the guest's glue expects.
-fn function(spec: &ToolSpec) -> Value {
+/// Returns a tool of this name in the form that the guest's glue expects.
+pub(crate) fn function(spec: &ToolSpec, name: &str) -> Value {
     Value::List(vec![
-        spec.name.as_str().into(),
+        name.into(),
         spec.docstring().into(),
         Value::List(spec.params.iter().map(Param::to_value).collect()),
         spec.returns.to_value(),
@@ -134,7 +139,11 @@ fn function(spec: &ToolSpec) -> Value {
 
 /// Returns a function that submits in the form that the guest's glue expects.
 fn submission((form, spec): &(u32, Arc<ToolSpec>)) -> Value {
-    Value::List(vec![i64::from(*form).into(), function(spec)])
+    Value::List(vec![i64::from(*form).into(), function(spec, &spec.name)])
+}
+
+fn module(module: DefinedModule) -> Value {
+    Value::List(vec![module.name.into(), module.guest_name.into(), module.doc.into()])
 }
 
 fn dict(items: Vec<(String, Value)>) -> Value {
