@@ -135,6 +135,8 @@
     expect(dead_code, reason = "workers use it, and they have the feature")
 )]
 
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod profile;
 
 mod api;
