@@ -21,8 +21,8 @@ use serde_json::{Map, Value as Json};
 pub use environment::Environment;
 pub use import::{Client, Skipped};
 pub use secret::Secret;
-pub use server::ServerConfig;
 pub(crate) use server::Reached;
+pub use server::ServerConfig;
 
 use crate::data::error::{Error, ErrorKind};
 
