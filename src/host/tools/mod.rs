@@ -7,6 +7,8 @@ mod host;
 mod queue;
 mod runtime;
 mod session_handle;
+#[cfg(all(test, feature = "mcp"))]
+pub(crate) mod testing;
 
 use std::fmt;
 use std::sync::Arc;

@@ -257,10 +257,16 @@ fn start_failure(error: &ClientInitializeError) -> String {
         ClientInitializeError::ConnectionClosed(_) => {
             "it ended before it said that it is a server of MCP".to_owned()
         }
-        ClientInitializeError::TransportError { error, .. } => error.error.to_string(),
+        ClientInitializeError::TransportError { error, .. } => transport_failure(&error.error),
         ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
         other => other.to_string(),
     }
+}
+
+/// Returns what failed, without the layer of `rmcp` that passed it on.
+fn transport_failure(error: &impl std::fmt::Display) -> String {
+    let said = error.to_string();
+    said.strip_prefix("Client error: ").map_or(said.clone(), str::to_owned)
 }
 
 const UNAUTHORIZED: &str = "it asks for authorization (HTTP 401), set a token in its `headers`";
@@ -275,7 +281,7 @@ fn call_failure(error: &ServiceError) -> ToolError {
             ToolError::new("ConnectionError", UNAUTHORIZED)
         }
         ServiceError::TransportSend(error) => {
-            ToolError::new("ConnectionError", error.error.to_string())
+            ToolError::new("ConnectionError", transport_failure(&error.error))
         }
         other => ToolError::new("ConnectionError", other.to_string()),
     }
