@@ -36,8 +36,8 @@
 //!
 //! A [`Tool`] is a host function that the guest's Python calls like its own. A [`Value`] is plain
 //! data that crosses in either direction; [`to_value`] and [`from_value`] convert it from and to
-//! any serde type. The [`profile`] module offers the interfaces of other executors. With the feature
-//! `mcp`, the tools can be those of MCP servers.
+//! any serde type. The [`profile`] module offers the interfaces of other executors. With the
+//! feature `mcp`, the tools can be those of MCP servers.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
 //! failed. The [`blocking`] module has the same API without async, method for method.
@@ -125,7 +125,7 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
-//! | `mcp` | tools of MCP servers ([`mcp`]) | with `cli` |
+//! | `mcp` | tools of MCP servers: the module `mcp` | with `cli` |
 //! | `cli` | the `isolet` command and the download of assets; needs `engine` and `mcp` | yes |
 //!
 //! Without `engine`, neither V8 nor `deno_core` is compiled. Sessions run in workers of the

@@ -60,8 +60,9 @@ impl Definition {
         use sha2::{Digest, Sha256};
         let mut text = String::new();
         canonical(&serde_json::to_value(self).unwrap_or(Json::Null), &mut text);
+        let hex = |digit: u8| char::from_digit(digit.into(), 16).unwrap_or_default();
         let digest = Sha256::digest(text.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 15)]).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! MCP servers as the source of tools for Python: the client's side of the Model Context Protocol.
 //!
-//! A [`Config`] says which servers there are: isolet's own file, in the shape that most clients have,
-//! or what another [`Client`] was given. A [`Hub`] starts the servers when they are first needed and
-//! makes [`Tool`](crate::Tool)s of theirs:
+//! A [`Config`] says which servers there are: isolet's own file, in the shape that most clients
+//! have, or what another [`Client`] was given. A [`Hub`] starts the servers when they are first
+//! needed and makes [`Tool`](crate::Tool)s of theirs:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,17 +24,17 @@
 //!
 //! * **Rules.** Each call is decided separately, before anything is sent: [`Rule`], [`Approver`].
 //!   What no rule allows needs a person.
-//! * **Arguments** are checked against the tool's schema on the host. No reference of a schema to the
-//!   network is followed.
-//! * **Pins.** A tool that is new or has changed since the user first saw the server is refused until
-//!   it is accepted: [`PinDiff`], [`Hub::accept`].
+//! * **Arguments** are checked against the tool's schema on the host. No reference of a schema to
+//!   the network is followed.
+//! * **Pins.** A tool that is new or has changed since the user first saw the server is refused
+//!   until it is accepted: [`PinDiff`], [`Hub::accept`].
 //! * **Secrets** of the configuration stay in the host's process. Where a server repeats them, in
 //!   results, errors or its log, `[secret]` stands in their place.
-//! * **Sizes.** A message has at most 16 MiB, a server at most 5,000 tools. Descriptions are cut, and
-//!   what a reader does not see is removed from them.
+//! * **Sizes.** A message has at most 16 MiB, a server at most 5,000 tools. Descriptions are cut,
+//!   and what a reader does not see is removed from them.
 //!
-//! A server that is a process is *not* sandboxed: it runs as the user, in a small environment, as in
-//! any other client.
+//! A server that is a process is *not* sandboxed: it runs as the user, in a small environment, as
+//! in any other client.
 //!
 //! # Values and exceptions
 //!

@@ -212,8 +212,8 @@ pub(crate) fn decide(
         });
     let denied =
         rules.iter().find(|rule| rule.verdict == Verdict::Deny && matches_full(&rule.pattern));
-    let ruled = rules.iter().find(|rule| matches_full(&rule.pattern));
-    match (configured, denied.or(ruled)) {
+    let first = rules.iter().find(|rule| matches_full(&rule.pattern));
+    match (configured, denied.or(first)) {
         (Some((Verdict::Deny, glob)), _) => (Verdict::Deny, DecidedBy::Config(glob.clone())),
         (_, Some(rule)) if rule.verdict == Verdict::Deny => {
             (Verdict::Deny, DecidedBy::Rule(rule.pattern.clone()))

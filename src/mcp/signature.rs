@@ -27,7 +27,7 @@ pub(crate) struct Signature {
     pub(crate) spec: ToolSpec,
     params: Vec<Known>,
     takes_more: bool,
-    /// The result is in an envelope of FastMCP's.
+    /// The result is in an envelope, as [`WRAPPED`] says.
     pub(crate) is_wrapped: bool,
     /// The server says what the results are.
     pub(crate) has_output: bool,
@@ -160,8 +160,8 @@ impl<'a> Fields<'a> {
             }
         }
         if requires {
-            let required = schema.get("required").and_then(Json::as_array);
-            self.required.extend(required.into_iter().flatten().filter_map(Json::as_str));
+            let names = schema.get("required").and_then(Json::as_array);
+            self.required.extend(names.into_iter().flatten().filter_map(Json::as_str));
         }
     }
 }
@@ -211,7 +211,7 @@ fn doc(name: &str, definition: &Definition) -> String {
         if !doc.is_empty() {
             doc.push_str("\n\n");
         }
-        doc.push_str(&format!("The server calls it `{original}`."));
+        doc.extend(["The server calls it `", &original, "`."]);
     }
     doc
 }

@@ -142,7 +142,6 @@ impl Config {
     }
 
     /// Returns the servers, sorted by name.
-    #[must_use]
     pub fn servers(&self) -> &[ServerConfig] {
         &self.servers
     }
@@ -154,8 +153,8 @@ impl Extend<ServerConfig> for Config {
     }
 }
 
-/// Parses a text as an object of JSON, with comments. `Err` says what is wrong, and shows nothing of
-/// the text, which may have secrets.
+/// Parses a text as an object of JSON, with comments. `Err` says what is wrong, and shows nothing
+/// of the text, which may have secrets.
 fn object(text: &str) -> Result<Map<String, Json>, String> {
     match serde_json::from_str(&jsonc::to_json(text)) {
         Ok(Json::Object(root)) => Ok(root),

@@ -1,5 +1,5 @@
-//! Reads the entries of a configuration. Keys that are another client's are ignored; a wrong type of
-//! a known key is an error that names the key.
+//! Reads the entries of a configuration. Keys that are another client's are ignored; a wrong type
+//! of a known key is an error that names the key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) fn server(
     if name.is_empty() {
         return Err("its name is empty".to_owned());
     }
-    let entry = Entry { entry, environment, origin };
+    let entry = Entry { keys: entry, environment, origin };
     let transport = entry.transport()?;
     if is_isolet(&transport) {
         return Ok(None);
@@ -50,11 +50,11 @@ pub(super) fn server(
     let mut server = ServerConfig::new(name.to_owned(), transport);
     server.environment = environment.clone();
     server.disabled = entry.flag("disabled")?;
-    if let Some(rules) = entry.entry.get("isolet") {
+    if let Some(rules) = entry.keys.get("isolet") {
         let Json::Object(rules) = rules else {
             return Err(format!("`isolet` is {}, it has to be an object", kind(rules)));
         };
-        let rules = Entry { entry: rules, ..entry };
+        let rules = Entry { keys: rules, ..entry };
         let in_rules = |reason: String| format!("in `isolet`, {reason}");
         server.allow = rules.texts("allow").map_err(in_rules)?;
         server.ask = rules.texts("ask").map_err(in_rules)?;
@@ -64,7 +64,7 @@ pub(super) fn server(
         server.trust_hints = rules.flag("trustHints").map_err(in_rules)?;
         // A policy that is misspelt would be weaker than the one that was meant.
         let known = ["allow", "ask", "deny", "maxCalls", "timeout", "trustHints"];
-        if let Some(key) = rules.entry.keys().find(|key| !known.contains(&key.as_str())) {
+        if let Some(key) = rules.keys.keys().find(|key| !known.contains(&key.as_str())) {
             let known = known.join(", ");
             return Err(in_rules(format!("`{key}` is unknown, the keys are {known}")));
         }
@@ -115,7 +115,7 @@ fn is_isolet(transport: &Transport) -> bool {
 
 #[derive(Clone, Copy)]
 struct Entry<'a> {
-    entry: &'a Map<String, Json>,
+    keys: &'a Map<String, Json>,
     environment: &'a Environment,
     origin: Origin,
 }
@@ -142,11 +142,8 @@ impl Entry<'_> {
             (Some("http" | "streamable-http" | "streamableHttp"), _, None) => {
                 Err("its type is `http`, it needs `url`".to_owned())
             }
-            (Some(other), None, None) => {
-                Err(format!("its type is `{other}`, the types are stdio and http"))
-            }
             (None, None, None) => Err("it has neither `command` nor `url`".to_owned()),
-            (_, Some(_), Some(_)) => {
+            (None | Some("stdio" | "http" | "streamable-http" | "streamableHttp"), ..) => {
                 Err("it has both `command` and `url`, it needs one of them".to_owned())
             }
             (Some(other), ..) => {
@@ -156,7 +153,7 @@ impl Entry<'_> {
     }
 
     fn get(&self, key: &str) -> Option<&Json> {
-        self.entry.get(key).filter(|value| !value.is_null())
+        self.keys.get(key).filter(|value| !value.is_null())
     }
 
     fn text(&self, key: &str) -> Result<Option<&str>, String> {

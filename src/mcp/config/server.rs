@@ -265,23 +265,23 @@ impl ServerConfig {
                 std::iter::once(program).chain(arguments).for_each(|word| text(word.raw()));
                 if with_secrets {
                     text("env");
-                    env.iter().for_each(|(name, value)| {
+                    for (name, value) in env {
                         text(name);
                         text(value.raw());
-                    });
-                    [env_file, directory].into_iter().for_each(|path| {
+                    }
+                    for path in [env_file, directory] {
                         text(path.as_ref().map_or("", Template::raw));
-                    });
+                    }
                 }
             }
             Transport::Http { url, headers } => {
                 text("http");
                 text(url.raw());
                 if with_secrets {
-                    headers.iter().for_each(|(name, value)| {
+                    for (name, value) in headers {
                         text(name);
                         text(value.raw());
-                    });
+                    }
                 }
             }
         }

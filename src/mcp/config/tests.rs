@@ -120,9 +120,8 @@ fn a_file_of_variables_is_read() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "# c\nexport A=one\nB=\"two words\"\n\nC='x'\nEMPTY=\n").unwrap();
     let path = file.path().display();
-    let text = format!(
-        r#"{{"mcpServers": {{"s": {{"command": "x", "envFile": "{path}", "env": {{"C": "own"}}}}}}}}"#
-    );
+    let entry = format!(r#"{{"command": "x", "envFile": "{path}", "env": {{"C": "own"}}}}"#);
+    let text = format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#);
     let config = parsed(&text).unwrap();
     let (Reached::Stdio { env, .. }, _) = reached(&config.servers()[0]) else { panic!() };
     let get = |name: &str| env.get(name).map(String::as_str);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Audit, Hub, Inner};
 use crate::data::error::Error;
 use crate::mcp::audit::CallRecord;
-use crate::mcp::config::Config;
+use crate::mcp::config::{Config, ServerConfig};
 use crate::mcp::names;
 use crate::mcp::policy::{Approver, Grants, Rule};
 use crate::mcp::upstream::{Changed, Log, Surroundings, Upstream};
@@ -45,8 +45,8 @@ impl HubBuilder {
             audit: None,
             log: Arc::new(|_, _| {}),
             changed: Arc::new(|_| {}),
-            call_time: Duration::from_secs(60),
-            start_time: Duration::from_secs(60),
+            call_time: Duration::from_mins(1),
+            start_time: Duration::from_mins(1),
             cache: Place::Usual,
             pins: Place::Usual,
         }
@@ -58,8 +58,8 @@ impl HubBuilder {
         self
     }
 
-    /// Adds a rule. The first that matches counts, except that a denial is final, and that the rules
-    /// of a server's configuration precede these.
+    /// Adds a rule. The first that matches counts, except that a denial is final, and that the
+    /// rules of a server's configuration precede these.
     ///
     /// Without a rule, a person is asked, unless the configuration trusts the server's hints and
     /// the tool only reads.
@@ -88,8 +88,8 @@ impl HubBuilder {
         self
     }
 
-    /// Calls a function with a server's name and each line that it writes to standard error. It must
-    /// not block.
+    /// Calls a function with a server's name and each line that it writes to standard error. It
+    /// must not block.
     pub fn on_log(mut self, f: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.log = Arc::new(f);
         self
@@ -151,8 +151,8 @@ impl HubBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if the user has no directory for the pins and
-    /// the builder names none.
+    /// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if the user has no directory for the pins
+    /// and the builder names none.
     pub fn build(self) -> Result<Hub, Error> {
         let surroundings = Surroundings {
             start_time: self.start_time,
@@ -171,7 +171,7 @@ impl HubBuilder {
             changed: self.changed,
         };
         let used = || self.config.servers().iter().filter(|server| !server.is_disabled());
-        let modules = names::modules(used().map(|server| server.name()));
+        let modules = names::modules(used().map(ServerConfig::name));
         let upstreams = used().map(|server| Upstream::new(server.clone(), surroundings.clone()));
         Ok(Hub(Arc::new(Inner {
             servers: upstreams.zip(modules).collect(),

@@ -147,18 +147,14 @@ impl Target {
         record.decided_by = DecidedBy::Approver;
         let decision = approver.approve(ask.clone()).await;
         hub.grants.add(&ask, &decision);
-        match decision {
-            Decision::No(reason) => {
-                record.verdict = Verdict::Deny;
-                let reason = text::cut(&text::clean(&reason), REASON_CHARS);
-                let said = if reason.is_empty() { reason } else { format!(": {reason}") };
-                Err(self.refused(&format!("was not approved{said}")))
-            }
-            _ => {
-                record.verdict = Verdict::Allow;
-                Ok(())
-            }
-        }
+        let Decision::No(reason) = decision else {
+            record.verdict = Verdict::Allow;
+            return Ok(());
+        };
+        record.verdict = Verdict::Deny;
+        let reason = text::cut(&text::clean(&reason), REASON_CHARS);
+        let said = if reason.is_empty() { reason } else { format!(": {reason}") };
+        Err(self.refused(&format!("was not approved{said}")))
     }
 
     fn refused(&self, reason: &str) -> ToolError {

@@ -22,8 +22,8 @@ use crate::host::tools::Tool;
 /// The tools of MCP servers, as tools of Python.
 ///
 /// A hub starts a server when it is first needed, keeps one connection to it for all sessions, and
-/// ends it when the last clone of the hub and the last of its tools are dropped. Its work is done on
-/// a thread of its own, so its futures need no runtime.
+/// ends it when the last clone of the hub and the last of its tools are dropped. Its work is done
+/// on a thread of its own, so its futures need no runtime.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

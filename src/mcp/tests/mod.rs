@@ -103,7 +103,7 @@ impl Rig {
     /// Waits for a line of the server.
     fn wait_for(&self, line: &str) {
         let expected = format!("fake: {line}");
-        while self.lines.recv_timeout(std::time::Duration::from_secs(60)).unwrap() != expected {}
+        while self.lines.recv_timeout(std::time::Duration::from_mins(1)).unwrap() != expected {}
     }
 }
 

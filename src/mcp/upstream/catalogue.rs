@@ -1,5 +1,5 @@
-//! What is known about a server without asking it: its tools, and what their results were like. Kept
-//! on disk, so that listing tools starts no server.
+//! What is known about a server without asking it: its tools, and what their results were like.
+//! Kept on disk, so that listing tools starts no server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -137,9 +137,8 @@ impl Shelf {
     fn compare(&self, tools: &[Definition]) -> PinDiff {
         let Some(pins) = &self.pins else { return PinDiff::default() };
         pins.check(tools).unwrap_or_else(|_| {
-            let mut diff = PinDiff::default();
-            diff.added = tools.iter().map(|tool| tool.name.clone()).collect();
-            diff
+            let added = tools.iter().map(|tool| tool.name.clone()).collect();
+            PinDiff { added, ..PinDiff::default() }
         })
     }
 }

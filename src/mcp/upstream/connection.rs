@@ -123,11 +123,9 @@ impl Connection {
                 params.cursor = Some(cursor);
                 params
             });
-            let request = ListToolsRequest {
-                method: Default::default(),
-                params,
-                extensions: Default::default(),
-            };
+            let request = params.map_or_else(ListToolsRequest::default, |params| {
+                ListToolsRequest::with_param(params)
+            });
             let answer = self.service.send_request(ClientRequest::ListToolsRequest(request)).await;
             let (page, next) = match answer {
                 Ok(ServerResult::ListToolsResult(page)) => {

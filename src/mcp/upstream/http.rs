@@ -70,7 +70,7 @@ impl HttpClient {
         let body = Full::new(Bytes::from(body.unwrap_or_default()));
         let mut request = request.body(body).map_err(invalid)?;
         // Those of the configuration replace ours, as a user who sets them wants.
-        headers.into_iter().for_each(|(name, value)| _ = request.headers_mut().insert(name, value));
+        request.headers_mut().extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
         let response = self.0.send(request).await.map_err(StreamableHttpError::Client)?;
         let (status, headers) = (response.status(), response.headers());
         let text = |name: HeaderName| {

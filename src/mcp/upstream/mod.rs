@@ -42,7 +42,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server that has lived this long has not failed at its start.
-const SETTLED: Duration = Duration::from_secs(60);
+const SETTLED: Duration = Duration::from_mins(1);
 
 /// The maximum length of a reason, in characters.
 const REASON_CHARS: usize = 1_000;
