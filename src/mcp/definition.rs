@@ -49,6 +49,11 @@ impl Definition {
         Some(Self { name, title, description, input, output, annotations })
     }
 
+    /// Returns the size as JSON, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
+    }
+
     /// Returns `true` if the server says that the tool changes nothing.
     pub(crate) fn says_read_only(&self) -> bool {
         let hint = self.annotations.as_ref().and_then(|hints| hints.get("readOnlyHint"));

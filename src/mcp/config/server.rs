@@ -238,10 +238,6 @@ impl ServerConfig {
         }
     }
 
-    pub(crate) fn transport(&self) -> &Transport {
-        &self.transport
-    }
-
     /// Returns the key of everything that decides what the server is.
     pub(crate) fn key(&self) -> String {
         self.digest(true)

@@ -151,7 +151,7 @@ impl HubBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Assets`](crate::ErrorKind::Assets) if the user has no directory for the pins
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the user has no directory for the pins
     /// and the builder names none.
     pub fn build(self) -> Result<Hub, Error> {
         let surroundings = Surroundings {

@@ -10,6 +10,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::{Value, encoded_len};
 use crate::host::tools::{Tool, ToolContext};
 use crate::mcp::audit::{CallOutcome, CallRecord, measured};
+use crate::mcp::definition::Definition;
 use crate::mcp::policy::{self, Ask, DecidedBy, Decision, Verdict};
 use crate::mcp::signature::Signature;
 use crate::mcp::text;
@@ -20,11 +21,14 @@ use crate::mcp::value;
 const REASON_CHARS: usize = 1_000;
 
 /// Makes the tool of Python that calls a tool of a server.
-pub(super) fn tool(hub: Hub, upstream: Arc<Upstream>, name: String, signature: Signature) -> Tool {
-    let spec = signature.spec.clone();
-    let known = upstream.shelf().get();
-    let definition = known.and_then(|known| known.tools.iter().find(|t| t.name == name).cloned());
-    let says_read_only = definition.is_some_and(|definition| definition.says_read_only());
+pub(super) fn tool(
+    hub: Hub,
+    upstream: Arc<Upstream>,
+    definition: &Definition,
+    signature: Signature,
+) -> Tool {
+    let (spec, name) = (signature.spec.clone(), definition.name.clone());
+    let says_read_only = definition.says_read_only();
     let target = Arc::new(Target { hub, upstream, name, signature, says_read_only });
     Tool::from_handler(spec, move |bound, cx| {
         let target = Arc::clone(&target);

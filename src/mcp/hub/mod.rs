@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 pub use builder::HubBuilder;
 
 use super::audit::CallRecord;
+use super::definition::Definition;
 use super::names;
 use super::pins::PinDiff;
 use super::policy::{self, Approver, Grants, Rule, Verdict};
@@ -136,8 +137,8 @@ impl Hub {
         let upstream = self.server(server)?;
         let known = upstream.catalogue().await?;
         Ok(described(&known)
-            .map(|(name, signature)| {
-                call::tool(self.clone(), Arc::clone(upstream), name.to_owned(), signature)
+            .map(|(definition, signature)| {
+                call::tool(self.clone(), Arc::clone(upstream), definition, signature)
             })
             .collect())
     }
@@ -151,8 +152,7 @@ impl Hub {
         let upstream = self.server(server)?;
         let known = upstream.catalogue().await?;
         let diff = upstream.shelf().diff();
-        let info = |(definition, signature): (_, Signature)| {
-            let definition: &super::definition::Definition = definition;
+        let info = |(definition, signature): (&Definition, Signature)| {
             let spec = &signature.spec;
             let names = (definition.name.as_str(), spec.name());
             let says_read_only = definition.says_read_only();
@@ -169,8 +169,7 @@ impl Hub {
                 is_unaccepted: diff.refuses(&definition.name).is_some(),
             }
         };
-        let definitions = known.tools.iter();
-        Ok(definitions.zip(described(&known).map(|(_, signature)| signature)).map(info).collect())
+        Ok(described(&known).map(info).collect())
     }
 
     /// Starts a server, if it is not running, and asks it for its tools.
@@ -240,12 +239,12 @@ impl fmt::Debug for Hub {
     }
 }
 
-/// Returns the original names and the signatures of tools.
-fn described(known: &Catalogue) -> impl Iterator<Item = (&str, Signature)> {
+/// Returns the tools with their signatures.
+fn described(known: &Catalogue) -> impl Iterator<Item = (&Definition, Signature)> {
     let names: Vec<&str> = known.tools.iter().map(|tool| tool.name.as_str()).collect();
     let pythons = names::assign(&names);
     known.tools.iter().zip(pythons).map(|(tool, python)| {
         let shape = known.shapes.get(&tool.name);
-        (tool.name.as_str(), Signature::new(&python, tool, shape))
+        (tool, Signature::new(&python, tool, shape))
     })
 }

@@ -24,7 +24,7 @@ use url::Url;
 use super::catalogue::Era;
 use super::child::{self, LineSink, Process};
 use super::http::HttpClient;
-use super::{MAX_MESSAGE_BYTES, MAX_TOOLS, Upstream};
+use super::{MAX_LIST_BYTES, MAX_MESSAGE_BYTES, MAX_TOOLS, Upstream};
 use crate::data::tool::ToolError;
 use crate::mcp::config::Reached;
 use crate::mcp::definition::Definition;
@@ -117,6 +117,7 @@ impl Connection {
     pub(super) async fn list(&self) -> Result<(Vec<Definition>, usize), String> {
         let (mut tools, mut names, mut left_out) = (Vec::new(), BTreeSet::new(), 0);
         let (mut cursor, mut cursors) = (None, BTreeSet::new());
+        let mut room = MAX_LIST_BYTES;
         loop {
             let params = cursor.clone().map(|cursor| {
                 let mut params = PaginatedRequestParams::default();
@@ -147,8 +148,10 @@ impl Connection {
                 Err(error) => return Err(format!("it does not list its tools: {error}")),
             };
             for tool in page {
-                match tool {
-                    Some(tool) if tools.len() < MAX_TOOLS && names.insert(tool.name.clone()) => {
+                let fits = |tool: &Definition| tools.len() < MAX_TOOLS && tool.bytes() <= room;
+                match tool.filter(fits) {
+                    Some(tool) if names.insert(tool.name.clone()) => {
+                        room -= tool.bytes();
                         tools.push(tool);
                     }
                     _ => left_out += 1,

@@ -11,6 +11,7 @@ mod runtime;
 mod sse;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,9 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The maximum number of tools of a server. Others are left out.
 const MAX_TOOLS: usize = 5_000;
+
+/// The maximum size of all tools of a server, in bytes. Others are left out.
+const MAX_LIST_BYTES: usize = 32 * 1024 * 1024;
 
 /// The wait before a server is started again. It doubles with each failure in a row.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -70,6 +74,10 @@ pub(crate) struct Upstream {
     shelf: Shelf,
     redactor: Mutex<Redactor>,
     link: tokio::sync::Mutex<Link>,
+    /// The server has said that its list is another one, and it was not listed since.
+    is_outdated: AtomicBool,
+    /// Held while the tools are listed.
+    listing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -97,8 +105,15 @@ impl Upstream {
         let pins = file(&surroundings.pin_dir, config.identity());
         let pins = pins.map(|path| PinFile::new(path, config.name()));
         let shelf = Shelf::new(catalogue, pins);
-        let (redactor, link) = (Mutex::default(), tokio::sync::Mutex::default());
-        Arc::new(Self { config, surroundings, shelf, redactor, link })
+        Arc::new(Self {
+            config,
+            surroundings,
+            shelf,
+            redactor: Mutex::default(),
+            link: tokio::sync::Mutex::default(),
+            is_outdated: AtomicBool::new(false),
+            listing: tokio::sync::Mutex::default(),
+        })
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {
@@ -202,6 +217,10 @@ impl Upstream {
 
     /// Called when the server says that it has other tools.
     fn list_changed(self: Arc<Self>) {
+        // However often it says so, one task waits for the one that lists.
+        if self.is_outdated.swap(true, Ordering::AcqRel) {
+            return;
+        }
         tokio::spawn(async move {
             let connection = self.link.lock().await.connection.clone();
             if let Some(connection) = connection {
@@ -285,9 +304,15 @@ impl Upstream {
 
     /// Lists the tools and remembers them. Returns how many were left out.
     async fn learn(self: &Arc<Self>, connection: &Arc<Connection>) -> Result<usize, String> {
-        let (tools, left_out) = connection.list().await?;
+        let listing = self.listing.lock().await;
+        self.is_outdated.store(false, Ordering::Release);
+        let time = self.surroundings.start_time;
+        let listed = tokio::time::timeout(time, connection.list()).await;
+        let (tools, left_out) = listed
+            .map_err(|_| format!("it did not list its tools in {} s", time.as_secs_f64()))??;
         let (era, upstream) = (connection.era(), Arc::clone(self));
         let put = tokio::task::spawn_blocking(move || upstream.shelf.put(era, tools)).await;
+        drop(listing);
         if put.unwrap_or(false) {
             (self.surroundings.changed)(self.config.name());
         }
