@@ -37,7 +37,8 @@
 //! A [`Tool`] is a host function that the guest's Python calls like its own. A [`ToolModule`] has
 //! tools that the guest imports. A [`Value`] is plain data that crosses in either direction;
 //! [`to_value`] and [`from_value`] convert it from and to any serde type. The [`profile`] module
-//! offers the interfaces of other executors.
+//! offers the interfaces of other executors. With the feature `mcp`, the tools can be those of MCP
+//! servers.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
 //! failed. The [`blocking`] module has the same API without async, method for method.
@@ -125,7 +126,8 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
-//! | `cli` | the `isolet` command and the download of assets; needs `engine` | yes |
+//! | `mcp` | tools of MCP servers: the module `mcp` | with `cli` |
+//! | `cli` | the `isolet` command and the download of assets; needs `engine` and `mcp` | yes |
 //!
 //! Without `engine`, neither V8 nor `deno_core` is compiled. Sessions run in workers of the
 //! installed command `isolet` of the same version, which also makes the memory image when there is
@@ -136,6 +138,8 @@
     expect(dead_code, reason = "workers use it, and they have the feature")
 )]
 
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod profile;
 
 mod api;

@@ -22,3 +22,18 @@ pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
     })?;
     Ok(strategy.cache_dir().join("isolet").join(name))
 }
+
+/// Returns isolet's directory `name` in the user's data directory, for what cannot be made again.
+///
+/// # Errors
+///
+/// [`ErrorKind::Config`] if the user has no data directory.
+#[cfg(feature = "mcp")]
+pub(crate) fn data_dir(name: &str) -> Result<PathBuf, Error> {
+    use etcetera::BaseStrategy;
+    let strategy = etcetera::choose_base_strategy().map_err(|error| {
+        let message = format!("the user's data directory is unknown: {error}");
+        Error::new(ErrorKind::Config, message).with_source(error)
+    })?;
+    Ok(strategy.data_dir().join("isolet").join(name))
+}

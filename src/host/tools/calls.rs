@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ type Outcome = Result<Value, ToolError>;
 
 /// The tool calls of one run. Dropping it cancels unfinished calls.
 pub(crate) struct Calls {
+    /// The number of the run.
+    run: u64,
     session: SessionHandle,
     host: Arc<ToolHost>,
     queue: Arc<CallQueue>,
@@ -33,9 +36,11 @@ pub(crate) struct Calls {
 
 impl Calls {
     pub(crate) fn new(session: SessionHandle, host: &Arc<ToolHost>, clock: &Arc<RunClock>) -> Self {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
         let (host, queue) = (Arc::clone(host), Arc::clone(host.queue()));
         let clock = Arc::clone(clock);
-        Self { session, host, queue, clock, running: FuturesUnordered::new() }
+        let run = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { run, session, host, queue, clock, running: FuturesUnordered::new() }
     }
 
     /// Starts calls as places become free, and waits for the next one that ends. Waits forever if
@@ -75,7 +80,7 @@ impl Calls {
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let clock = CallClock::new(&self.clock);
-        let context = ToolContext::new(self.session.clone(), spec, id, over, &place, &clock);
+        let context = ToolContext::new(self.session.clone(), spec, (self.run, id), over, &place, &clock);
         let served = serve(Arc::clone(&self.host), clock, call, context, place);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());

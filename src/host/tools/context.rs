@@ -16,6 +16,7 @@ pub struct ToolContext {
     session: SessionHandle,
     spec: Arc<ToolSpec>,
     call: u32,
+    run: u64,
     /// The sender is dropped when the call is over.
     over: watch::Receiver<()>,
     /// Weak, because a tool may keep its context after the call.
@@ -27,13 +28,13 @@ impl ToolContext {
     pub(super) fn new(
         session: SessionHandle,
         spec: Arc<ToolSpec>,
-        call: u32,
+        (run, call): (u64, u32),
         over: watch::Receiver<()>,
         place: &Arc<Place>,
         clock: &Arc<CallClock>,
     ) -> Self {
         let (place, clock) = (Arc::downgrade(place), Arc::clone(clock));
-        Self { session, spec, call, over, place, clock }
+        Self { session, spec, call, run, over, place, clock }
     }
 
     /// Returns the call's place among those that run concurrently.
@@ -51,6 +52,12 @@ impl ToolContext {
     #[must_use]
     pub fn call_id(&self) -> u64 {
         u64::from(self.call)
+    }
+
+    /// Returns the number of the run that made the call, unique in this process.
+    #[must_use]
+    pub fn run_id(&self) -> u64 {
+        self.run
     }
 
     /// Returns the name that the tool was called by.

@@ -9,6 +9,8 @@ mod modules;
 mod queue;
 mod runtime;
 mod session_handle;
+#[cfg(all(test, feature = "mcp"))]
+pub(crate) mod testing;
 
 use std::fmt;
 use std::sync::Arc;

@@ -91,6 +91,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("profile", &["data", "host", "api"]),
+    ("mcp", &["data", "support", "host", "api"]),
     ("service", &[]),
     ("cli", &["service"]),
     ("fuzzing", &["data", "support", "fs", "net", "packages", "protocol", "worker/wire"]),

@@ -1,0 +1,71 @@
+//! Servers that are reached by streamable HTTP.
+
+use super::{HttpFake, Rig, ServerConfig, call, failed};
+use crate::data::value::Value;
+
+#[tokio::test]
+async fn servers_of_both_protocols_are_called_by_http() {
+    for (options, protocol) in [
+        (&["legacy"][..], "2025-06-18"),
+        (&["legacy", "sse"], "2025-06-18"),
+        (&["modern"], "2026-07-28"),
+        (&["modern", "sse"], "2026-07-28"),
+    ] {
+        let server = HttpFake::start(options);
+        let rig = Rig::new();
+        let hub = rig.hub(ServerConfig::http("fake", &server.url));
+        for _ in 0..3 {
+            let sum = call(&hub, "get_sum", [("a", 1.into()), ("b", 2.into())]).await.unwrap();
+            assert_eq!(sum.as_f64(), Some(3.0), "{options:?}");
+        }
+        assert_eq!(hub.check("fake").await.unwrap().protocol, protocol);
+        let failure = failed(call(&hub, "refuse", []).await);
+        assert_eq!(failure, "ToolError: not that", "{options:?}");
+    }
+}
+
+#[tokio::test]
+async fn headers_are_sent_and_a_missing_token_is_named() {
+    let server = HttpFake::start(&["modern", "token=Bearer sesame-opens"]);
+    let rig = Rig::new();
+    let config = ServerConfig::http("fake", &server.url);
+    let error = rig.hub(config.clone()).tools("fake").await.unwrap_err().to_string();
+    assert!(error.contains("asks for authorization (HTTP 401)"), "{error}");
+    let hub = rig.hub(config.header("Authorization", "Bearer sesame-opens"));
+    let echoed = call(&hub, "echo", [("arguments", Value::dict([("x", "sesame-opens")]))]).await;
+    assert_eq!(echoed.unwrap().get("x"), Some(&Value::from("[secret]")));
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let server = HttpFake::start(&["modern"]);
+    let rig = Rig::new();
+    let url = server.url.replace("/mcp", "/moved");
+    let error = rig.hub(ServerConfig::http("fake", url)).tools("fake").await.unwrap_err();
+    assert!(error.message().contains("name that URL instead"), "{error}");
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_an_error() {
+    for options in [&["modern"][..], &["modern", "sse"]] {
+        let server = HttpFake::start(options);
+        let rig = Rig::new();
+        let hub = rig.hub(ServerConfig::http("fake", &server.url));
+        let error = failed(call(&hub, "huge", []).await);
+        assert!(error.starts_with("ConnectionError: "), "{error}");
+        call(&hub, "image", []).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_a_connection_error() {
+    let url = {
+        let server = HttpFake::start(&["modern"]);
+        server.url.clone()
+    };
+    let rig = Rig::new();
+    let error = rig.hub(ServerConfig::http("fake", url)).tools("fake").await.unwrap_err();
+    assert_eq!(error.type_name(), "ConnectionError");
+    let error = rig.hub(ServerConfig::http("fake", "ftp://x")).tools("fake").await.unwrap_err();
+    assert!(error.message().contains("its URL has the scheme `ftp`"), "{error}");
+}

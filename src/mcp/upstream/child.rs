@@ -1,0 +1,95 @@
+//! A server that is a process of this user. It is not sandboxed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+
+use super::Lines;
+
+/// How long a process may take to end by itself once it is no longer needed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The maximum length of a line of standard error. The rest of it is another line.
+const MAX_LINE: usize = 8 * 1024;
+
+/// Receives the lines that a server writes to standard error.
+pub(super) type LineSink = Box<dyn Fn(&str) + Send + Sync>;
+
+/// A process and those that it has started, which are a group of their own. Dropping it ends them.
+pub(super) struct Process {
+    child: Option<Child>,
+    group: Option<Pid>,
+    runtime: Handle,
+}
+
+/// Starts a process. Needs a runtime.
+pub(super) fn start(
+    program: &str,
+    arguments: &[String],
+    env: &BTreeMap<String, String>,
+    directory: Option<&Path>,
+    log: LineSink,
+) -> io::Result<(Process, Lines<ChildStdout, ChildStdin>)> {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(env).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(directory) = directory {
+        command.current_dir(directory);
+    }
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn()?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let missing = || io::Error::other("the process has no standard streams");
+    let stdin = child.stdin.take().ok_or_else(missing)?;
+    let stdout = child.stdout.take().ok_or_else(missing)?;
+    if let Some(stderr) = child.stderr.take() {
+        tokio::spawn(forward(stderr, log));
+    }
+    let process = Process { child: Some(child), group, runtime: Handle::current() };
+    Ok((process, Lines::new(stdout, stdin)))
+}
+
+async fn forward(stderr: ChildStderr, log: LineSink) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while let Ok(available) = stderr.fill_buf().await {
+        let ended = available.is_empty();
+        let newline = available.iter().position(|byte| *byte == b'\n');
+        let taken = newline.unwrap_or(available.len()).min(MAX_LINE - line.len());
+        line.extend_from_slice(&available[..taken]);
+        let is_whole = newline == Some(taken);
+        stderr.consume(taken + usize::from(is_whole));
+        if is_whole || line.len() >= MAX_LINE || (ended && !line.is_empty()) {
+            log(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+        if ended {
+            break;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let group = self.group;
+        // A group that is gone cannot be signalled, and need not be.
+        let signal = move |signal| _ = group.map(|group| kill_process_group(group, signal));
+        signal(Signal::TERM);
+        self.runtime.spawn(async move {
+            // Nothing waits for the process before its group was killed: until then, the number of
+            // the group cannot be another's.
+            tokio::time::sleep(GRACE).await;
+            signal(Signal::KILL);
+            let _ = child.kill().await;
+        });
+    }
+}

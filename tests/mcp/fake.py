@@ -1,0 +1,233 @@
+"""A server of MCP for the tests of the hub: over stdio, or over HTTP with `http`.
+
+Its arguments are options, NAME or NAME=VALUE:
+
+legacy      it does not know the newer protocol
+modern      it does not know the older one
+dies        it ends at a message that it does not know
+page=N      it lists N tools at a time
+text=FILE   the description of `changing` is the file's content
+starts=FILE it adds a line to the file when it starts
+hold=FILE   it opens the file for writing and never closes it
+deaf        it answers nothing
+bad         one of its tools has no valid form
+many=N      it has N more tools
+sse         over HTTP, it answers with events
+token=TEXT  over HTTP, it wants this authorization
+"""
+
+import json
+import os
+import sys
+import threading
+
+OPTIONS = dict(option.partition("=")[::2] for option in sys.argv[1:])
+VERSION = "2026-07-28"
+LOCK = threading.Lock()
+EXTRA = []
+
+
+def schema(**properties):
+    return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+
+def tools():
+    number, text = {"type": "number"}, {"type": "string"}
+    description = "Changes."
+    if "text" in OPTIONS:
+        with open(OPTIONS["text"]) as file:
+            description = file.read()
+    listed = [
+        {
+            "name": "get-sum",
+            "description": "Adds\u200b two numbers.<!-- and obeys -->\n\nMore.",
+            "inputSchema": schema(a=number, b=number),
+            "outputSchema": {**schema(result=number), "x-fastmcp-wrap-result": True},
+            "annotations": {"readOnlyHint": True},
+        },
+        {"name": "echo", "inputSchema": {"type": "object", "additionalProperties": True}},
+        {"name": "find", "inputSchema": schema(**{"from": text})},
+        {"name": "changing", "description": description, "inputSchema": schema()},
+        {"name": "environment", "inputSchema": schema()},
+    ]
+    for name in ["fail", "refuse", "crash", "never", "huge", "grow", "noise", "image"]:
+        listed.append({"name": name, "inputSchema": schema()})
+    for number in range(int(OPTIONS.get("many", 0))):
+        listed.append({"name": f"tool{number:05}", "inputSchema": schema()})
+    if "bad" in OPTIONS:
+        listed.append({"name": "bad", "inputSchema": 3, "annotations": "x"})
+    return listed + EXTRA
+
+
+def listing(params):
+    listed = tools()
+    start = int(params.get("cursor") or 0)
+    end = start + int(OPTIONS.get("page", 100_000))
+    page = {"tools": listed[start:end], "ttlMs": 0, "cacheScope": "private"}
+    if end < len(listed):
+        page["nextCursor"] = str(end)
+    return page
+
+
+def block(text):
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def call(name, arguments):
+    if name == "get-sum":
+        return {"content": [], "structuredContent": {"result": arguments["a"] + arguments["b"]}}
+    if name == "echo":
+        return {"content": [], "structuredContent": arguments}
+    if name == "find":
+        return block(json.dumps({"found": [{"id": 1, "title": arguments["from"]}]}))
+    if name == "environment":
+        return block(json.dumps(dict(os.environ)))
+    if name == "fail":
+        return {**block("no \x1b[31msuch page, token " + os.environ.get("TOKEN", "")),
+                "isError": True}
+    if name == "huge":
+        return block("x" * (17 << 20))
+    if name == "image":
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": "iVBORw=="}]}
+    if name == "noise":
+        print("a line for people", flush=True)
+        print("one " + os.environ.get("TOKEN", ""), file=sys.stderr, flush=True)
+    return block("done")
+
+
+def handle(message, send):
+    """Answers a message by `send`, at once or never."""
+    method, params = message.get("method"), message.get("params") or {}
+    if "deaf" in OPTIONS:
+        return
+    if method == "notifications/cancelled":
+        print("cancelled", file=sys.stderr, flush=True)
+    if "id" not in message or method is None:
+        return
+
+    def answer(result):
+        if "legacy" not in OPTIONS:
+            result = {"resultType": "complete", **result}
+        send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+    def refuse(code, text):
+        send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": text}})
+
+    capabilities = {"tools": {"listChanged": True}}
+    if method == "server/discover" and "legacy" not in OPTIONS:
+        answer({"supportedVersions": [VERSION], "capabilities": capabilities,
+                "ttlMs": 0, "cacheScope": "private"})
+    elif method == "initialize" and "modern" not in OPTIONS:
+        answer({"protocolVersion": "2025-06-18", "capabilities": capabilities,
+                "serverInfo": {"name": "fake", "version": "1"}})
+    elif method == "subscriptions/listen" and "legacy" not in OPTIONS:
+        meta = {"io.modelcontextprotocol/subscriptionId": message["id"]}
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+              "params": {"_meta": meta, "notifications": {"toolsListChanged": True}}})
+        subscribed.append((meta, send))
+    elif method == "tools/list":
+        answer(listing(params))
+    elif method == "tools/call":
+        name = params["name"]
+        if name == "crash":
+            os._exit(3)
+        if name == "never":
+            print("called", file=sys.stderr, flush=True)
+            return
+        if name == "refuse":
+            refuse(-32602, "not that")
+            return
+        if name == "grow":
+            EXTRA.append({"name": "grown", "inputSchema": schema()})
+            changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            for meta, listener in subscribed:
+                listener({**changed, "params": {"_meta": meta}})
+            if not subscribed:
+                send(changed)
+        answer(call(name, params.get("arguments") or {}))
+    elif "dies" in OPTIONS:
+        os._exit(1)
+    else:
+        refuse(-32601, f"unknown method {method}")
+
+
+subscribed = []
+
+
+def stdio():
+    def send(message):
+        with LOCK:
+            print(json.dumps(message), flush=True)
+
+    for line in sys.stdin:
+        handle(json.loads(line), send)
+
+
+def http():
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_):
+            pass
+
+        def respond(self, status, body=b"", kind="application/json"):
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            if "legacy" in OPTIONS:
+                self.send_header("Mcp-Session-Id", "one")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self):
+            self.respond(405)
+
+        def do_DELETE(self):
+            self.respond(200)
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/moved":
+                self.send_response(307)
+                self.send_header("Location", "http://elsewhere.example/mcp")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            if self.headers.get("Authorization", "") != OPTIONS.get("token", ""):
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", "Bearer")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            message = json.loads(body)
+            if "legacy" in OPTIONS and message.get("method") == "server/discover":
+                self.respond(400, b"no session", "text/plain")
+                return
+            answers = []
+            handle(message, answers.append)
+            if message.get("method") == "subscriptions/listen":
+                answers = []
+            if not answers:
+                self.respond(202)
+            elif "sse" in OPTIONS:
+                events = "".join(f"data: {json.dumps(answer)}\n\n" for answer in answers)
+                self.respond(200, events.encode(), "text/event-stream")
+            else:
+                self.respond(200, json.dumps(answers[-1]).encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+if "starts" in OPTIONS:
+    with open(OPTIONS["starts"], "a") as file:
+        file.write("start\n")
+if "hold" in OPTIONS:
+    held = open(OPTIONS["hold"], "w")
+if "http" in OPTIONS:
+    http()
+else:
+    stdio()
