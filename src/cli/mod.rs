@@ -47,7 +47,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use isolet::{Engine, Limits, Sandbox};
+use isolet::{Engine, Limits, Sandbox, SandboxBuilder};
 use progress::Progress;
 
 /// Run untrusted Python: CPython on WebAssembly in a V8 isolate, with every permission denied by
@@ -141,6 +141,17 @@ impl PolicyArgs {
         keeps_output: bool,
         packages: &[String],
     ) -> Result<(Sandbox, Vec<String>)> {
+        self.sandbox_with(assets, keeps_output, packages, |builder| builder)
+    }
+
+    /// The same, with what `extend` adds to the sandbox.
+    fn sandbox_with(
+        &self,
+        assets: Option<&std::path::Path>,
+        keeps_output: bool,
+        packages: &[String],
+        extend: impl FnOnce(SandboxBuilder) -> SandboxBuilder,
+    ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
         let (engine, packages) =
@@ -156,7 +167,7 @@ impl PolicyArgs {
             .max_stdout_bytes(kept)
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
-        let mut builder = Sandbox::builder(&engine).limits(limits);
+        let mut builder = extend(Sandbox::builder(&engine).limits(limits));
         let terminal = terminal::terminal().filter(|_| !keeps_output);
         if let Some(terminal) = terminal {
             builder = builder.terminal(terminal);

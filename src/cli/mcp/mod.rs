@@ -1,11 +1,16 @@
 //! `isolet mcp`: a server of the Model Context Protocol that runs Python in sessions. See
 //! `docs/mcp.md`.
 
+mod approvals;
 mod http;
+mod manage;
 mod outputs;
+mod parked;
 mod python;
 mod result;
 mod server;
+mod servers;
+mod stubs;
 mod tools;
 mod turn;
 
@@ -27,7 +32,10 @@ use super::{PolicyArgs, units};
 const RUNNING_THREADS: usize = 512;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct McpArgs {
+    #[command(subcommand)]
+    action: Option<manage::Action>,
     /// Serve HTTP at this address instead of standard input and output: ADDRESS:PORT, or
     /// unix:PATH for a Unix socket
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Server")]
@@ -61,12 +69,27 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(200..=400_000))]
     result_chars: usize,
+    /// How long the user has to answer whether a call is allowed. The code waits meanwhile, and its
+    /// time stands still
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10m",
+        value_parser = units::duration,
+        help_heading = "Other servers"
+    )]
+    approval_timeout: Duration,
+    #[command(flatten)]
+    servers: servers::ServerArgs,
     #[command(flatten)]
     policy: PolicyArgs,
 }
 
 /// Serves one client on standard input and output, or many by HTTP.
-pub(super) fn mcp(args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> {
+pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    if let Some(action) = args.action.take() {
+        return manage::manage(action, assets);
+    }
     args.policy
         .permissions
         .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
@@ -93,7 +116,7 @@ async fn serve(
     assets: Option<&Path>,
     listener: Option<http::Listener>,
 ) -> Result<()> {
-    let python = Arc::new(Python::new(args, assets));
+    let python = Arc::new(Python::new(args, assets)?);
     // The first call does not wait for the image then, and errors come early to standard error.
     let warming = Arc::clone(&python);
     tokio::spawn(async move { warming.warm_up().await });

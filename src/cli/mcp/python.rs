@@ -5,15 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, InterruptHandle, Sandbox, SessionState};
+use isolet::mcp::Hub;
+use isolet::{Cell, Execution, InterruptHandle, Sandbox, SandboxBuilder, SessionState};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::McpArgs;
+use super::approvals::{Calls, Desk, Question, Seat};
 use super::outputs::Outputs;
+use super::parked::ParkedRuns;
+use super::stubs;
+use super::tools::Facts;
 use super::turn::Turns;
 use crate::cli::host_files::HostFiles;
 use crate::cli::options::in_options;
@@ -31,6 +37,11 @@ pub(super) struct Python {
     assets: Option<PathBuf>,
     table: Arc<Table<PythonSession>>,
     made: OnceCell<Made>,
+    /// The other servers, if there are any.
+    hub: Option<Hub>,
+    desk: Desk,
+    pub(super) parked: ParkedRuns,
+    facts: OnceCell<Facts>,
 }
 
 struct Made {
@@ -43,6 +54,17 @@ pub(super) struct PythonSession {
     turns: Turns<Interpreter>,
     interrupt: InterruptHandle,
     pub(super) outputs: Outputs,
+    /// The number that the library gives it.
+    id: u64,
+    hub: Option<Hub>,
+}
+
+impl Drop for PythonSession {
+    fn drop(&mut self) {
+        if let Some(hub) = &self.hub {
+            hub.forget_session(self.id);
+        }
+    }
 }
 
 struct Interpreter {
@@ -62,12 +84,74 @@ pub(super) struct Ran {
     pub(super) in_use: InUse<PythonSession>,
     /// Why files could not be written back after it.
     pub(super) unwritten: Option<String>,
+    /// The calls of other servers' tools.
+    pub(super) calls: Calls,
+}
+
+/// A run that has begun.
+pub(super) struct Begun {
+    running: Running,
+    in_use: InUse<PythonSession>,
+    seat: Seat,
+}
+
+/// What comes next of a run.
+pub(super) enum Step {
+    Ended(Ran),
+    /// A person has to decide about these calls. Python waits.
+    Asked(Begun, Vec<Question>),
+    /// The client has cancelled the call.
+    Cancelled,
 }
 
 impl Python {
-    pub(super) fn new(args: McpArgs, assets: Option<&Path>) -> Self {
+    pub(super) fn new(args: McpArgs, assets: Option<&Path>) -> Result<Self> {
         let table = Table::new(args.session_ttl, args.max_sessions);
-        Self { args, assets: assets.map(Path::to_path_buf), table, made: OnceCell::new() }
+        let desk = Desk::default();
+        let hub = args.servers.hub()?.map(|builder| {
+            let recording = desk.clone();
+            builder.approver(desk.clone()).on_call(move |call| recording.record(call)).build()
+        });
+        let parked = ParkedRuns::new(args.approval_timeout).context("there is no randomness")?;
+        Ok(Self {
+            assets: assets.map(Path::to_path_buf),
+            table,
+            made: OnceCell::new(),
+            hub: hub.transpose()?,
+            desk,
+            parked,
+            facts: OnceCell::new(),
+            args,
+        })
+    }
+
+    pub(super) fn hub(&self) -> Option<&Hub> {
+        self.hub.as_ref()
+    }
+
+    /// Returns what the list of tools says, which is the same for as long as the server runs.
+    pub(super) async fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| self.find_facts()).await
+    }
+
+    async fn find_facts(&self) -> Facts {
+        let (args, permissions) = (&self.args, &self.args.policy.permissions);
+        let reach = permissions.reach();
+        let servers = match &self.hub {
+            Some(hub) => stubs::known(hub).await,
+            None => Vec::new(),
+        };
+        Facts {
+            timeout: args.policy.timeout,
+            session_ttl: args.session_ttl,
+            max_sessions: args.max_sessions,
+            result_chars: args.result_chars,
+            packages: permissions.package_names().join(", "),
+            is_destructive: reach.writes || !servers.is_empty(),
+            is_open: reach.network || !servers.is_empty(),
+            access: reach.in_words(),
+            servers,
+        }
     }
 
     pub(super) fn args(&self) -> &McpArgs {
@@ -98,16 +182,15 @@ impl Python {
         }
     }
 
-    /// Runs code in the session of a handle, or in a new one. Returns `None` if the client has
-    /// cancelled the call. `beat` is called now and then, with the time since the run began.
-    pub(super) async fn run(
+    /// Begins to run code in the session of a handle, or in a new one. Returns `None` if the client
+    /// has cancelled the call.
+    pub(super) async fn begin(
         self: &Arc<Self>,
         owner: &str,
         handle: Option<&str>,
         job: Job,
         cancelled: &CancellationToken,
-        beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
-    ) -> Result<Option<Ran>, String> {
+    ) -> Result<Option<Begun>, String> {
         let in_use = match handle {
             Some(handle) => self.get(owner, handle)?,
             None => self.open(owner).await?,
@@ -120,12 +203,34 @@ impl Python {
         let turn = turn.map_err(|waiting| {
             format!("{waiting} calls wait for this session already, start another one")
         })?;
+        let seat = self.desk.seat(in_use.session().id);
         let running = Running::start(turn, in_use.session(), job);
-        let Some((execution, turn, unwritten)) = running.finish(cancelled, beat).await? else {
-            self.note_end(owner, &in_use, "its code went on after the call was cancelled");
-            return Ok(None);
+        Ok(Some(Begun { running, in_use, seat }))
+    }
+
+    /// Waits for what comes next of a run. `beat` is called now and then, with the time since the
+    /// wait began.
+    pub(super) async fn step(
+        &self,
+        owner: &str,
+        mut begun: Begun,
+        cancelled: &CancellationToken,
+        beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
+    ) -> Result<Step, String> {
+        let Begun { running, seat, .. } = &mut begun;
+        let done = match running.next(seat, cancelled, beat).await? {
+            Next::Asked(questions) => return Ok(Step::Asked(begun, questions)),
+            Next::Done(done) => done,
+            Next::Cancelled => return Ok(Step::Cancelled),
+            Next::Killed => {
+                let reason = "its code went on after the call was cancelled";
+                self.note_end(owner, &begun.in_use, reason);
+                return Ok(Step::Cancelled);
+            }
         };
+        let (execution, turn, unwritten) = done;
         drop(turn);
+        let in_use = begun.in_use;
         let execution = match execution {
             Ok(execution) => execution,
             Err(error) => {
@@ -140,7 +245,7 @@ impl Python {
         if !execution.session_alive() {
             self.remove(owner, in_use.handle(), Reason::Ended("its last run ended it".to_owned()));
         }
-        Ok(Some(Ran { execution, in_use, unwritten }))
+        Ok(Step::Ended(Ran { execution, in_use, unwritten, calls: begun.seat.calls() }))
     }
 
     /// Ends a session. Returns whether there was one.
@@ -192,8 +297,9 @@ impl Python {
         let interrupt = session.interrupt_handle();
         let files = self.args.policy.permissions.prepare(&mut session, packages);
         let files = files.map_err(|error| in_options(&format!("{error:#}")))?;
+        let (id, hub) = (session.handle().id(), self.hub.clone());
         let turns = Turns::new(Interpreter { session, files });
-        Ok(PythonSession { turns, interrupt, outputs: Outputs::default() })
+        Ok(PythonSession { turns, interrupt, outputs: Outputs::default(), id, hub })
     }
 
     async fn made(self: &Arc<Self>) -> Result<&Made, String> {
@@ -207,10 +313,12 @@ impl Python {
 
     fn make(&self) -> Result<Made, String> {
         let policy = &self.args.policy;
-        let made = policy
-            .permissions
-            .packages("")
-            .and_then(|packages| policy.sandbox(self.assets.as_deref(), true, &packages));
+        let made = policy.permissions.packages("").and_then(|packages| {
+            policy.sandbox_with(self.assets.as_deref(), true, &packages, |builder| {
+                let modules = self.hub.iter().flat_map(Hub::modules);
+                modules.fold(builder, SandboxBuilder::module)
+            })
+        });
         let (sandbox, packages) = made.map_err(|error| in_options(&format!("{error:#}")))?;
         Ok(Made { sandbox, packages })
     }
@@ -232,6 +340,15 @@ impl Python {
             spawn_blocking(move || drop(sessions));
         }
     }
+}
+
+/// What comes next of a run under way.
+enum Next {
+    Done(Done),
+    Asked(Vec<Question>),
+    Cancelled,
+    /// It was cancelled and went on, so its session has ended.
+    Killed,
 }
 
 type Done = (Result<Execution, isolet::Error>, OwnedMutexGuard<Interpreter>, Option<String>);
@@ -267,29 +384,31 @@ impl Running {
         Self { thread, flag, interrupt: session.interrupt.clone() }
     }
 
-    /// Waits for the end. Returns `None` if it had to kill the session.
-    async fn finish(
-        mut self,
+    /// Waits for the end, or for calls that a person has to decide about.
+    async fn next(
+        &mut self,
+        seat: &mut Seat,
         cancelled: &CancellationToken,
         beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
-    ) -> Result<Option<Done>, String> {
+    ) -> Result<Next, String> {
         let started = Instant::now();
         let mut beats = tokio::time::interval(BEAT);
         beats.tick().await;
         loop {
             tokio::select! {
                 biased;
-                done = &mut self.thread => return done.map(Some).map_err(|error| failed(&error)),
+                done = &mut self.thread => return done.map(Next::Done).map_err(|error| failed(&error)),
                 () = cancelled.cancelled() => break,
+                questions = seat.questions() => return Ok(Next::Asked(questions)),
                 _ = beats.tick() => beat(started.elapsed()).await,
             }
         }
         self.stop();
         if let Ok(done) = tokio::time::timeout(PATIENCE, &mut self.thread).await {
-            return done.map(Some).map_err(|error| failed(&error));
+            return done.map(|_| Next::Cancelled).map_err(|error| failed(&error));
         }
         self.interrupt.kill();
-        Ok(None)
+        Ok(Next::Killed)
     }
 
     fn stop(&self) {

@@ -8,6 +8,7 @@ use isolet::{Execution, MimeData, Outcome, PyException, Termination, Value};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value as Json, json};
 
+use super::approvals::{Call, Calls};
 use super::outputs::{Data, Output};
 use super::python::{PythonSession, Ran};
 use crate::cli::options::in_options;
@@ -61,6 +62,10 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
     if !files.is_empty() {
         add(&mut text, "files: ", &files.join(", "));
     }
+    if ending.status != "ok" && !ran.calls.made.is_empty() {
+        // So that nobody makes them twice.
+        add(&mut text, "calls already made: ", &calls_in_words(&ran.calls));
+    }
     if text.is_empty() && images.is_empty() {
         text.push_str("The code ran and has no output.");
     }
@@ -87,6 +92,7 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
             "traceback": error.traceback,
         })),
         "truncated": truncated,
+        "calls": ran.calls.made.iter().map(call).collect::<Vec<_>>(),
         "images": images.len(),
         "files": files,
         "ms": u64::try_from(execution.usage().wall_time.as_millis()).unwrap_or(u64::MAX),
@@ -101,6 +107,30 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
     };
     result.structured_content = Some(structured);
     result
+}
+
+fn call(call: &Call) -> Json {
+    json!({"tool": call.tool, "status": call.status, "ms": call.milliseconds})
+}
+
+/// Returns the calls that were made, with how often each ended how.
+fn calls_in_words(calls: &Calls) -> String {
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for call in &calls.made {
+        let words = format!("{} ({})", call.tool, call.status);
+        match counts.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((words, 1)),
+        }
+    }
+    let mut words: Vec<String> = counts
+        .into_iter()
+        .map(|(words, count)| if count == 1 { words } else { format!("{count} x {words}") })
+        .collect();
+    if calls.more > 0 {
+        words.push(format!("and {} more", calls.more));
+    }
+    words.join(", ")
 }
 
 /// How a run ended.

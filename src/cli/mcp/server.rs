@@ -6,24 +6,35 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
+use isolet::mcp::Decision;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, JsonObject, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+    ElicitResult, ErrorData, Implementation, InputRequest, InputRequiredResult, JsonObject,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
     ResourceContents, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, model::CacheScope};
 use serde_json::{Value as Json, json};
 
+use super::approvals::{self, Question};
 use super::outputs::{Data, Output, read_address};
-use super::python::{Job, Python};
-use super::tools::{CLOSE_SESSION, Facts, RUN_PYTHON};
-use super::{http, result, tools};
+use super::parked::Parked;
+use super::python::{Begun, Job, Python, Step};
+use super::tools::{CLOSE_SESSION, RUN_PYTHON, SEARCH_TOOLS};
+use super::{http, result, stubs, tools};
 
 /// How long clients may keep the list of tools, in milliseconds. It stays as it is while the server
 /// runs.
 const LIST_TTL_MS: u64 = 3_600_000;
+
+/// The name of the question in a result that asks for the user's decision.
+const APPROVAL: &str = "approval";
+
+/// How many tools a search finds, if the model does not say, and at most.
+const FOUND: usize = 10;
+const MAX_FOUND: usize = 50;
 
 /// A client's view of the server.
 #[derive(Clone)]
@@ -38,8 +49,8 @@ impl Server {
         Self { python, owner }
     }
 
-    fn tools(&self) -> Vec<Tool> {
-        tools::all(&facts(&self.python))
+    async fn tools(&self) -> Vec<Tool> {
+        tools::all(self.python.facts().await)
     }
 
     /// Returns whose sessions a request may use.
@@ -49,32 +60,137 @@ impl Server {
 
     async fn run_python(
         &self,
+        request: &CallToolRequestParams,
         arguments: &JsonObject,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, String> {
+    ) -> Result<CallToolResponse, String> {
+        let owner = self.owner(&context);
+        let mut begun = match &request.request_state {
+            Some(reference) => self.resumed(request, arguments, &owner, reference)?,
+            None => match self.begun(arguments, &owner, &context).await? {
+                Some(begun) => begun,
+                None => return Ok(cancelled()),
+            },
+        };
+        loop {
+            let step = self.python.step(&owner, begun, &context.ct, beat(&context)).await?;
+            let (waiting, questions) = match step {
+                Step::Ended(ran) => {
+                    let result = result::of_run(&ran, self.python.args().result_chars);
+                    return Ok(CallToolResponse::Complete(result));
+                }
+                Step::Cancelled => return Ok(cancelled()),
+                Step::Asked(begun, questions) => (begun, questions),
+            };
+            match way_to_ask(&context) {
+                Way::Elicitation => {
+                    let decision = self.elicit(&questions, &context).await;
+                    approvals::decide(questions, &decision);
+                    begun = waiting;
+                }
+                Way::Return => {
+                    let parked = Parked { begun: waiting, questions };
+                    return self.park(&owner, arguments, parked);
+                }
+                Way::None => {
+                    let allowed = approvals::tools(&questions).join("` and `--allow-tool ");
+                    let reason = format!(
+                        "this client cannot ask its user; the user can allow it with \
+                         `--allow-tool {allowed}`"
+                    );
+                    approvals::decide(questions, &Decision::No(reason));
+                    begun = waiting;
+                }
+            }
+        }
+    }
+
+    /// Begins a run. Returns `None` if it was cancelled before.
+    async fn begun(
+        &self,
+        arguments: &JsonObject,
+        owner: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Begun>, String> {
         let mut arguments = Arguments::new(RUN_PYTHON, arguments, &["code", "session", "timeout"])?;
         let code = arguments.text("code")?.ok_or("run_python needs `code`, the code to run")?;
         let handle = arguments.text("session")?;
-        let timeout = arguments.seconds("timeout")?;
-        let job = Job { code, timeout };
-        let owner = self.owner(&context);
-        let (token, peer) = (context.meta.get_progress_token(), context.peer.clone());
-        let beat = move |time: Duration| -> BoxFuture<'static, ()> {
-            let (token, peer) = (token.clone(), peer.clone());
-            Box::pin(async move {
-                let Some(token) = token else { return };
-                let progress = ProgressNotificationParam::new(token, time.as_secs_f64())
-                    .with_message(format!("the code has run for {} s", time.as_secs()));
-                // A client that has gone cancels the call.
-                let _ = peer.notify_progress(progress).await;
-            })
+        let job = Job { code, timeout: arguments.seconds("timeout")? };
+        self.python.begin(owner, handle.as_deref(), job, &context.ct).await
+    }
+
+    /// Goes on with a run that waits for the user's decision.
+    fn resumed(
+        &self,
+        request: &CallToolRequestParams,
+        arguments: &JsonObject,
+        owner: &str,
+        reference: &str,
+    ) -> Result<Begun, String> {
+        let parked = self.python.parked.take(owner, arguments, reference).ok_or(
+            "no code waits for this answer: it was given before, came too late, or belongs to \
+             another call. Nothing was run. Call again without `requestState` to run the code anew",
+        )?;
+        let answers = request.input_responses.as_ref();
+        let answer = answers.and_then(|answers| answers.get(APPROVAL)).cloned();
+        let answer = answer.and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
+        let decision = answer.map_or_else(
+            || Decision::No(format!("the client's answer has no `{APPROVAL}`")),
+            |answer| approvals::decision(&answer),
+        );
+        approvals::decide(parked.questions, &decision);
+        Ok(parked.begun)
+    }
+
+    /// Has the client ask its user, and come back with the answer.
+    fn park(
+        &self,
+        owner: &str,
+        arguments: &JsonObject,
+        parked: Parked,
+    ) -> Result<CallToolResponse, String> {
+        let form = approvals::form(&parked.questions).map_err(|error| error.to_string())?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        let reference = self.python.parked.park(owner, arguments, parked);
+        let reference = reference.map_err(|error| format!("there is no randomness: {error}"))?;
+        let requests = [(APPROVAL.to_owned(), request)].into_iter().collect();
+        let result = InputRequiredResult::new(Some(requests), Some(reference));
+        Ok(CallToolResponse::InputRequired(result))
+    }
+
+    /// Asks the client's user, as older revisions do.
+    async fn elicit(
+        &self,
+        questions: &[Question],
+        context: &RequestContext<RoleServer>,
+    ) -> Decision {
+        let form = match approvals::form(questions) {
+            Ok(form) => form,
+            Err(error) => return Decision::No(error.to_string()),
         };
-        let run = self.python.run(&owner, handle.as_deref(), job, &context.ct, beat);
-        Ok(match run.await? {
-            Some(ran) => result::of_run(&ran, self.python.args().result_chars),
-            // Nobody gets it.
-            None => result::refusal("the call was cancelled"),
-        })
+        let asked = context.peer.create_elicitation(form);
+        let asked = tokio::time::timeout(self.python.args().approval_timeout, asked);
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Decision::No("the call was cancelled".to_owned()),
+            answer = asked => match answer {
+                Ok(Ok(answer)) => approvals::decision(&answer),
+                Ok(Err(error)) => Decision::No(format!("the client could not ask: {error}")),
+                Err(_) => {
+                    Decision::No("nobody answered in time (`--approval-timeout`)".to_owned())
+                }
+            },
+        }
+    }
+
+    async fn search_tools(&self, arguments: &JsonObject) -> Result<CallToolResult, String> {
+        let hub = self.python.hub().ok_or("there are no other servers")?;
+        let mut arguments = Arguments::new(SEARCH_TOOLS, arguments, &["query", "server", "limit"])?;
+        let query = arguments.text("query")?.ok_or("search_tools needs `query`")?;
+        let server = arguments.text("server")?;
+        let limit = arguments.count("limit", MAX_FOUND)?.unwrap_or(FOUND);
+        let text = stubs::search(hub, &query, server.as_deref(), limit).await?;
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
     }
 
     fn close_session(
@@ -93,18 +209,44 @@ impl Server {
     }
 }
 
-fn facts(python: &Python) -> Facts {
-    let args = python.args();
-    let reach = args.policy.permissions.reach();
-    Facts {
-        timeout: args.policy.timeout,
-        session_ttl: args.session_ttl,
-        max_sessions: args.max_sessions,
-        result_chars: args.result_chars,
-        packages: args.policy.permissions.package_names().join(", "),
-        is_destructive: reach.writes,
-        is_open: reach.network,
-        access: reach.in_words(),
+/// How a client's user can be asked.
+enum Way {
+    /// By a request to the client.
+    Elicitation,
+    /// By a result that says what to ask.
+    Return,
+    /// Not at all.
+    None,
+}
+
+fn way_to_ask(context: &RequestContext<RoleServer>) -> Way {
+    let capabilities = context.client_capabilities();
+    if capabilities.is_none_or(|capabilities| capabilities.elicitation.is_none()) {
+        return Way::None;
+    }
+    let version = context.protocol_version();
+    let is_modern =
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if is_modern { Way::Return } else { Way::Elicitation }
+}
+
+fn cancelled() -> CallToolResponse {
+    // Nobody gets it.
+    CallToolResponse::Complete(result::refusal("the call was cancelled"))
+}
+
+/// Returns what tells a client that its run goes on, if it wants to know.
+fn beat(context: &RequestContext<RoleServer>) -> impl Fn(Duration) -> BoxFuture<'static, ()> {
+    let (token, peer) = (context.meta.get_progress_token(), context.peer.clone());
+    move |time: Duration| -> BoxFuture<'static, ()> {
+        let (token, peer) = (token.clone(), peer.clone());
+        Box::pin(async move {
+            let Some(token) = token else { return };
+            let progress = ProgressNotificationParam::new(token, time.as_secs_f64())
+                .with_message(format!("the code has run for {} s", time.as_secs()));
+            // A client that has gone cancels the call.
+            let _ = peer.notify_progress(progress).await;
+        })
     }
 }
 
@@ -145,6 +287,17 @@ impl<'a> Arguments<'a> {
         time.map(Some).ok_or_else(|| self.mismatch(name, "a number of seconds above 0", value))
     }
 
+    fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, String> {
+        let value = match self.arguments.get(name) {
+            None | Some(Json::Null) => return Ok(None),
+            Some(value) => value,
+        };
+        let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
+        let count = count.filter(|count| (1..=most).contains(count));
+        let wanted = format!("an int of 1 to {most}");
+        count.map(Some).ok_or_else(|| self.mismatch(name, &wanted, value))
+    }
+
     fn mismatch(&self, name: &str, wanted: &str, found: &Json) -> String {
         let found: String = found.to_string().chars().take(40).collect();
         format!("`{name}` of {} is {found}, and has to be {wanted}", self.tool)
@@ -169,13 +322,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools())
+        Ok(ListToolsResult::with_all_items(self.tools().await)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools().into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -183,10 +332,16 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = request.arguments.clone().unwrap_or_default();
         let result = match request.name.as_ref() {
-            RUN_PYTHON => self.run_python(&arguments, context).await,
+            RUN_PYTHON => {
+                let response = self.run_python(&request, &arguments, context).await;
+                return Ok(response.unwrap_or_else(|reason| {
+                    CallToolResponse::Complete(result::refusal(&reason))
+                }));
+            }
             CLOSE_SESSION => self.close_session(&arguments, &context),
+            SEARCH_TOOLS if self.python.hub().is_some() => self.search_tools(&arguments).await,
             name => {
                 let name: String = name.chars().take(40).collect();
                 let message = format!("there is no tool `{}`", name.escape_debug());

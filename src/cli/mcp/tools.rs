@@ -8,6 +8,10 @@ use serde_json::{Value as Json, json};
 
 pub(super) const RUN_PYTHON: &str = "run_python";
 pub(super) const CLOSE_SESSION: &str = "close_session";
+pub(super) const SEARCH_TOOLS: &str = "search_tools";
+
+/// How many characters of the description name other servers' tools.
+const CATALOGUE_CHARS: usize = 6_000;
 
 /// The key by which Claude Code lets a tool have long results, in characters.
 const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
@@ -26,11 +30,24 @@ pub(super) struct Facts {
     pub(super) is_destructive: bool,
     /// Whether the code may reach other servers.
     pub(super) is_open: bool,
+    /// The servers whose tools it may call.
+    pub(super) servers: Vec<ServerFacts>,
+}
+
+/// What is known of a server without asking it.
+pub(super) struct ServerFacts {
+    pub(super) module: String,
+    /// The signatures of its tools; `None` if the server was never asked.
+    pub(super) signatures: Option<Vec<String>>,
 }
 
 pub(super) fn all(facts: &Facts) -> Vec<Tool> {
     // In the order of their names.
-    vec![close_session(), run_python(facts)]
+    let mut tools = vec![close_session(), run_python(facts)];
+    if !facts.servers.is_empty() {
+        tools.push(search_tools());
+    }
+    tools
 }
 
 fn run_python(facts: &Facts) -> Tool {
@@ -68,7 +85,63 @@ fn description(facts: &Facts) -> String {
     } else {
         text.extend(["The code may use ", &facts.access, ", and nothing else."]);
     }
+    if !facts.servers.is_empty() {
+        text.push_str(&catalogue(&facts.servers));
+    }
     text
+}
+
+/// Returns what the code may call, within a budget: signatures if they fit, else names, else how
+/// many there are.
+fn catalogue(servers: &[ServerFacts]) -> String {
+    let mut text = String::from(
+        "\n\nThe code may call the tools of other servers as functions, each server a module: \
+         `import NAME`, then plain calls with keyword arguments (`await` and asyncio.gather work, \
+         too; NAME.tool.map(list) calls side by side). Results are plain values, failures \
+         exceptions. help(NAME) and search_tools describe them.",
+    );
+    type Form = fn(&[String]) -> String;
+    let signatures: Form = |tools| tools.iter().map(|tool| format!("\n  {tool}")).collect();
+    let names: Form = |tools| {
+        let names = tools.iter().map(|tool| tool.split('(').next().unwrap_or_default());
+        format!(" {}", names.collect::<Vec<_>>().join(", "))
+    };
+    let counts: Form = |tools| format!(" {} tools", tools.len());
+    let list = |form: Form| -> String {
+        let server = |server: &ServerFacts| {
+            let tools = server.signatures.as_deref().map_or_else(String::new, form);
+            format!("\n{}:{tools}", server.module)
+        };
+        servers.iter().map(server).collect()
+    };
+    let forms = [signatures, names, counts];
+    let lists = forms.into_iter().map(list);
+    let mut fitting = lists.filter(|list| list.len() <= CATALOGUE_CHARS);
+    text.push_str(&fitting.next().unwrap_or_else(|| format!("\n{} servers", servers.len())));
+    text
+}
+
+fn search_tools() -> Tool {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "Words of what the tool should do."},
+            "server": {"type": "string", "description": "Only tools of this server's module."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+        },
+        "required": ["query"],
+        "additionalProperties": false,
+    });
+    let annotations = ToolAnnotations::with_title("Search the tools of other servers")
+        .read_only(true)
+        .open_world(false);
+    Tool::new(
+        SEARCH_TOOLS,
+        "Finds functions that code of run_python can call, and shows them as Python stubs.",
+        object(input),
+    )
+    .with_title("Search the tools of other servers")
+    .with_annotations(annotations)
 }
 
 fn run_input(facts: &Facts) -> Json {
@@ -131,6 +204,23 @@ fn run_output() -> Json {
                 "description": "For each part that was cut, the resource that has it whole.",
                 "additionalProperties": {"type": "string"},
             },
+            "calls": {
+                "type": "array",
+                "description": "The calls of other servers' tools that the code has made.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "tool": {"type": "string"},
+                        "status": {
+                            "type": "string",
+                            "enum": ["ok", "error", "refused", "cancelled"],
+                        },
+                        "ms": {"type": "integer"},
+                    },
+                    "required": ["tool", "status", "ms"],
+                    "additionalProperties": false,
+                },
+            },
             "images": {"type": "integer", "description": "How many images the result has."},
             "files": {
                 "type": "array",
@@ -141,7 +231,7 @@ fn run_output() -> Json {
         },
         "required": [
             "status", "session", "value", "repr", "stdout", "stderr", "error", "truncated",
-            "images", "files", "ms",
+            "calls", "images", "files", "ms",
         ],
         "additionalProperties": false,
     })

@@ -80,7 +80,8 @@ impl Calls {
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let clock = CallClock::new(&self.clock);
-        let context = ToolContext::new(self.session.clone(), spec, (self.run, id), over, &place, &clock);
+        let context =
+            ToolContext::new(self.session.clone(), spec, (self.run, id), over, &place, &clock);
         let served = serve(Arc::clone(&self.host), clock, call, context, place);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());

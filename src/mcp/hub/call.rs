@@ -149,7 +149,9 @@ impl Target {
         };
         self.upstream.redact(&mut ask.arguments);
         record.decided_by = DecidedBy::Approver;
+        let paused = cx.pause_clock();
         let decision = approver.approve(ask.clone()).await;
+        drop(paused);
         hub.grants.add(&ask, &decision);
         let Decision::No(reason) = decision else {
             record.verdict = Verdict::Allow;

@@ -18,7 +18,7 @@ use super::signature::Signature;
 use super::text;
 use super::upstream::{Catalogue, Upstream};
 use crate::data::tool::ToolError;
-use crate::host::tools::Tool;
+use crate::host::tools::{Tool, ToolModule};
 
 /// The tools of MCP servers, as tools of Python.
 ///
@@ -141,6 +141,22 @@ impl Hub {
                 call::tool(self.clone(), Arc::clone(upstream), definition, signature)
             })
             .collect())
+    }
+
+    /// Returns a module of tools for each server, by its name in Python.
+    ///
+    /// A server is started when a session first uses its module, unless its tools are known.
+    pub fn modules(&self) -> Vec<ToolModule> {
+        let servers = self.0.servers.iter();
+        let module = |(upstream, module): &(Arc<Upstream>, String)| {
+            let (hub, server) = (self.clone(), upstream.config().name().to_owned());
+            let doc = format!("The tools of the MCP server `{}`.", text::clean(&server));
+            ToolModule::new(module.clone(), doc, move || {
+                let (hub, server) = (hub.clone(), server.clone());
+                async move { hub.tools(&server).await }
+            })
+        };
+        servers.map(module).collect()
     }
 
     /// Describes the tools of a server, as [`tools`](Self::tools) finds them.

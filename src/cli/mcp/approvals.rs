@@ -1,0 +1,218 @@
+//! Calls of other servers' tools that a person has to decide about, and the list of the calls that
+//! a run has made.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isolet::mcp::{Approver, Ask, CallOutcome, CallRecord, Decision, DecisionFuture};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use serde_json::{Value as Json, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::cli::json::{self, Json as AsJson};
+
+/// How many characters of the arguments of a call are shown.
+const SHOWN_CHARS: usize = 4_000;
+
+/// How many calls one question lists. Further ones are asked about afterwards.
+pub(super) const MAX_LISTED: usize = 40;
+
+/// How many of a run's calls are kept for its result.
+const MAX_CALLS: usize = 100;
+
+/// Where runs learn of their calls' questions, by the numbers of their sessions.
+#[derive(Clone, Default)]
+pub(super) struct Desk(Arc<Mutex<HashMap<u64, Place>>>);
+
+struct Place {
+    questions: mpsc::UnboundedSender<Question>,
+    calls: Calls,
+}
+
+/// The calls that a run has made.
+#[derive(Clone, Default)]
+pub(super) struct Calls {
+    pub(super) made: Vec<Call>,
+    /// How many there were beyond those.
+    pub(super) more: u64,
+}
+
+#[derive(Clone)]
+pub(super) struct Call {
+    /// Server and tool.
+    pub(super) tool: String,
+    pub(super) status: &'static str,
+    pub(super) milliseconds: u64,
+}
+
+/// A call that waits for a decision. Dropping it refuses the call.
+pub(super) struct Question {
+    ask: Ask,
+    answer: oneshot::Sender<Decision>,
+}
+
+/// A run's place at the desk.
+pub(super) struct Seat {
+    desk: Desk,
+    session: u64,
+    questions: mpsc::UnboundedReceiver<Question>,
+}
+
+impl Desk {
+    fn places(&self) -> MutexGuard<'_, HashMap<u64, Place>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a run of this session a place.
+    pub(super) fn seat(&self, session: u64) -> Seat {
+        let (sender, questions) = mpsc::unbounded_channel();
+        let place = Place { questions: sender, calls: Calls::default() };
+        self.places().insert(session, place);
+        Seat { desk: self.clone(), session, questions }
+    }
+
+    /// Notes a call.
+    pub(super) fn record(&self, record: &CallRecord) {
+        let mut places = self.places();
+        let Some(place) = places.get_mut(&record.session_id) else { return };
+        let calls = &mut place.calls;
+        if calls.made.len() == MAX_CALLS {
+            calls.more += 1;
+            return;
+        }
+        calls.made.push(Call {
+            tool: format!("{}.{}", record.server, record.tool),
+            status: match &record.outcome {
+                CallOutcome::Returned => "ok",
+                CallOutcome::Raised { type_name, .. } if type_name == "PermissionError" => {
+                    "refused"
+                }
+                CallOutcome::Raised { .. } => "error",
+                _ => "cancelled",
+            },
+            milliseconds: u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+impl Approver for Desk {
+    fn approve(&self, ask: Ask) -> DecisionFuture<'_> {
+        let questions = self.places().get(&ask.session_id).map(|place| place.questions.clone());
+        Box::pin(async move {
+            let (answer, decision) = oneshot::channel();
+            let sent = questions.map(|to| to.send(Question { ask, answer }));
+            match sent {
+                Some(Ok(())) => decision.await.unwrap_or_else(|_| {
+                    Decision::No("nobody answered in time (`--approval-timeout`)".to_owned())
+                }),
+                _ => Decision::No("its run has ended".to_owned()),
+            }
+        })
+    }
+}
+
+impl Seat {
+    /// Waits for calls to decide about: all that ask at about the same time.
+    pub(super) async fn questions(&mut self) -> Vec<Question> {
+        let Some(first) = self.questions.recv().await else {
+            return std::future::pending().await;
+        };
+        let mut questions = vec![first];
+        // Calls that run side by side ask one after the other.
+        for _ in 0..2 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            while questions.len() < MAX_LISTED
+                && let Ok(question) = self.questions.try_recv()
+            {
+                questions.push(question);
+            }
+        }
+        questions
+    }
+
+    /// Returns the calls so far.
+    pub(super) fn calls(&self) -> Calls {
+        self.desk.places().get(&self.session).map(|place| place.calls.clone()).unwrap_or_default()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.desk.places().remove(&self.session);
+    }
+}
+
+/// Gives all of these calls the same decision.
+pub(super) fn decide(questions: Vec<Question>, decision: &Decision) {
+    for question in questions {
+        // The run may have ended.
+        let _ = question.answer.send(decision.clone());
+    }
+}
+
+/// Returns the names of the tools that are asked about, each once.
+pub(super) fn tools(questions: &[Question]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for Question { ask, .. } in questions {
+        let name = format!("{}.{}", ask.server, ask.tool);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Returns the form that asks the client's user about these calls.
+pub(super) fn form(questions: &[Question]) -> Result<ElicitRequestParams, serde_json::Error> {
+    let mut message = String::from("The Python code wants to call");
+    for Question { ask, .. } in questions {
+        let mut arguments = Vec::new();
+        // Writing to a vector does not fail. What acts on a terminal or hides text is escaped.
+        let _ = json::write_line(&mut arguments, &AsJson(&ask.arguments));
+        let arguments = String::from_utf8_lossy(&arguments);
+        let arguments = arguments.trim_end();
+        let shown: String = arguments.chars().take(SHOWN_CHARS).collect();
+        let _ = write!(message, "\n{}.{} {shown}", ask.server, ask.tool);
+        let rest = arguments.chars().count().saturating_sub(SHOWN_CHARS);
+        if rest > 0 {
+            let _ = write!(message, " (and {rest} more characters)");
+        }
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "decision": {
+                "type": "string",
+                "title": "Allow it?",
+                "description": "once: these calls. run: also all further calls of these tools by \
+                                this code. session: also by later code of the session. no: refuse.",
+                "enum": ["once", "run", "session", "no"],
+            },
+        },
+        "required": ["decision"],
+    });
+    Ok(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema: serde_json::from_value::<ElicitationSchema>(schema)?,
+    })
+}
+
+/// Reads what the user has answered.
+pub(super) fn decision(answer: &ElicitResult) -> Decision {
+    let no = |reason: &str| Decision::No(reason.to_owned());
+    match answer.action {
+        ElicitationAction::Accept => {}
+        ElicitationAction::Decline => return no("the user has declined"),
+        _ => return no("the user has dismissed the question"),
+    }
+    let chosen = answer.content.as_ref().and_then(|content| content.get("decision"));
+    match chosen.and_then(Json::as_str) {
+        Some("once") => Decision::Once,
+        Some("run") => Decision::ForRun,
+        Some("session") => Decision::ForSession,
+        Some("no") => no("the user has declined"),
+        _ => no("the answer has no `decision` of once, run, session or no"),
+    }
+}

@@ -1,0 +1,105 @@
+//! The options about other servers, whose tools the code may call.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use isolet::mcp::{Client, Config, Environment, HubBuilder, Origin, Rule};
+
+use crate::cli::{terminal, units};
+
+/// Tools of other MCP servers as Python functions.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Other servers")]
+pub(super) struct ServerArgs {
+    /// Let the code call the tools of the servers in this file, which is like those of other
+    /// clients: `{"mcpServers": {...}}`
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// The same for the servers of another client: claude-desktop, claude-code, cursor, vscode or
+    /// codex
+    #[arg(long, value_name = "CLIENT", value_parser = client)]
+    import: Vec<Client>,
+    /// Allow calls without asking, such as 'github.get_*'. Of several that match a tool, a denial
+    /// comes before a question, and that before a permission
+    #[arg(long, value_name = "SERVER.TOOL")]
+    allow_tool: Vec<String>,
+    /// Ask the user before each call, which is the default
+    #[arg(long, value_name = "SERVER.TOOL")]
+    ask_tool: Vec<String>,
+    /// Deny calls
+    #[arg(long, value_name = "SERVER.TOOL")]
+    deny_tool: Vec<String>,
+    /// Maximum time of a call, for servers whose configuration has none
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
+    call_timeout: Duration,
+    /// Call tools also if their definitions are others than when the server was first used
+    #[arg(long)]
+    no_pin: bool,
+}
+
+fn client(name: &str) -> Result<Client, String> {
+    Client::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Client::ALL.into_iter().map(Client::name).collect();
+        format!("there is no client `{name}`, there are {}", names.join(", "))
+    })
+}
+
+impl ServerArgs {
+    /// Begins a hub of the servers; `None` if there are none.
+    pub(super) fn hub(&self) -> Result<Option<HubBuilder>> {
+        let environment = environment();
+        let mut config = Config::new();
+        for client in &self.import {
+            let project = std::env::current_dir().ok();
+            let (imported, skipped) = Config::import(*client, &environment, project.as_deref())?;
+            for one in skipped {
+                let text = format!("{}: {}", one.server, one.reason);
+                let text = terminal::for_stderr(&text).into_owned();
+                writeln!(std::io::stderr(), "warning: skipped the server {text}")?;
+            }
+            config.merge(imported);
+        }
+        for file in &self.config {
+            config.merge(Config::read(file, &environment, Origin::Own)?);
+        }
+        if config.servers().iter().all(isolet::mcp::ServerConfig::is_disabled) {
+            if let Some(rule) =
+                self.allow_tool.iter().chain(&self.ask_tool).chain(&self.deny_tool).next()
+            {
+                bail!("there is a rule for `{rule}` and no server; `--config` names their file");
+            }
+            return Ok(None);
+        }
+        let mut builder = isolet::mcp::Hub::builder()
+            .config(config)
+            .call_timeout(self.call_timeout)
+            .on_log(|server, line| {
+                let line = terminal::for_stderr(line).into_owned();
+                // If standard error is closed, nobody can be told.
+                let _ = writeln!(std::io::stderr(), "[{server}] {line}");
+            });
+        for pattern in &self.deny_tool {
+            builder = builder.rule(Rule::deny(pattern)?);
+        }
+        for pattern in &self.ask_tool {
+            builder = builder.rule(Rule::ask(pattern)?);
+        }
+        for pattern in &self.allow_tool {
+            builder = builder.rule(Rule::allow(pattern)?);
+        }
+        Ok(Some(if self.no_pin { builder.without_pins() } else { builder }))
+    }
+}
+
+/// Returns isolet's own environment, which the files of configuration may refer to.
+fn environment() -> Environment {
+    #[expect(clippy::disallowed_methods, reason = "the user's files name variables of it")]
+    let variables = std::env::vars_os();
+    Environment::new(
+        variables.filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }),
+    )
+}

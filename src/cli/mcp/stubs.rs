@@ -1,0 +1,70 @@
+//! The tools of other servers as Python has them: signatures and stub files.
+
+use isolet::mcp::Hub;
+use isolet::{Tool, ToolSpec, search_tools, tool_stub};
+
+use super::tools::ServerFacts;
+
+/// Returns what is known of the servers without asking them.
+pub(super) async fn known(hub: &Hub) -> Vec<ServerFacts> {
+    let mut servers = Vec::new();
+    for server in hub.servers() {
+        let described = match server.tools {
+            Some(_) => hub.describe(&server.name).await.ok(),
+            None => None,
+        };
+        let signatures = described
+            .map(|tools| tools.into_iter().map(|tool| tool.signature).collect::<Vec<String>>());
+        servers.push(ServerFacts { module: server.module, signatures });
+    }
+    servers
+}
+
+/// Finds tools, and returns them as stubs. Asks the servers whose tools are not known.
+pub(super) async fn search(
+    hub: &Hub,
+    query: &str,
+    server: Option<&str>,
+    limit: usize,
+) -> Result<String, String> {
+    let servers = hub.servers();
+    let wanted =
+        |of: &isolet::mcp::Server| server.is_none_or(|name| of.module == name || of.name == name);
+    let mut found: Vec<(String, Tool)> = Vec::new();
+    let mut missing = Vec::new();
+    for of in servers.iter().filter(|of| wanted(of)) {
+        match hub.tools(&of.name).await {
+            Ok(tools) => found.extend(tools.into_iter().map(|tool| (of.module.clone(), tool))),
+            Err(error) => missing.push(format!("# {}: {}", of.module, error.message())),
+        }
+    }
+    if found.is_empty() && missing.is_empty() {
+        let names: Vec<&str> = servers.iter().map(|of| of.module.as_str()).collect();
+        return Err(format!(
+            "there is no server `{}`, there are {}",
+            server.unwrap_or_default().escape_debug(),
+            names.join(", ")
+        ));
+    }
+    let specs: Vec<&ToolSpec> = found.iter().map(|(_, tool)| tool.spec()).collect();
+    let places = search_tools(query, &specs, limit);
+    let mut text = String::new();
+    // In the order of the servers, and of relevance within each.
+    for of in &servers {
+        let of_server = places.iter().filter(|&&at| found[at].0 == of.module);
+        let specs: Vec<&ToolSpec> = of_server.map(|&at| specs[at]).collect();
+        if !specs.is_empty() {
+            text.push_str(&format(&of.module, &specs));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("# no tool fits; other words may find one\n");
+    }
+    missing.iter().for_each(|line| text.extend([line, "\n"]));
+    Ok(text)
+}
+
+/// Returns the tools of a server as a stub file.
+pub(super) fn format(module: &str, specs: &[&ToolSpec]) -> String {
+    format!("# module {module}\n{}\n", tool_stub(module, "", specs))
+}
