@@ -18,7 +18,7 @@ const MAX_NODES: usize = 5_000;
 /// The maximum length of the text about a parameter, in characters.
 const PARAM_CHARS: usize = 400;
 
-/// The name of the parameter that takes further arguments.
+/// The name of the parameter that takes further arguments, if none of the tool's own has it.
 const MORE: &str = "arguments";
 
 /// What Python sees of a tool, and the way back.
@@ -26,7 +26,8 @@ const MORE: &str = "arguments";
 pub(crate) struct Signature {
     pub(crate) spec: ToolSpec,
     params: Vec<Known>,
-    takes_more: bool,
+    /// The name of the parameter that takes further arguments.
+    more: Option<String>,
     /// The result is in an envelope, as [`WRAPPED`] says.
     pub(crate) is_wrapped: bool,
     /// The server says what the results are.
@@ -69,8 +70,16 @@ impl Signature {
             params.push(Known { python, original, omits_none });
         }
         let mut spec = ToolSpec::new(name).doc(doc(name, definition));
-        let more = fields.takes_more.then(|| Param::new(MORE).var_keyword());
-        spec = required.into_iter().chain(optional).chain(more).fold(spec, ToolSpec::param);
+        let is_taken = |name: &str| params.iter().any(|known: &Known| known.python == name);
+        let more = fields.takes_more.then(|| {
+            let mut name = MORE.to_owned();
+            while is_taken(&name) {
+                name.push('_');
+            }
+            name
+        });
+        let rest = more.iter().map(|name| Param::new(name).var_keyword());
+        spec = required.into_iter().chain(optional).chain(rest).fold(spec, ToolSpec::param);
         let output = definition.output.as_ref();
         let is_wrapped =
             output.is_some_and(|schema| schema.get(WRAPPED) == Some(&Json::Bool(true)));
@@ -84,7 +93,7 @@ impl Signature {
             (None, None) => TypeHint::Any,
         });
         let has_output = output.is_some();
-        Self { spec, params, takes_more: fields.takes_more, is_wrapped, has_output }
+        Self { spec, params, more, is_wrapped, has_output }
     }
 
     /// Converts the arguments of a call, which were bound and checked, to what the server takes.
@@ -108,7 +117,7 @@ impl Signature {
                 continue;
             }
             match argument {
-                Value::Dict(more) if self.takes_more && name == MORE => {
+                Value::Dict(more) if self.more.as_deref() == Some(name) => {
                     for (key, argument) in more {
                         let Some(key) = key.as_str() else { continue };
                         sent.insert(key.to_owned(), json(&argument)?);
@@ -350,6 +359,22 @@ mod tests {
         assert_eq!(more.spec.to_string(), "f(a=None, **arguments)");
         let bound = Value::dict([("arguments", Value::dict([("x-y", 1)]))]);
         assert_eq!(Json::Object(more.arguments(bound).unwrap()), json!({"x-y": 1}));
+    }
+
+    #[test]
+    fn every_schema_gives_a_signature_that_python_can_define() {
+        for input in [
+            json!({}),
+            json!({"properties": 3, "required": "x", "anyOf": [1, null]}),
+            json!({"properties": {"arguments": {}, "arguments_": {}}, "additionalProperties": {}}),
+            json!({"properties": {"": {}, "a-b": {}, "a b": 1, "class": null, "self": []}}),
+            json!({"properties": {"a": {"enum": [{"x": 1}, [2], null]}}, "required": ["a", "b"]}),
+            json!({"properties": {"a": {"type": "string", "default": {"x": 1}}}}),
+        ] {
+            let tool = json!({"name": "f", "inputSchema": input, "outputSchema": input});
+            let signature = signature("f", tool);
+            assert!(signature.spec.validate().is_ok(), "{input}: {}", signature.spec);
+        }
     }
 
     #[test]
