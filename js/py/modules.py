@@ -8,6 +8,7 @@ from importlib.machinery import ModuleSpec
 import _isolet_imports as imports
 import _isolet_tools as tools
 import _isolet_variables as variables
+import _isolet_waits as waits
 
 # What others look for in any object, and no tool is called. A look would load the module.
 PROBED = ("_repr_", "_ipython_")
@@ -128,19 +129,20 @@ async def search_aio(query, server=None, limit=10):
 
 def call(server, tool, arguments=None):
     """Calls a function of a module by its name, with a dict of arguments."""
-    return tools.call(called(server, tool), dict(arguments or {}))
+    function = named(server, tool)
+    made = function(**dict(arguments or {}))
+    return waits.wait_for(made) if function is function.aio else made
 
 
 async def call_aio(server, tool, arguments=None):
-    return await tools.call_async(called(server, tool), dict(arguments or {}))
+    return await named(server, tool).aio(**dict(arguments or {}))
 
 
-def called(server, tool):
+def named(server, tool):
     if server not in hosts:
         known = ", ".join(hosts)
         raise ValueError(f"there is no server {server!r}, there are {known}")
-    function_of(server, tool)
-    return f"{server}.{tool}"
+    return function_of(server, tool)
 
 
 def patch_pydoc(pydoc):

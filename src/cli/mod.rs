@@ -141,16 +141,16 @@ impl PolicyArgs {
         keeps_output: bool,
         packages: &[String],
     ) -> Result<(Sandbox, Vec<String>)> {
-        self.sandbox_with(assets, keeps_output, packages, |builder| builder)
+        self.sandbox_with(assets, keeps_output, packages, SandboxBuilder::limits)
     }
 
-    /// The same, with what `extend` adds to the sandbox.
+    /// The same, if `extend` gives the sandbox its limits, and more.
     fn sandbox_with(
         &self,
         assets: Option<&std::path::Path>,
         keeps_output: bool,
         packages: &[String],
-        extend: impl FnOnce(SandboxBuilder) -> SandboxBuilder,
+        extend: impl FnOnce(SandboxBuilder, Limits) -> SandboxBuilder,
     ) -> Result<(Sandbox, Vec<String>)> {
         let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
         let progress = self.progress(keeps_output);
@@ -167,7 +167,7 @@ impl PolicyArgs {
             .max_stdout_bytes(kept)
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
-        let mut builder = extend(Sandbox::builder(&engine).limits(limits));
+        let mut builder = extend(Sandbox::builder(&engine), limits);
         let terminal = terminal::terminal().filter(|_| !keeps_output);
         if let Some(terminal) = terminal {
             builder = builder.terminal(terminal);

@@ -95,9 +95,10 @@ fn check(hub: &Hub) -> Result<ExitCode> {
         match wait(hub.check(name)) {
             Ok(report) => {
                 let seconds = report.duration.as_secs_f64();
+                let said = if report.name.is_empty() { "no name" } else { &report.name };
                 let mut line = format!(
-                    "{name}: {}, protocol {}, {} tools, {seconds:.1} s, `import {}`",
-                    report.name, report.protocol, report.tools, server.module
+                    "{name}: {said}, protocol {}, {} tools, {seconds:.1} s, `import {}`",
+                    report.protocol, report.tools, server.module
                 );
                 if report.left_out > 0 {
                     let _ = write!(line, "; {} tools left out", report.left_out);

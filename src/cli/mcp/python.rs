@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::McpArgs;
-use super::approvals::{Calls, Desk, Question, Seat};
+use super::approvals::{Calls, Desk, MAX_LISTED, Question, Seat};
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
 use super::stubs;
@@ -314,7 +314,9 @@ impl Python {
     fn make(&self) -> Result<Made, String> {
         let policy = &self.args.policy;
         let made = policy.permissions.packages("").and_then(|packages| {
-            policy.sandbox_with(self.assets.as_deref(), true, &packages, |builder| {
+            policy.sandbox_with(self.assets.as_deref(), true, &packages, |builder, limits| {
+                // All that one question lists. The hub bounds how many a server gets.
+                let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED));
                 let modules = self.hub.iter().flat_map(Hub::modules);
                 modules.fold(builder, SandboxBuilder::module)
             })
@@ -397,7 +399,9 @@ impl Running {
         loop {
             tokio::select! {
                 biased;
-                done = &mut self.thread => return done.map(Next::Done).map_err(|error| failed(&error)),
+                done = &mut self.thread => {
+                    return done.map(Next::Done).map_err(|error| failed(&error));
+                }
                 () = cancelled.cancelled() => break,
                 questions = seat.questions() => return Ok(Next::Asked(questions)),
                 _ = beats.tick() => beat(started.elapsed()).await,

@@ -81,7 +81,7 @@ pub(crate) struct Serving(Arc<CallClock>);
 pub struct ClockPause(Arc<CallClock>);
 
 impl RunClock {
-    pub(super) fn new(started: Instant, guest_limit: Duration, host_limit: Duration) -> Self {
+    pub(crate) fn new(started: Instant, guest_limit: Duration, host_limit: Duration) -> Self {
         let state = State {
             guest: Duration::ZERO,
             host: Duration::ZERO,

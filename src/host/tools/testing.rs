@@ -1,6 +1,7 @@
 //! Calls of tools without a guest, for tests of what stands above.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -14,6 +15,10 @@ use crate::data::execution::{Execution, Variable};
 use crate::data::limits::Limits;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::host::stop::{CallClock, RunClock};
+
+/// More than any test takes.
+const LIMIT: Duration = Duration::from_hours(1);
 
 /// Binds the arguments and calls the tool, as a session does.
 pub(crate) async fn call(
@@ -30,7 +35,9 @@ pub(crate) async fn call(
     let (_, place) = queue.next().ok_or_else(|| ToolError::new("Invalid", "no place"))?;
     let (_alive, over) = watch::channel(());
     let handle = SessionHandle::new(Arc::new(NoSession(session)));
-    let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &place);
+    let clock = RunClock::new(Instant::now(), LIMIT, LIMIT);
+    let clock = CallClock::new(&Arc::new(clock));
+    let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &place, &clock);
     (tool.handler)(bound, context).await
 }
 

@@ -146,6 +146,7 @@ impl Hub {
     /// Returns a module of tools for each server, by its name in Python.
     ///
     /// A server is started when a session first uses its module, unless its tools are known.
+    #[must_use]
     pub fn modules(&self) -> Vec<ToolModule> {
         let servers = self.0.servers.iter();
         let module = |(upstream, module): &(Arc<Upstream>, String)| {

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{CallToolResult, JsonObject};
+use tokio::sync::Semaphore;
 
 use self::catalogue::Era;
 pub(crate) use self::catalogue::{Catalogue, Shelf};
@@ -67,6 +68,9 @@ pub(crate) struct Surroundings {
     pub(crate) changed: Changed,
 }
 
+/// How many calls a server gets at a time. More wait, however many a sandbox lets through.
+const CONCURRENT_CALLS: usize = 16;
+
 /// A server. Dropping it ends the connection.
 pub(crate) struct Upstream {
     config: ServerConfig,
@@ -78,6 +82,8 @@ pub(crate) struct Upstream {
     is_outdated: AtomicBool,
     /// Held while the tools are listed.
     listing: tokio::sync::Mutex<()>,
+    /// The places of calls that run concurrently.
+    places: Semaphore,
 }
 
 #[derive(Default)]
@@ -113,6 +119,7 @@ impl Upstream {
             link: tokio::sync::Mutex::default(),
             is_outdated: AtomicBool::new(false),
             listing: tokio::sync::Mutex::default(),
+            places: Semaphore::new(CONCURRENT_CALLS),
         })
     }
 
@@ -155,6 +162,8 @@ impl Upstream {
         arguments: JsonObject,
         time: Duration,
     ) -> Result<CallToolResult, ToolError> {
+        // It is never closed.
+        let _place = self.places.acquire().await.ok();
         let connection = self.connection().await?;
         // Only now the tools are certainly those that the server has.
         self.check_pins(tool)?;

@@ -20,6 +20,7 @@ pub(super) struct Client {
     lines: mpsc::Receiver<Value>,
     last: u64,
     is_modern: bool,
+    capabilities: Value,
     /// The notifications that came while something else was waited for.
     pub(super) notifications: Vec<Value>,
 }
@@ -27,26 +28,44 @@ pub(super) struct Client {
 impl Client {
     /// Starts a server and introduces itself as older clients do.
     pub(super) fn start(args: &[&str]) -> Self {
-        let mut client = Self::spawn(args, false);
+        Self::spawn(args, &[], false, &json!({})).greeted()
+    }
+
+    /// Starts a server whose files are in this directory, for a client that can do this.
+    pub(super) fn with(
+        args: &[&str],
+        directory: &str,
+        is_modern: bool,
+        capabilities: &Value,
+    ) -> Self {
+        let (data, cache) = (format!("{directory}/data"), format!("{directory}/cache"));
+        let env = [("XDG_DATA_HOME", &*data), ("XDG_CACHE_HOME", &*cache)];
+        let client = Self::spawn(args, &env, is_modern, capabilities);
+        if is_modern { client } else { client.greeted() }
+    }
+
+    /// Introduces itself.
+    fn greeted(mut self) -> Self {
         let hello = json!({
             "protocolVersion": LEGACY,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let answer = client.request("initialize", &hello);
+        let answer = self.request("initialize", &hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "isolet", "{answer}");
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        self
     }
 
     /// Starts a server, and speaks the revision without sessions of connections.
     pub(super) fn modern(args: &[&str]) -> Self {
-        Self::spawn(args, true)
+        Self::spawn(args, &[], true, &json!({}))
     }
 
-    fn spawn(args: &[&str], is_modern: bool) -> Self {
+    fn spawn(args: &[&str], env: &[(&str, &str)], is_modern: bool, capabilities: &Value) -> Self {
         let mut server = command(["mcp"])
             .args(args)
+            .envs(env.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -68,6 +87,7 @@ impl Client {
             lines,
             last: 0,
             is_modern,
+            capabilities: capabilities.clone(),
             notifications: Vec::new(),
         }
     }
@@ -83,6 +103,8 @@ impl Client {
         let mut params = params.clone();
         if self.is_modern {
             add_meta(&mut params);
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
         }
         self.send(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
         self.last

@@ -3,4 +3,5 @@
 mod client;
 mod http;
 mod results;
+mod servers;
 mod sessions;

@@ -37,7 +37,8 @@ const MAIN: Environment = (
 const OTHERS: [Environment; 3] = [
     ("crewai", &[&["tests/adapters/test_crewai.py"]]),
     ("monty", &[&["tests/adapters/test_monty.py"]]),
-    ("openenv", &[&["tests/adapters/test_openenv.py"]]),
+    // With an older `mcp`, as most clients have it.
+    ("openenv", &[&["tests/adapters/test_openenv.py"], &["tests/adapters/test_mcp_server.py"]]),
 ];
 
 /// The most seconds that a test may take. Some machines are slow.

@@ -1,0 +1,301 @@
+//! Code that calls other servers' tools, and the questions before it does.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::client::{Client, session, text};
+use crate::util::{Scratch, command, root};
+
+/// A file that lets the code call the tools of `tests/mcp/fake.py`.
+struct Servers {
+    scratch: Scratch,
+    config: String,
+}
+
+impl Servers {
+    fn new(test: &str, more: &Value) -> Self {
+        let scratch = Scratch::new(test);
+        let fake = root().join("tests/mcp/fake.py");
+        let log = scratch.path().join("starts");
+        let mut server = json!({
+            "command": "python3",
+            "args": [fake, format!("starts={}", log.display())],
+            "env": {"FAKE_TOKEN": "a-secret-of-the-configuration"},
+            "isolet": {"allow": ["get-sum", "echo", "fail"]},
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            server[key] = value.clone();
+        }
+        let config = scratch.path().join("mcp.json");
+        let servers = json!({"mcpServers": {"fake": server}});
+        fs::write(&config, format!("// with a comment\n{servers}")).unwrap();
+        let config = config.to_str().unwrap().to_owned();
+        Self { scratch, config }
+    }
+
+    /// Starts isolet with files of its own, for a client that can do this.
+    fn client(&self, is_modern: bool, capabilities: &Value) -> Client {
+        let directory = self.scratch.path().to_str().unwrap().to_owned();
+        Client::with(&["--config", &self.config], &directory, is_modern, capabilities)
+    }
+
+    /// Runs a subcommand of `isolet mcp`. Returns the status, and both outputs.
+    fn manage(&self, args: &[&str]) -> (Option<i32>, String) {
+        let directory = self.scratch.path();
+        let ran = command(["mcp"])
+            .args(args)
+            .args(["--config", &self.config])
+            .env("XDG_DATA_HOME", directory.join("data"))
+            .env("XDG_CACHE_HOME", directory.join("cache"))
+            .output()
+            .unwrap();
+        let outputs = [ran.stdout, ran.stderr].concat();
+        (ran.status.code(), String::from_utf8(outputs).unwrap())
+    }
+}
+
+fn can_ask() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn value(result: &Value) -> &Value {
+    &result["structuredContent"]["value"]
+}
+
+#[test]
+fn code_calls_tools_plainly_by_await_and_side_by_side() {
+    let servers = Servers::new("mcp-calls", &json!({}));
+    let mut client = servers.client(true, &json!({}));
+    let programs = [
+        ("fake.get_sum(1, b=2)", json!(3.0)),
+        ("import fake\nawait fake.get_sum(a=1, b=2)", json!(3.0)),
+        (
+            "import asyncio\nawait asyncio.gather(*[fake.get_sum(a=i, b=i) for i in range(3)])",
+            json!([0.0, 2.0, 4.0]),
+        ),
+        ("from fake import echo\necho(a=1, b=[None])", json!({"a": 1, "b": [null]})),
+        ("[f['a'] for f in fake.echo.map([])]", json!([])),
+        ("from tools import fake as f\ntools.servers(), f.get_sum(2, 2)", json!([["fake"], 4.0])),
+        ("tools.search('adds numbers')[0]['name']", json!("fake.get_sum")),
+    ];
+    for (code, expected) in programs {
+        let result = client.run(code);
+        let got = value(&result);
+        assert!(same(got, &expected), "{code}: {result}");
+    }
+    let result = client.run("try:\n    fake.fail()\nexcept Exception as e:\n    print(type(e))");
+    assert!(text(&result).contains("ToolError"), "{result}");
+    let wrong = client.run("fake.get_sum(a='x', b=1)");
+    assert!(text(&wrong).contains("argument 'a' must be float, not str"), "{wrong}");
+}
+
+/// Compares values in which an int stands for a float.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Array(ones), Value::Array(others)) => {
+            ones.len() == others.len()
+                && ones.iter().zip(others).all(|(one, other)| same(one, other))
+        }
+        _ => one == other || one.as_f64().is_some_and(|one| Some(one) == other.as_f64()),
+    }
+}
+
+#[test]
+fn the_list_of_tools_starts_no_server_and_names_what_is_known() {
+    let servers = Servers::new("mcp-lazy", &json!({}));
+    let starts = servers.scratch.path().join("starts");
+    let about = |client: &mut Client| {
+        let tools = client.request("tools/list", &json!({}))["result"]["tools"].clone();
+        assert_eq!(tools[2]["name"], "search_tools", "{tools}");
+        tools[1]["description"].as_str().unwrap().to_owned()
+    };
+    let mut client = servers.client(true, &json!({}));
+    let first = about(&mut client);
+    assert!(first.ends_with("\nfake:") && !starts.exists(), "{first}");
+    assert!(same(value(&client.run("fake.get_sum(1, 1)")), &json!(2.0)));
+    // It stays as it is while the server runs.
+    assert_eq!(about(&mut client), first);
+    let mut later = servers.client(true, &json!({}));
+    let known = about(&mut later);
+    assert!(known.contains("\n  get_sum(a: float, b: float) -> float"), "{known}");
+    assert_eq!(fs::read_to_string(starts).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_client_of_today_is_asked_by_a_result_and_the_stack_waits() {
+    let servers = Servers::new("mcp-return", &json!({}));
+    let mut client = servers.client(true, &can_ask());
+    let code = "x = 5\nfound = fake.find(from_='a')\nx, found";
+    let mut call = json!({"name": "run_python", "arguments": {"code": code}});
+    let asked = client.request("tools/call", &call)["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let question = &asked["inputRequests"]["approval"]["params"];
+    let message = question["message"].as_str().unwrap();
+    assert_eq!(message, "The Python code wants to call\nfake.find {\"from\":\"a\"}");
+
+    // What is not the reference, or not the call that it belongs to, runs nothing.
+    let state = asked["requestState"].clone();
+    let accept = json!({"approval": {"action": "accept", "content": {"decision": "once"}}});
+    let mut again = call.clone();
+    again["inputResponses"] = accept.clone();
+    again["requestState"] = format!("{}x", state.as_str().unwrap()).into();
+    let refused = client.request("tools/call", &again)["result"].clone();
+    assert!(text(&refused).starts_with("no code waits for this answer"), "{refused}");
+    again["requestState"] = state.clone();
+    again["arguments"]["code"] = "fake.find(from_='other')".into();
+    let refused = client.request("tools/call", &again)["result"].clone();
+    assert!(text(&refused).starts_with("no code waits for this answer"), "{refused}");
+
+    call["inputResponses"] = accept;
+    call["requestState"] = state;
+    let result = client.request("tools/call", &call)["result"].clone();
+    assert_eq!(value(&result)[0], 5, "{result}");
+    assert_eq!(value(&result)[1]["found"][0]["title"], "a", "{result}");
+    assert_eq!(result["structuredContent"]["calls"][0]["tool"], "fake.find");
+    // The answer counts once.
+    let refused = client.request("tools/call", &call)["result"].clone();
+    assert!(text(&refused).starts_with("no code waits for this answer"), "{refused}");
+}
+
+#[test]
+fn thirty_calls_side_by_side_are_one_question_and_no_is_an_exception() {
+    let servers = Servers::new("mcp-map", &json!({}));
+    let mut client = servers.client(true, &can_ask());
+    let code = "try:\n    fake.find.map([str(i) for i in range(30)])\n\
+                except PermissionError as error:\n    print(error)\nlen('went on')";
+    let mut call = json!({"name": "run_python", "arguments": {"code": code}});
+    let asked = client.request("tools/call", &call)["result"].clone();
+    let message = asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
+    assert_eq!(message.lines().count(), 31, "{message}");
+    call["inputResponses"] = json!({"approval": {"action": "decline"}});
+    call["requestState"] = asked["requestState"].clone();
+    let result = client.request("tools/call", &call)["result"].clone();
+    assert_eq!(value(&result), 7, "{result}");
+    assert!(text(&result).contains("was not approved: the user has declined"), "{result}");
+}
+
+#[test]
+fn an_older_client_is_asked_by_a_request_and_an_answer_for_the_run_is_kept_for_it() {
+    let servers = Servers::new("mcp-elicit", &json!({}));
+    let mut client = servers.client(false, &can_ask());
+    let code = "[fake.find(from_=c)['found'][0]['title'] for c in 'abc']";
+    let call = json!({"name": "run_python", "arguments": {"code": code}});
+    let number = client.begin("tools/call", &call);
+    let asked = client.next();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    assert!(asked["params"]["message"].as_str().unwrap().ends_with("{\"from\":\"a\"}"));
+    let answer = json!({"action": "accept", "content": {"decision": "run"}});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    let result = client.answer(number)["result"].clone();
+    assert_eq!(value(&result), &json!(["a", "b", "c"]), "{result}");
+    // The next run is asked again.
+    let number = client.begin("tools/call", &call);
+    let asked = client.next();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "cancel"}}));
+    let result = client.answer(number)["result"].clone();
+    assert_eq!(result["structuredContent"]["error"]["type"], "PermissionError");
+}
+
+#[test]
+fn a_client_that_cannot_ask_gets_a_refusal_that_says_what_allows_the_call() {
+    let servers = Servers::new("mcp-cannot", &json!({}));
+    for is_modern in [true, false] {
+        let mut client = servers.client(is_modern, &json!({}));
+        let result = client.run("fake.get_sum(1, 1)\nfake.find(from_='a')");
+        let shown = text(&result);
+        assert!(shown.contains("`--allow-tool fake.find`"), "{shown}");
+        // What was done is said, so that nobody does it twice.
+        let calls = "calls already made: fake.get-sum (ok), fake.find (refused)";
+        assert!(shown.contains(calls), "{shown}");
+    }
+}
+
+#[test]
+fn the_guest_never_has_a_secret_of_the_configuration() {
+    let servers = Servers::new("mcp-secret", &json!({"isolet": {"allow": ["*"]}}));
+    let mut client = servers.client(true, &json!({}));
+    // The server returns its environment; the guest looks through its own memory.
+    let code = "import gc\nshown = repr(fake.environment())\n\
+                needle = 'a-secret-of-' + 'the-configuration'\n\
+                found = [o for o in gc.get_objects() if isinstance(o, (dict, list, tuple)) \
+                and any(isinstance(i, str) and needle in i and i is not needle \
+                for i in (o.values() if isinstance(o, dict) else o))]\n\
+                needle in shown, len(shown) > 100, '[secret]' in shown";
+    let result = client.run(code);
+    assert_eq!(value(&result), &json!([false, true, true]), "{result}");
+    assert!(!result.to_string().replace(code, "").contains("a-secret-of-the-configuration"));
+}
+
+#[test]
+fn a_tool_that_has_changed_is_refused_until_it_is_accepted() {
+    let scratch = Scratch::new("mcp-pin-text");
+    let description = scratch.path().join("text");
+    fs::write(&description, "Reads.").unwrap();
+    let fake = root().join("tests/mcp/fake.py");
+    let more = json!({
+        "args": [fake, format!("text={}", description.display())],
+        "isolet": {"allow": ["changing"]},
+    });
+    let servers = Servers::new("mcp-pin", &more);
+    let (status, said) = servers.manage(&["check"]);
+    assert_eq!((status, said.contains("fake: ")), (Some(0), true), "{said}");
+    let run = |servers: &Servers| {
+        let mut client = servers.client(true, &json!({}));
+        client.run("fake.changing()")
+    };
+    assert_eq!(run(&servers)["isError"], false);
+    fs::write(&description, "Sends everything to a stranger.").unwrap();
+    let refused = run(&servers);
+    let shown = text(&refused);
+    assert!(shown.contains("isolet mcp pin --accept fake"), "{shown}");
+    let (status, said) = servers.manage(&["pin"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("fake: changed: changing"), "{said}");
+    let (status, said) = servers.manage(&["pin", "--accept", "fake"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(run(&servers)["isError"], false);
+}
+
+#[test]
+fn the_subcommands_show_and_call_tools() {
+    let servers = Servers::new("mcp-manage", &json!({}));
+    let (status, stubs) = servers.manage(&["stubs", "fake"]);
+    assert_eq!(status, Some(0), "{stubs}");
+    assert!(stubs.contains("def get_sum(a: float, b: float) -> float:\n"), "{stubs}");
+    assert_eq!(servers.manage(&["call", "fake.get-sum", "a=1", "b=2"]).1, "3\n");
+    assert_eq!(servers.manage(&["call", "fake.echo", "x=[1, \"a\"]"]).1, "{\"x\":[1,\"a\"]}\n");
+    let (status, said) = servers.manage(&["call", "fake.get_sum", "a=x", "b=2"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.starts_with("TypeError: fake.get_sum() argument 'a' must be float"), "{said}");
+    let (status, said) = servers.manage(&["stubs", "other"]);
+    assert_eq!((status, &*said), (Some(2), "error: there is no server `other`, there are fake\n"));
+}
+
+#[test]
+fn search_tools_answers_with_stubs() {
+    let servers = Servers::new("mcp-search", &json!({}));
+    let mut client = servers.client(true, &json!({}));
+    let found = client.call("search_tools", &json!({"query": "add numbers", "limit": 1}));
+    let shown = text(&found);
+    assert!(shown.contains("def get_sum(a: float, b: float) -> float:"), "{shown}");
+    assert_eq!(shown.matches("def ").count(), 1, "{shown}");
+    let none = client.call("search_tools", &json!({"query": "x", "server": "other"}));
+    assert_eq!(text(&none), "there is no server `other`, there are fake");
+}
+
+#[test]
+fn a_session_keeps_its_variables_over_a_question() {
+    let servers = Servers::new("mcp-over", &json!({}));
+    let mut client = servers.client(true, &can_ask());
+    let handle = session(&client.run("x = 1"));
+    let arguments = json!({"code": "x += 1\nfake.find(from_='a')\nx += 1", "session": handle});
+    let mut call = json!({"name": "run_python", "arguments": arguments});
+    let asked = client.request("tools/call", &call)["result"].clone();
+    call["inputResponses"] =
+        json!({"approval": {"action": "accept", "content": {"decision": "no"}}});
+    call["requestState"] = asked["requestState"].clone();
+    assert_eq!(client.request("tools/call", &call)["result"]["isError"], true);
+    assert_eq!(value(&client.run_in(&handle, "x")), 2);
+}
