@@ -67,7 +67,7 @@ pub(super) fn manage(action: Action, assets: Option<&Path>) -> Result<ExitCode> 
     match action {
         Action::Check(args) => check(&hub(&args.servers)?),
         Action::Stubs(args) => print_stubs(&hub(&args.servers)?, args.server.as_deref()),
-        Action::Call(args) => call(hub(&args.servers)?, &args.tool, &args.arguments, assets),
+        Action::Call(args) => call(&hub(&args.servers)?, &args.tool, &args.arguments, assets),
         Action::Pin(args) => pin(&hub(&args.servers)?, &args.accept),
     }
 }
@@ -138,7 +138,7 @@ fn print_stubs(hub: &Hub, only: Option<&str>) -> Result<ExitCode> {
 /// The code of a call. Names and arguments are variables.
 const CALL: &str = "tools.call(server, tool, arguments)";
 
-fn call(hub: Hub, tool: &str, arguments: &[String], assets: Option<&Path>) -> Result<ExitCode> {
+fn call(hub: &Hub, tool: &str, arguments: &[String], assets: Option<&Path>) -> Result<ExitCode> {
     let (server, name) =
         tool.split_once('.').with_context(|| format!("`{tool}` is no SERVER.TOOL"))?;
     let tools = wait(hub.describe(server)).map_err(anyhow::Error::msg)?;

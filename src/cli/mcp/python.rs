@@ -97,7 +97,7 @@ pub(super) struct Begun {
 
 /// What comes next of a run.
 pub(super) enum Step {
-    Ended(Ran),
+    Ended(Box<Ran>),
     /// A person has to decide about these calls. Python waits.
     Asked(Begun, Vec<Question>),
     /// The client has cancelled the call.
@@ -228,7 +228,7 @@ impl Python {
                 return Ok(Step::Cancelled);
             }
         };
-        let (execution, turn, unwritten) = done;
+        let (execution, turn, unwritten) = *done;
         drop(turn);
         let in_use = begun.in_use;
         let execution = match execution {
@@ -245,7 +245,8 @@ impl Python {
         if !execution.session_alive() {
             self.remove(owner, in_use.handle(), Reason::Ended("its last run ended it".to_owned()));
         }
-        Ok(Step::Ended(Ran { execution, in_use, unwritten, calls: begun.seat.calls() }))
+        let calls = begun.seat.calls();
+        Ok(Step::Ended(Box::new(Ran { execution, in_use, unwritten, calls })))
     }
 
     /// Ends a session. Returns whether there was one.
@@ -346,7 +347,7 @@ impl Python {
 
 /// What comes next of a run under way.
 enum Next {
-    Done(Done),
+    Done(Box<Done>),
     Asked(Vec<Question>),
     Cancelled,
     /// It was cancelled and went on, so its session has ended.
@@ -400,7 +401,7 @@ impl Running {
             tokio::select! {
                 biased;
                 done = &mut self.thread => {
-                    return done.map(Next::Done).map_err(|error| failed(&error));
+                    return done.map(|done| Next::Done(Box::new(done))).map_err(|error| failed(&error));
                 }
                 () = cancelled.cancelled() => break,
                 questions = seat.questions() => return Ok(Next::Asked(questions)),

@@ -60,7 +60,9 @@ pub(super) async fn search(
     if text.is_empty() {
         text.push_str("# no tool fits; other words may find one\n");
     }
-    missing.iter().for_each(|line| text.extend([line, "\n"]));
+    for line in &missing {
+        text.extend([line, "\n"]);
+    }
     Ok(text)
 }
 

@@ -100,25 +100,31 @@ fn catalogue(servers: &[ServerFacts]) -> String {
          too; NAME.tool.map(list) calls side by side). Results are plain values, failures \
          exceptions. help(NAME) and search_tools describe them.",
     );
-    type Form = fn(&[String]) -> String;
-    let signatures: Form = |tools| tools.iter().map(|tool| format!("\n  {tool}")).collect();
-    let names: Form = |tools| {
-        let names = tools.iter().map(|tool| tool.split('(').next().unwrap_or_default());
-        format!(" {}", names.collect::<Vec<_>>().join(", "))
-    };
-    let counts: Form = |tools| format!(" {} tools", tools.len());
     let list = |form: Form| -> String {
-        let server = |server: &ServerFacts| {
+        let mut list = String::new();
+        for server in servers {
             let tools = server.signatures.as_deref().map_or_else(String::new, form);
-            format!("\n{}:{tools}", server.module)
-        };
-        servers.iter().map(server).collect()
+            list.extend(["\n", &server.module, ":", &tools]);
+        }
+        list
     };
-    let forms = [signatures, names, counts];
+    let forms: [Form; 3] = [signatures, names, |tools| format!(" {} tools", tools.len())];
     let lists = forms.into_iter().map(list);
     let mut fitting = lists.filter(|list| list.len() <= CATALOGUE_CHARS);
     text.push_str(&fitting.next().unwrap_or_else(|| format!("\n{} servers", servers.len())));
     text
+}
+
+/// A way to list the tools of a server.
+type Form = fn(&[String]) -> String;
+
+fn signatures(tools: &[String]) -> String {
+    tools.iter().flat_map(|tool| ["\n  ", tool]).collect()
+}
+
+fn names(tools: &[String]) -> String {
+    let names = tools.iter().map(|tool| tool.split('(').next().unwrap_or_default());
+    format!(" {}", names.collect::<Vec<_>>().join(", "))
 }
 
 fn search_tools() -> Tool {
