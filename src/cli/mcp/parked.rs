@@ -13,6 +13,9 @@ use rmcp::model::{JsonObject, RequestStateCodec, SealOptions};
 use super::approvals::Question;
 use super::python::Begun;
 
+/// The longest time that a reference may have: a longer one has no date.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
 /// A run and the calls of it that wait for a decision.
 pub(super) struct Parked {
     pub(super) begun: Begun,
@@ -30,6 +33,7 @@ impl ParkedRuns {
     pub(super) fn new(time: Duration) -> anyhow::Result<Self> {
         let mut key = [0u8; 32];
         getrandom::fill(&mut key)?;
+        let time = time.min(LONGEST);
         Ok(Self { codec: RequestStateCodec::try_new(key)?, time, runs: Arc::default() })
     }
 

@@ -209,7 +209,7 @@ impl Python {
     }
 
     /// Waits for what comes next of a run. `beat` is called now and then, with the time since the
-    /// wait began.
+    /// run began.
     pub(super) async fn step(
         &self,
         owner: &str,
@@ -358,6 +358,7 @@ type Done = (Result<Execution, isolet::Error>, OwnedMutexGuard<Interpreter>, Opt
 
 /// A run under way, on a thread of its own. Dropping it interrupts the code.
 struct Running {
+    started: Instant,
     thread: JoinHandle<Done>,
     flag: Arc<AtomicBool>,
     interrupt: InterruptHandle,
@@ -384,7 +385,7 @@ impl Running {
             };
             (ran, turn, written.map(|error| in_options(&format!("{error:#}"))))
         });
-        Self { thread, flag, interrupt: session.interrupt.clone() }
+        Self { started: Instant::now(), thread, flag, interrupt: session.interrupt.clone() }
     }
 
     /// Waits for the end, or for calls that a person has to decide about.
@@ -394,18 +395,18 @@ impl Running {
         cancelled: &CancellationToken,
         beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
     ) -> Result<Next, String> {
-        let started = Instant::now();
         let mut beats = tokio::time::interval(BEAT);
         beats.tick().await;
         loop {
             tokio::select! {
                 biased;
                 done = &mut self.thread => {
-                    return done.map(|done| Next::Done(Box::new(done))).map_err(|error| failed(&error));
+                    let done = done.map_err(|error| failed(&error))?;
+                    return Ok(Next::Done(Box::new(done)));
                 }
                 () = cancelled.cancelled() => break,
                 questions = seat.questions() => return Ok(Next::Asked(questions)),
-                _ = beats.tick() => beat(started.elapsed()).await,
+                _ = beats.tick() => beat(self.started.elapsed()).await,
             }
         }
         self.stop();
