@@ -188,7 +188,7 @@ async fn what_is_missing_is_told_with_what_is_close_to_it() {
         ),
         (
             "tools.call('github', 'search_issues', {'q': 1})",
-            "TypeError: github.search_issues() missing 1 required positional argument: 'query'",
+            "TypeError: github.search_issues() got an unexpected keyword argument 'q'",
         ),
     ];
     for (code, expected) in cases {
