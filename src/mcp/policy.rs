@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use super::config::ServerConfig;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::value::Value;
+use crate::host::tools::SessionHandle;
 use crate::support::lock::lock;
 
 /// The maximum number of sessions whose approvals are remembered.
@@ -137,11 +138,12 @@ impl fmt::Display for DecidedBy {
 }
 
 /// A call that a person has to decide about.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ask {
-    /// The number of the session, as [`ToolContext::session_id`](crate::ToolContext::session_id).
-    pub session_id: u64,
+    /// The session. [`settled`](SessionHandle::settled) waits for the calls that run side by side
+    /// with this one, to ask about all of them at once.
+    pub session: SessionHandle,
     /// The number of the run, as [`ToolContext::run_id`](crate::ToolContext::run_id).
     pub run_id: u64,
     /// The server's name in the configuration.
@@ -279,7 +281,7 @@ impl Grants {
     /// Remembers what was decided about the tool.
     pub(crate) fn add(&self, ask: &Ask, decision: &Decision) {
         let key = || (ask.server.clone(), ask.tool.clone());
-        self.with(ask.session_id, ask.run_id, |session| match decision {
+        self.with(ask.session.id(), ask.run_id, |session| match decision {
             Decision::ForRun => _ = session.in_run.insert(key()),
             Decision::ForSession => _ = session.always.insert(key()),
             Decision::Once | Decision::No(_) => {}
@@ -318,6 +320,7 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::tools::testing::no_session;
 
     #[test]
     fn a_glob_matches_whole_texts() {
@@ -378,7 +381,7 @@ mod tests {
     fn an_approval_lasts_as_long_as_it_says() {
         let grants = Grants::default();
         let ask = |run_id| Ask {
-            session_id: 1,
+            session: no_session(1),
             run_id,
             server: "s".to_owned(),
             tool: "t".to_owned(),

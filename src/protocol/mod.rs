@@ -32,7 +32,8 @@ pub(crate) enum Message {
     /// Runs the [`Command`] in this frame and replies. Commands run one at a time.
     Command(Vec<u8>),
     /// A peek: runs the command in this frame now, even if a run is waiting for something. The
-    /// command runs no cell. The reply repeats the number.
+    /// command runs no cell. The reply repeats the number. Without a frame it only tells that the
+    /// run waits.
     Peek(u64, Vec<u8>),
     /// The answer to the call of this number, in the guest's encoding.
     Answer(u32, Bytes),

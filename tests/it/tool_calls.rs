@@ -367,6 +367,36 @@ async fn a_call_is_over_for_its_context_when_it_is_over() {
     assert_eq!(exec(&mut session, "1").await.stderr(), "");
 }
 
+#[tokio::test]
+async fn a_call_can_wait_for_all_that_run_side_by_side_with_it() {
+    let (begun, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let (count, saw) = (Arc::clone(&begun), Arc::clone(&seen));
+    let tool = Tool::from_handler(int_param("t"), move |_, cx| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let (count, saw) = (Arc::clone(&count), Arc::clone(&saw));
+        async move {
+            cx.session().settled().await;
+            saw.lock().unwrap().push(count.load(Ordering::SeqCst));
+            Ok(Value::None)
+        }
+    });
+    let limits = Limits::default().max_concurrent_tools(40);
+    let mut session = start(builder().limits(limits).tool(tool)).await;
+    for code in [
+        "t.map(range(30))",
+        "import asyncio\nawait asyncio.gather(*[t.aio(i) for i in range(30)])",
+        "async def step(i):\n    await asyncio.sleep(0)\n    return await t.aio(i)\n\
+         await asyncio.gather(*[step(i) for i in range(30)])",
+    ] {
+        begun.store(0, Ordering::SeqCst);
+        exec(&mut session, code).await;
+        assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), [30; 30], "{code}");
+    }
+    exec(&mut session, "t(1)").await;
+    // Nothing runs now.
+    session.handle().settled().await;
+}
+
 #[test]
 fn tools_that_use_tokio_work_for_callers_without_a_runtime() {
     let tool = Tool::from_handler(int_param("t"), |_, _| async move {

@@ -213,16 +213,23 @@ impl Shared {
         let _peeks = PeekWindow::open(&self.peeks);
         let session = SessionHandle::new(Arc::clone(self) as _);
         let mut calls = Calls::new(session, self.host.tools(), stopping.clock());
+        let mut peeked = Vec::new();
         let reply = loop {
             tokio::select! {
                 biased;
                 reply = driver.replies.recv() => match reply {
                     Some(Reply::Peeked { number, refusal, report }) => {
-                        self.peeked(number, refusal.map_or(Ok(report), Err));
+                        peeked.push((number, refusal.map_or(Ok(report), Err)));
                     }
                     last => break last,
                 },
                 (call, outcome) = calls.next() => self.answer(call, outcome),
+                // Once the calls have begun that the guest had made before it answered.
+                () = std::future::ready(()), if !peeked.is_empty() => {
+                    for (number, report) in peeked.drain(..) {
+                        self.peeked(number, report);
+                    }
+                }
                 () = stopping.overdue() => break None,
             }
         };
@@ -240,7 +247,7 @@ impl Shared {
         command: impl Fn() -> Command,
     ) -> Result<Report, Error> {
         loop {
-            if let Some(answer) = self.peek(&command) {
+            if let Some(answer) = self.peek(|| codec::encode(command())) {
                 // The run ended before it answered; try again.
                 let Ok(report) = answer.await else { continue };
                 let read = match report {
@@ -260,10 +267,10 @@ impl Shared {
         }
     }
 
-    /// Sends the command to the guest as a peek. Returns `None` if no other command is under way.
+    /// Sends the frame to the guest as a peek. Returns `None` if no other command is under way.
     fn peek(
         &self,
-        command: impl Fn() -> Command,
+        frame: impl FnOnce() -> Vec<u8>,
     ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
         let mut peeks = lock(&self.peeks);
         if !peeks.open {
@@ -273,7 +280,7 @@ impl Shared {
         let number = peeks.last;
         let (sender, answer) = oneshot::channel();
         peeks.waiting.insert(number, sender);
-        self.send(Message::Peek(number, codec::encode(command())));
+        self.send(Message::Peek(number, frame()));
         Some(answer)
     }
 
@@ -354,6 +361,21 @@ impl SessionAccess for Shared {
 
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>> {
         Box::pin(async move { self.list_variables().await })
+    }
+
+    fn settled(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let mut before = None;
+            // The event loop has a turn between two peeks, and a turn makes the calls that are due.
+            while let Some(waits) = self.peek(Vec::new) {
+                let (true, calls) = (waits.await.is_ok(), self.host.tools().queue().last()) else {
+                    return;
+                };
+                if before.replace(calls) == Some(calls) {
+                    return;
+                }
+            }
+        })
     }
 }
 

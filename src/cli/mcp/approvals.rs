@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use isolet::mcp::{Approver, Ask, CallOutcome, CallRecord, Decision, DecisionFuture};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
@@ -17,6 +18,9 @@ const SHOWN_CHARS: usize = 4_000;
 
 /// How many calls one question lists. Further ones are asked about afterwards.
 pub(super) const MAX_LISTED: usize = 40;
+
+/// How long a question waits for calls that may follow.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// How many of a run's calls are kept for its result.
 const MAX_CALLS: usize = 100;
@@ -57,6 +61,8 @@ pub(super) struct Seat {
     desk: Desk,
     session: u64,
     questions: mpsc::UnboundedReceiver<Question>,
+    /// Those that have arrived, for as long as others may follow.
+    gathered: Vec<Question>,
 }
 
 impl Desk {
@@ -69,7 +75,7 @@ impl Desk {
         let (sender, questions) = mpsc::unbounded_channel();
         let place = Place { questions: sender, calls: Calls::default() };
         self.places().insert(session, place);
-        Seat { desk: self.clone(), session, questions }
+        Seat { desk: self.clone(), session, questions, gathered: Vec::new() }
     }
 
     /// Notes a call.
@@ -98,7 +104,7 @@ impl Desk {
 
 impl Approver for Desk {
     fn approve(&self, ask: Ask) -> DecisionFuture<'_> {
-        let questions = self.places().get(&ask.session_id).map(|place| place.questions.clone());
+        let questions = self.places().get(&ask.session.id()).map(|place| place.questions.clone());
         Box::pin(async move {
             let (answer, decision) = oneshot::channel();
             let sent = questions.map(|to| to.send(Question { ask, answer }));
@@ -113,22 +119,25 @@ impl Approver for Desk {
 }
 
 impl Seat {
-    /// Waits for calls to decide about: all that ask at about the same time.
+    /// Waits for calls to decide about: all that run side by side. None is lost if this is dropped
+    /// early.
     pub(super) async fn questions(&mut self) -> Vec<Question> {
-        let Some(first) = self.questions.recv().await else {
-            return std::future::pending().await;
-        };
-        let mut questions = vec![first];
-        // Calls that run side by side ask one after the other.
-        for _ in 0..2 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            while questions.len() < MAX_LISTED
-                && let Ok(question) = self.questions.try_recv()
-            {
-                questions.push(question);
-            }
+        if self.gathered.is_empty() {
+            let Some(first) = self.questions.recv().await else {
+                return std::future::pending().await;
+            };
+            self.gathered.push(first);
         }
-        questions
+        // Code that computes beside its calls is not waited for.
+        if let [first, ..] = &self.gathered[..] {
+            let _ = tokio::time::timeout(SETTLING, first.ask.session.settled()).await;
+        }
+        while self.gathered.len() < MAX_LISTED
+            && let Ok(question) = self.questions.try_recv()
+        {
+            self.gathered.push(question);
+        }
+        std::mem::take(&mut self.gathered)
     }
 
     /// Returns the calls so far.

@@ -79,7 +79,7 @@ impl ToolHost {
     }
 
     /// Returns the calls that have not ended.
-    pub(super) fn queue(&self) -> &Arc<CallQueue> {
+    pub(crate) fn queue(&self) -> &Arc<CallQueue> {
         &self.queue
     }
 

@@ -105,6 +105,11 @@ impl CallQueue {
         self.charge_in(&mut state, bytes as u64)
     }
 
+    /// Returns the number of the most recent call.
+    pub(crate) fn last(&self) -> u32 {
+        self.lock().last
+    }
+
     /// Charges memory for arguments.
     pub(super) fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, ToolError> {
         self.charge_in(&mut self.lock(), bytes)

@@ -26,6 +26,9 @@ pub(crate) trait SessionAccess: Send + Sync {
 
     /// Lists the variables.
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>>;
+
+    /// Waits until a run waits and makes no further calls.
+    fn settled(self: Arc<Self>) -> BoxFuture<'static, ()>;
 }
 
 /// A session as used by code that does not own it, such as the tools that its guest calls.
@@ -76,6 +79,15 @@ impl SessionHandle {
     /// As [`Session::variables`](crate::Session::variables).
     pub async fn variables(&self) -> Result<Vec<Variable>, Error> {
         Arc::clone(&self.0).variables().await
+    }
+
+    /// Waits until the run under way waits for something, and has made all the calls that it makes
+    /// side by side: `asyncio.gather` and `.map` make one after the other. Then each of them has
+    /// begun, if the limits allow. Returns at once if nothing runs.
+    ///
+    /// A run that does not wait delays this, so limit the wait.
+    pub async fn settled(&self) {
+        Arc::clone(&self.0).settled().await;
     }
 
     pub(crate) fn log(&self, line: &str) {

@@ -34,11 +34,16 @@ pub(crate) async fn call(
     queue.push(super::queue::Call { id: 1, tool: tool.clone(), arguments, charge });
     let (_, place) = queue.next().ok_or_else(|| ToolError::new("Invalid", "no place"))?;
     let (_alive, over) = watch::channel(());
-    let handle = SessionHandle::new(Arc::new(NoSession(session)));
+    let handle = no_session(session);
     let clock = RunClock::new(Instant::now(), LIMIT, LIMIT);
     let clock = CallClock::new(&Arc::new(clock));
     let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &place, &clock);
     (tool.handler)(bound, context).await
+}
+
+/// Returns a handle with this number to no session.
+pub(crate) fn no_session(number: u64) -> SessionHandle {
+    SessionHandle::new(Arc::new(NoSession(number)))
 }
 
 struct NoSession(u64);
@@ -66,5 +71,9 @@ impl SessionAccess for NoSession {
 
     fn variables(self: Arc<Self>) -> BoxFuture<'static, Result<Vec<Variable>, Error>> {
         Box::pin(async { Err(Self::absent()) })
+    }
+
+    fn settled(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
     }
 }

@@ -141,7 +141,7 @@ impl Target {
             )));
         };
         let mut ask = Ask {
-            session_id: cx.session_id(),
+            session: cx.session().clone(),
             run_id: cx.run_id(),
             server: server.to_owned(),
             tool: self.name.clone(),
