@@ -1,8 +1,9 @@
 """Plain functions of the host where a program awaits them: what can be awaited is called instead.
 
 Programs by language models await tools out of habit. On a cell's syntax tree, what is called right
-under `await`, or in an argument that asyncio awaits, becomes a call of what `choose` returns. That
-is decided when the call is made, and is the same function for all but the host's.
+under `await`, in an argument that asyncio awaits, or for a variable that is only awaited, becomes a
+call of what `choose` returns. That is decided when the call is made, and is the same function for
+all but the host's.
 """
 
 import ast
@@ -10,6 +11,7 @@ import asyncio
 import builtins
 import types
 
+import _isolet_deferred as deferred
 import _isolet_tools as tools
 
 CHOOSE = "<choose>"  # among the built-ins; no guest code can spell it
@@ -49,22 +51,27 @@ def is_needed(source):
 def rewrite(tree):
     """Rewrites the calls in a cell's tree that are awaited."""
     setattr(builtins, CHOOSE, choose)
-    awaited = []
+    awaited, taken = [], []
     for node in ast.walk(tree):
         if isinstance(node, ast.Await) and isinstance(node.value, ast.Call):
-            awaited.append((node.value, None))
+            awaited.append((node.value, []))
         elif isinstance(node, ast.Call):
             name = last_name(node.func)
-            if name in FIRST or name in EACH:
-                taken = node.args if name in EACH else node.args[:1]
+            if (name in FIRST or name in EACH) and path(node.func, LONGEST) is not None:
+                arguments = node.args if name in EACH else node.args[:1]
                 named = [each.value for each in node.keywords if each.arg in KEYWORDS]
-                calls = calls_in([*taken, *named])
-                if path(node.func, LONGEST) is not None:
-                    awaited += [(call, path(node.func, LONGEST)) for call in calls]
-    for call, taker in awaited:
-        made = [ast.Name(CHOOSE, ast.Load()), *([] if taker is None else ast.walk(taker))]
-        chosen = ast.Call(made[0], [call.func, *made[1:2]], [])
-        for node in (*made, chosen):
+                taken += [(argument, node.func) for argument in (*arguments, *named)]
+    awaited += [(call, [taker]) for argument, taker in taken for call in calls_in([argument])]
+    for kept, takers in deferred.Finder(tree, taken).calls():
+        awaited += [(call, takers) for call in calls_in([kept])]
+    for call, takers in awaited:
+        arguments = [call.func]
+        if takers:
+            # Looked up when the call is made, and then perhaps not there.
+            paths = ast.Tuple([path(taker, LONGEST) for taker in takers], ast.Load())
+            arguments.append(ast.Lambda(ast.arguments([], [], None, [], [], None, []), paths))
+        chosen = ast.Call(ast.Name(CHOOSE, ast.Load()), arguments, [])
+        for node in (chosen, chosen.func, *(ast.walk(arguments[1]) if takers else ())):
             ast.copy_location(node, call.func)
         call.func = chosen
 
@@ -85,6 +92,10 @@ def calls_in(arguments):
             asked += node.elts
         elif isinstance(node, ast.IfExp):
             asked += [node.body, node.orelse]
+        elif isinstance(node, ast.DictComp):
+            asked.append(node.value)
+        elif isinstance(node, ast.Dict):
+            asked += node.values
     return found
 
 
@@ -105,16 +116,22 @@ def path(node, longest):
     return None
 
 
-def choose(function, taker=None):
-    """What is called in a function's place, where the result is awaited or given to `taker`."""
-    if taker is not None and not awaits(taker):
+def choose(function, takers=None):
+    """What is called in a function's place, where the result is awaited or given to `takers`."""
+    if type(function) is not types.FunctionType and function is not map:
         return function
-    if taker is not None and function is map:
-        return map_awaited
-    aio = tools.awaitable.get(function) if type(function) is types.FunctionType else None
+    try:
+        takers = takers() if takers else ()
+    except (NameError, AttributeError):
+        return function
+    if not all(awaits(taker) for taker in takers):
+        return function
+    if function is map:
+        return map_awaited if takers else map
+    aio = tools.awaitable.get(function)
     if aio is None:
         return function
-    if taker is asyncio.wait:  # takes no coroutines
+    if asyncio.wait in takers:  # takes no coroutines
         return lambda *args, **kwargs: asyncio.ensure_future(aio(*args, **kwargs))
     return aio
 

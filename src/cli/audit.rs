@@ -1,9 +1,66 @@
-//! Audit events as JSON objects, one per line.
+//! The log of `--audit`: accesses, and calls of other servers' tools, as lines of JSON.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::{Context, Result};
+use isolet::mcp::{CallOutcome, CallRecord, Verdict};
 use isolet::{Access, AuditEvent};
 use serde_json::{Value, json};
+
+use super::{exit, json as lines};
+
+/// A file that lines are appended to.
+pub(super) struct Log(File);
+
+impl Log {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::options().create(true).append(true).open(path);
+        Ok(Self(file.with_context(|| format!("cannot open `{}`", path.display()))?))
+    }
+
+    /// Appends a line, or ends the process: if an access cannot be logged, it must not happen, and
+    /// nothing after it.
+    pub(super) fn write(&self, object: &Value) {
+        let mut line = Vec::new();
+        // In one piece, because others append to the file too.
+        let written =
+            lines::write_line(&mut line, object).and_then(|()| (&self.0).write_all(&line));
+        if let Err(error) = written {
+            let _ = writeln!(std::io::stderr(), "error: the audit log cannot be written: {error}");
+            std::process::exit(exit::FAILED.into());
+        }
+    }
+}
+
+/// Returns the JSON object of a call that has ended. `reason` is the text of the exception that the
+/// guest has got.
+pub(super) fn call_line(call: &CallRecord) -> Value {
+    let (outcome, reason) = match &call.outcome {
+        CallOutcome::Returned => ("returned", None),
+        CallOutcome::Raised { type_name, message } => (&**type_name, Some(message)),
+        _ => ("cancelled", None),
+    };
+    json!({
+        "time": seconds(SystemTime::now()),
+        "session": call.session_id,
+        "allowed": call.verdict == Verdict::Allow,
+        "access": "server_tool",
+        "reason": reason,
+        "run": call.run_id,
+        "call": call.call_id,
+        "server": call.server,
+        "tool": call.tool,
+        "decided_by": call.decided_by.to_string(),
+        "arguments_hash": call.arguments_hash,
+        "bytes_in": call.bytes_in,
+        "bytes_out": call.bytes_out,
+        "ms": call.duration.as_secs_f64() * 1000.0,
+        "outcome": outcome,
+    })
+}
 
 /// Returns the JSON object of an event. Its keys are `time` (seconds since 1970), `session`,
 /// `allowed`, `access` (the kind), `reason`, and the keys of that kind.

@@ -1,10 +1,8 @@
 //! The command's options about permissions.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
@@ -14,7 +12,7 @@ use isolet::{
 };
 
 use super::host_files::HostFiles;
-use super::{audit, exit, json, progress, terminal, units};
+use super::{audit, progress, terminal, units};
 use crate::service::IMAGE_MEMORY_BYTES;
 
 /// Everything is denied but what these allow. Each can be given several times.
@@ -304,21 +302,15 @@ impl PermissionArgs {
             }
         }
         let builder = builder.permissions(permissions);
-        let Some(path) = &self.audit else { return Ok(builder) };
-        let file = File::options().create(true).append(true).open(path);
-        let file = file.with_context(|| format!("cannot open `{}`", path.display()))?;
-        let file = Mutex::new(BufWriter::new(file));
-        Ok(builder.on_audit(move |event| {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let written =
-                json::write_line(&mut *file, &audit::line(event)).and_then(|()| file.flush());
-            if let Err(error) = written {
-                // If an access cannot be logged, it must not happen, and nothing after it.
-                let _ =
-                    writeln!(std::io::stderr(), "error: the audit log cannot be written: {error}");
-                std::process::exit(exit::FAILED.into());
-            }
-        }))
+        Ok(match self.audit_log()? {
+            Some(log) => builder.on_audit(move |event| log.write(&audit::line(event))),
+            None => builder,
+        })
+    }
+
+    /// Opens the log of `--audit`, if it is wanted.
+    pub(super) fn audit_log(&self) -> Result<Option<audit::Log>> {
+        self.audit.as_deref().map(audit::Log::open).transpose()
     }
 
     /// Returns the packages to load for this script.

@@ -36,7 +36,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 30] = python![
+pub(crate) const PYTHON: [(&str, &str); 31] = python![
     "errnos",
     "arrays",
     "values",
@@ -59,6 +59,7 @@ pub(crate) const PYTHON: [(&str, &str); 30] = python![
     "sockets",
     "imports",
     "modules",
+    "deferred",
     "awaits",
     "transports",
     "clients",

@@ -97,6 +97,63 @@ asyncio.run(main())
 }
 
 #[tokio::test]
+async fn calls_that_a_variable_keeps_until_they_are_awaited_run_side_by_side() {
+    let mut session = start().await;
+    exec(&mut session, "import asyncio\nfrom asyncio import gather\nxs = list(range(8))").await;
+    let expected = Value::List((0..8).map(Value::Int).collect());
+    let forms = [
+        "tasks = [wait(x) for x in xs]\nawait asyncio.gather(*tasks)",
+        "tasks = []\nfor x in xs:\n    tasks.append(m.wait(x=x))\nawait gather(*tasks)",
+        "tasks: list = []\nfor x in xs: tasks += [wait(x)]\nresults = await gather(*tasks)\nresults",
+        "tasks = {str(x): wait(x) for x in xs}\nawait gather(*tasks.values())",
+        "tasks = {}\nfor x in xs:\n    tasks[x] = wait(x)\nawait gather(*list(tasks.values()))",
+        "a, *others = xs\nfirst = wait(a)\nrest = [wait(x) for x in others]\nawait gather(first, *rest)",
+        "async def main():\n    tasks = (wait(x) for x in xs)\n    return await gather(*tasks)\n\
+         asyncio.run(main())",
+        "calls = [wait(x) for x in xs]\n\
+         sorted([(await each) for each in asyncio.as_completed(calls)])",
+        "calls = [wait(x) for x in xs]\nsorted(d.result() for d in (await asyncio.wait(calls))[0])",
+        "calls = [wait(x) for x in xs]\ntasks = [asyncio.create_task(call) for call in calls]\n\
+         [await task for task in tasks]",
+    ];
+    for form in forms {
+        assert_eq!(eval(&mut session, form).await, expected, "{form}");
+    }
+    let kept = "call = echo(1)\nlater = [echo(2), m.echo(3)]\ngot = [await call]\n\
+                for each in later:\n    got.append(await each)\ngot";
+    let expected = Value::List(vec![1.into(), 2.into(), 3.into()]);
+    assert_eq!(eval(&mut session, kept).await, expected);
+}
+
+#[tokio::test]
+async fn a_variable_that_is_used_otherwise_too_holds_values() {
+    let mut session = start().await;
+    let code = "
+import asyncio
+def gather(*values): return list(values)
+mine = [echo(x) for x in (1, 2)]
+got = [gather(*mine)]
+shown = [echo(3)]
+print(shown)
+try:
+    await asyncio.gather(*shown)
+except TypeError as error:
+    got.append(shown)
+texts = []
+for text in ['a', 'b']:
+    texts.append(echo(text))
+got.append(','.join(texts))
+pages = {n: echo(n) for n in (1, 2)}
+got.append(sum(pages.values()))
+before = echo(5)
+late = await later.gather(before) if 'later' in globals() else before
+got.append(late)
+got == [[1, 2], [3], 'a,b', 3, 5] or got
+";
+    assert_eq!(eval(&mut session, code).await, Value::Bool(true));
+}
+
+#[tokio::test]
 async fn thirty_slow_calls_in_one_gather_overlap() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -141,7 +198,7 @@ got == [['made', 'a'], (1, 2), 'c', [1, 2], 'd', 'e', 'plain', 'f', 'g', 'h', ['
         ['l', 'm']] or got
 ";
     assert_eq!(eval(&mut session, code).await, Value::Bool(true));
-    let exception = raised(&mut session, "x = echo(1)\nawait x").await;
+    let exception = raised(&mut session, "x = echo(1)\nprint(x)\nawait x").await;
     assert!(exception.message.contains("can't be awaited"), "{exception}");
 }
 

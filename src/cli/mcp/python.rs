@@ -21,6 +21,7 @@ use super::parked::ParkedRuns;
 use super::stubs;
 use super::tools::Facts;
 use super::turn::Turns;
+use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
 use crate::cli::options::in_options;
 use crate::service::{InUse, Reason, Table};
@@ -108,9 +109,16 @@ impl Python {
     pub(super) fn new(args: McpArgs, assets: Option<&Path>) -> Result<Self> {
         let table = Table::new(args.session_ttl, args.max_sessions);
         let desk = Desk::default();
+        let log = args.policy.permissions.audit_log()?;
         let hub = args.servers.hub()?.map(|builder| {
             let recording = desk.clone();
-            builder.approver(desk.clone()).on_call(move |call| recording.record(call)).build()
+            let builder = builder.approver(desk.clone()).on_call(move |call| {
+                recording.record(call);
+                if let Some(log) = &log {
+                    log.write(&audit::call_line(call));
+                }
+            });
+            builder.build()
         });
         let parked = ParkedRuns::new(args.approval_timeout).context("there is no randomness")?;
         Ok(Self {

@@ -36,8 +36,13 @@ impl Servers {
 
     /// Starts isolet with files of its own, for a client that can do this.
     fn client(&self, is_modern: bool, capabilities: &Value) -> Client {
+        self.client_of(is_modern, &[], capabilities)
+    }
+
+    fn client_of(&self, is_modern: bool, more: &[&str], capabilities: &Value) -> Client {
         let directory = self.scratch.path().to_str().unwrap().to_owned();
-        Client::with(&["--config", &self.config], &directory, is_modern, capabilities)
+        let args = [&["--config", &self.config], more].concat();
+        Client::with(&args, &directory, is_modern, capabilities)
     }
 
     /// Runs a subcommand of `isolet mcp`. Returns the status, and both outputs.
@@ -212,20 +217,76 @@ fn a_client_that_cannot_ask_gets_a_refusal_that_says_what_allows_the_call() {
     }
 }
 
+/// Looks through all memory of the interpreter for a text that it has only in two parts.
+const LOOK: &str = "
+import ctypes
+from pyodide_js import _module
+def is_in_memory(one, other):
+    size, step, found = _module.HEAPU8.length, 1 << 20, False
+    for start in range(8, size, step):
+        chunk = ctypes.string_at(start, min(step + 256, size - start))
+        at = chunk.find(one)
+        while at >= 0:
+            found |= chunk[at + len(one):at + len(one) + len(other)] == other
+            at = chunk.find(one, at + 1)
+    return found
+";
+
 #[test]
 fn the_guest_never_has_a_secret_of_the_configuration() {
     let servers = Servers::new("mcp-secret", &json!({"isolet": {"allow": ["*"]}}));
     let mut client = servers.client(true, &json!({}));
-    // The server returns its environment; the guest looks through its own memory.
-    let code = "import gc\nshown = repr(fake.environment())\n\
-                needle = 'a-secret-of-' + 'the-configuration'\n\
-                found = [o for o in gc.get_objects() if isinstance(o, (dict, list, tuple)) \
-                and any(isinstance(i, str) and needle in i and i is not needle \
-                for i in (o.values() if isinstance(o, dict) else o))]\n\
-                needle in shown, len(shown) > 100, '[secret]' in shown";
-    let result = client.run(code);
-    assert_eq!(value(&result), &json!([false, true, true]), "{result}");
-    assert!(!result.to_string().replace(code, "").contains("a-secret-of-the-configuration"));
+    // The server returns its environment. What the guest has on purpose is found.
+    let code = "shown = repr(fake.environment())\nmine = ''.join(['a-secret-', 'of-the-guest'])\n\
+                is_in_memory(b'a-secret-', b'of-the-guest'), \
+                is_in_memory(b'a-secret-', b'of-the-configuration'), '[secret]' in shown";
+    let result = client.run(&format!("{LOOK}{code}"));
+    assert_eq!(value(&result), &json!([true, false, true]), "{result}");
+    assert!(!result.to_string().contains("a-secret-of-the-configuration"), "{result}");
+}
+
+#[test]
+fn the_log_of_accesses_has_each_call_and_no_secret() {
+    let servers = Servers::new("mcp-audit", &json!({}));
+    let log = servers.scratch.path().join("log");
+    let mut client = servers.client_of(true, &["--audit", log.to_str().unwrap()], &json!({}));
+    let code = "fake.get_sum(1, 2)\ntry:\n    fake.environment()\nexcept PermissionError:\n    pass\n\
+                fake.echo(x='a-secret-of-the-configuration')";
+    assert_eq!(client.run(code)["isError"], false);
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let calls: Vec<&Value> = lines.iter().filter(|line| line["access"] == "server_tool").collect();
+    let seen: Vec<_> = calls
+        .iter()
+        .map(|call| (&call["server"], &call["tool"], &call["allowed"], &call["outcome"]))
+        .collect();
+    let fake = &json!("fake");
+    let expected = [
+        (fake, &json!("get-sum"), &json!(true), &json!("returned")),
+        (fake, &json!("environment"), &json!(false), &json!("PermissionError")),
+        (fake, &json!("echo"), &json!(true), &json!("returned")),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(calls[0]["decided_by"], "the configuration's `get-sum`");
+    assert_eq!(calls[0]["bytes_in"], r#"{"a":1,"b":2}"#.len());
+    assert!(calls[1]["reason"].as_str().unwrap().contains("--allow-tool fake.environment"));
+    assert!(!log.contains("a-secret"), "{log}");
+}
+
+#[test]
+fn an_answer_that_never_comes_is_a_refusal_and_the_wait_costs_the_run_no_time() {
+    let servers = Servers::new("mcp-never", &json!({}));
+    let times = ["--timeout", "1s", "--approval-timeout", "2s"];
+    let mut client = servers.client_of(false, &times, &can_ask());
+    // The wait is longer than the code may take.
+    let code = "try:\n    fake.find(from_='a')\nexcept PermissionError as error:\n    said = str(error)\n\
+                said";
+    let number =
+        client.begin("tools/call", &json!({"name": "run_python", "arguments": {"code": code}}));
+    let asked = client.next();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let result = client.answer(number)["result"].clone();
+    assert!(value(&result).as_str().unwrap().contains("nobody answered in time"), "{result}");
 }
 
 #[test]
