@@ -139,6 +139,8 @@
 )]
 
 #[cfg(feature = "mcp")]
+pub mod llm;
+#[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod profile;
 

@@ -1,8 +1,12 @@
 //! Helpers without policy, on which the other folders build.
 
+#[cfg(feature = "mcp")]
+pub(crate) mod background;
 pub(crate) mod block_on;
 pub(crate) mod cache_dir;
 pub(crate) mod clock;
+#[cfg(feature = "mcp")]
+pub(crate) mod http_connections;
 pub(crate) mod lock;
 pub(crate) mod offload;
 #[cfg(target_os = "linux")]
@@ -14,3 +18,5 @@ pub(crate) mod shared_file;
 pub(crate) mod shared_words;
 pub(crate) mod spin;
 pub(crate) mod watchdog;
+#[cfg(feature = "mcp")]
+pub(crate) mod words;

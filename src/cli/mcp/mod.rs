@@ -4,6 +4,7 @@
 mod approvals;
 mod http;
 mod manage;
+mod model;
 mod outputs;
 mod parked;
 mod python;
@@ -81,6 +82,8 @@ pub(super) struct McpArgs {
     approval_timeout: Duration,
     #[command(flatten)]
     servers: servers::ServerArgs,
+    #[command(flatten)]
+    model: model::ModelArgs,
     #[command(flatten)]
     policy: PolicyArgs,
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use futures_util::future::BoxFuture;
 use isolet::blocking::Session;
+use isolet::llm::Llm;
 use isolet::mcp::Hub;
 use isolet::{Cell, Execution, InterruptHandle, Sandbox, SandboxBuilder, SessionState};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
@@ -40,6 +41,7 @@ pub(super) struct Python {
     made: OnceCell<Made>,
     /// The other servers, if there are any.
     hub: Option<Hub>,
+    llm: Option<Llm>,
     desk: Desk,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
@@ -120,12 +122,14 @@ impl Python {
             });
             builder.build()
         });
+        let llm = args.model.llm()?;
         let parked = ParkedRuns::new(args.approval_timeout).context("there is no randomness")?;
         Ok(Self {
             assets: assets.map(Path::to_path_buf),
             table,
             made: OnceCell::new(),
             hub: hub.transpose()?,
+            llm,
             desk,
             parked,
             facts: OnceCell::new(),
@@ -156,7 +160,8 @@ impl Python {
             result_chars: args.result_chars,
             packages: permissions.package_names().join(", "),
             is_destructive: reach.writes || !servers.is_empty(),
-            is_open: reach.network || !servers.is_empty(),
+            is_open: reach.network || !servers.is_empty() || self.llm.is_some(),
+            has_llm: self.llm.is_some(),
             access: reach.in_words(),
             servers,
         }
@@ -327,7 +332,8 @@ impl Python {
                 // All that one question lists. The hub bounds how many a server gets.
                 let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED));
                 let modules = self.hub.iter().flat_map(Hub::modules);
-                modules.fold(builder, SandboxBuilder::module)
+                let builder = modules.fold(builder, SandboxBuilder::module);
+                self.llm.iter().fold(builder, |builder, llm| builder.tool(llm.tool()))
             })
         });
         let (sandbox, packages) = made.map_err(|error| in_options(&format!("{error:#}")))?;

@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) is_destructive: bool,
     /// Whether the code may reach other servers.
     pub(super) is_open: bool,
+    /// Whether the code may ask a language model.
+    pub(super) has_llm: bool,
     /// The servers whose tools it may call.
     pub(super) servers: Vec<ServerFacts>,
 }
@@ -84,6 +86,13 @@ fn description(facts: &Facts) -> String {
         text.push_str("The code has no network and none of the user's files.");
     } else {
         text.extend(["The code may use ", &facts.access, ", and nothing else."]);
+    }
+    if facts.has_llm {
+        text.push_str(
+            " llm_query(prompt) asks a language model and returns its answer; with \
+             schema={...}, a JSON Schema, a value of that form. llm_query.map(prompts) asks side \
+             by side.",
+        );
     }
     if !facts.servers.is_empty() {
         text.push_str(&catalogue(&facts.servers));

@@ -10,7 +10,6 @@ mod server;
 mod template;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::fs;
 use std::io;

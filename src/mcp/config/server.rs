@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::environment::Environment;
 use super::template::Template;
-use super::{Origin, read, words};
+use super::{Origin, read};
 use crate::data::error::{Error, ErrorKind};
 use crate::mcp::redact::Redactor;
+use crate::support::words;
 
 /// A server and the rules for its tools.
 ///

@@ -22,8 +22,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use url::{Position, Url};
 
-use super::connect::Connections;
 use super::sse;
+use crate::support::http_connections::Connections;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";

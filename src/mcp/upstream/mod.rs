@@ -3,11 +3,9 @@
 
 mod catalogue;
 mod child;
-mod connect;
 mod connection;
 mod http;
 mod lines;
-mod runtime;
 mod sse;
 
 use std::path::PathBuf;
@@ -28,6 +26,7 @@ use super::redact::Redactor;
 use super::text;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::support::background;
 use crate::support::lock::lock;
 
 /// The maximum size of a message of a server, in bytes.
@@ -144,7 +143,7 @@ impl Upstream {
     pub(crate) async fn refresh(self: &Arc<Self>) -> Result<Described, ToolError> {
         let connection = self.connection().await?;
         let upstream = Arc::clone(self);
-        let listed = runtime::finish(async move {
+        let listed = background::finish(async move {
             let left_out = upstream.learn(&connection).await?;
             let (protocol, name) = connection.described();
             Ok(Described { protocol, name: text::summary(&name), left_out })
@@ -168,7 +167,7 @@ impl Upstream {
         // Only now the tools are certainly those that the server has.
         self.check_pins(tool)?;
         let (name, tool) = (self.config.name().to_owned(), tool.to_owned());
-        let called = runtime::serve(async move {
+        let called = background::serve(async move {
             let called = tokio::time::timeout(time, connection.call(tool.clone(), arguments)).await;
             called.unwrap_or_else(|_| {
                 let seconds = time.as_secs_f64();
@@ -205,7 +204,7 @@ impl Upstream {
     /// Remembers what a result was like.
     pub(crate) fn saw(self: &Arc<Self>, tool: &str, result: &Value) {
         if self.shelf.saw(tool, result)
-            && let Ok(runtime) = runtime::handle()
+            && let Ok(runtime) = background::handle()
         {
             let upstream = Arc::clone(self);
             runtime.spawn_blocking(move || upstream.shelf.write());
@@ -242,7 +241,7 @@ impl Upstream {
     async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {
         let upstream = Arc::clone(self);
         // Others wait for the same start, so it goes on without whoever began it.
-        let linked = runtime::finish(async move { upstream.link().await }).await;
+        let linked = background::finish(async move { upstream.link().await }).await;
         linked.unwrap_or_else(|error| Err(error.to_string())).map_err(|r| self.unreachable(&r))
     }
 

@@ -360,3 +360,19 @@ fn a_session_keeps_its_variables_over_a_question() {
     assert_eq!(client.request("tools/call", &call)["result"]["isError"], true);
     assert_eq!(value(&client.run_in(&handle, "x")), 2);
 }
+
+#[test]
+fn code_asks_the_language_model_of_the_options_within_its_budget() {
+    let scratch = Scratch::new("mcp-llm");
+    let directory = scratch.path().to_str().unwrap();
+    let args = ["--llm", "tr a-z A-Z", "--llm-calls", "3"];
+    let mut client = Client::with(&args, directory, true, &json!({}));
+    let tools = client.request("tools/list", &json!({}))["result"]["tools"].clone();
+    let about = tools[1]["description"].as_str().unwrap();
+    assert!(about.contains("llm_query(prompt) asks a language model"), "{about}");
+    let result = client.run("llm_query.map(['one', 'two']), await llm_query('three')");
+    assert_eq!(value(&result), &json!([["ONE", "TWO"], "THREE"]), "{result}");
+    let result = client.run("[llm_query(prompt) for prompt in 'abcd']");
+    let said = "this run has asked the language model 3 times, the limit is 3 (`--llm-calls`";
+    assert!(text(&result).contains(said), "{result}");
+}

@@ -91,6 +91,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("profile", &["data", "host", "api"]),
+    ("llm", &["data", "support", "host"]),
     ("mcp", &["data", "support", "host", "api"]),
     ("service", &[]),
     ("cli", &["service"]),

@@ -2,7 +2,7 @@
 
 /// Splits a text at spaces. Quotes and backslashes keep words together, as in a shell; nothing else
 /// of a shell is known.
-pub(super) fn split(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn split(text: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;

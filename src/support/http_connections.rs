@@ -37,22 +37,22 @@ static TLS: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
 });
 
 /// The connections to one server.
-pub(super) struct Connections {
+pub(crate) struct Connections {
     url: Url,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
 }
 
 impl Connections {
-    pub(super) fn new(url: Url) -> Self {
+    pub(crate) fn new(url: Url) -> Self {
         Self { url, idle: Mutex::default() }
     }
 
-    pub(super) fn url(&self) -> &Url {
+    pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
     /// Sends a request, over a connection that is free if there is one.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
     ) -> io::Result<Response<Incoming>> {

@@ -1,5 +1,5 @@
-//! The thread that serves the connections of all hubs of the process. A caller needs no runtime of
-//! its own, and a connection outlives the caller that began it.
+//! A thread that serves the process's connections to servers. A caller needs no runtime of its own,
+//! and a connection outlives the caller that began it.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::support::lock::lock;
 const BLOCKING_THREADS: usize = 32;
 
 /// Returns the runtime. The first successful call starts its thread.
-pub(super) fn handle() -> io::Result<Handle> {
+pub(crate) fn handle() -> io::Result<Handle> {
     static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
     let mut runtime = lock(&RUNTIME);
     if let Some(handle) = &*runtime {
