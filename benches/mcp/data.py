@@ -14,7 +14,6 @@ REPOSITORY = {"owner": "acme", "repo": "shop"}
 USERS = 80
 PAGES = 20
 ROWS = 10_000
-COUNTRIES = ["AT", "BR", "DE", "FR", "IN", "JP", "KE", "US"]
 CALLS = {"failing": 0}
 
 
@@ -30,6 +29,14 @@ def sentence(numbers, words):
 
 def text(value):
     return {"content": [{"type": "text", "text": value}]}
+
+
+def compact(value):
+    return text(json.dumps(value, separators=(",", ":")))
+
+
+def indented(value):
+    return text(json.dumps(value, indent=2))
 
 
 def issue(number):
@@ -116,7 +123,6 @@ def orders():
         {
             "_id": {"$oid": f"{number:024x}"},
             "customer": f"customer{numbers.randrange(400):03}",
-            "country": numbers.choice(COUNTRIES),
             "cents": numbers.randrange(500, 90_000),
             "paid": numbers.random() < 0.9,
         }
@@ -135,7 +141,7 @@ def best(rows):
 
 def documents(listed):
     structured = {"documents": listed, "queryResultsCount": len(listed), "appliedLimits": []}
-    return {**text(json.dumps(listed)), "structuredContent": structured}
+    return {**compact(listed), "structuredContent": structured}
 
 
 @functools.cache
@@ -174,7 +180,7 @@ def scrape(arguments):
         return {**text("Request failed: 429 rate limit exceeded, try again"), "isError": True}
     content = {"markdown": "# Prices\n\nBasic: 9 EUR\nTeam: 29 EUR\n",
                "metadata": {"sourceURL": arguments["url"], "statusCode": 200}}
-    return text(json.dumps(content, indent=2))
+    return indented(content)
 
 
 def channels():
@@ -198,20 +204,20 @@ def place(arguments):
 
 def github(name, arguments):
     if name == "get_issue":
-        return text(json.dumps(issue(arguments["issue_number"]), indent=2))
+        return indented(issue(arguments["issue_number"]))
     if name == "list_issues":
-        return text(json.dumps([issue(number) for number in range(1, 31)], indent=2))
+        return indented([issue(number) for number in range(1, 31)])
     return None
 
 
 def slack(name, arguments):
     if name == "slack_get_users":
         listed = {"ok": True, "members": [member(number) for number in range(USERS)]}
-        return text(json.dumps(listed))
+        return compact(listed)
     if name == "slack_list_channels":
-        return text(json.dumps(channels()))
+        return compact(channels())
     if name == "slack_post_message":
-        return text(json.dumps(posted(arguments)))
+        return compact(posted(arguments))
     return None
 
 
@@ -235,11 +241,11 @@ def answer(server, name, arguments):
         elif server == "mongodb":
             known = mongodb(name, arguments)
         elif name == "API-post-search":
-            known = text(json.dumps(search(**arguments)))
+            known = compact(search(**arguments))
         elif name == "firecrawl_scrape":
             known = scrape(arguments)
         elif name == "maps_geocode":
-            known = text(json.dumps(place(arguments), indent=2))
+            known = indented(place(arguments))
         elif name == "read_text_file":
             known = {**text(log()), "structuredContent": {"content": log()}}
         elif name == "browser_take_screenshot":
