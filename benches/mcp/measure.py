@@ -76,7 +76,8 @@ def nanoseconds(start):
 
 
 def upstream(server, latency):
-    return [sys.executable, str(HERE / "upstream.py"), str(CATALOGUES / f"{server}.json"),
+    # Without bytecode next to the sources, which isolet's small environment would not prevent.
+    return [sys.executable, "-B", str(HERE / "upstream.py"), str(CATALOGUES / f"{server}.json"),
             str(latency)]
 
 
