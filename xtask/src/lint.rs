@@ -20,8 +20,17 @@ const JAVASCRIPT: &[&str] = &["js", "benches"];
 
 /// Without the corpus, which does what a linter warns of to see what comes of it, and without
 /// programs of tests whose names the tests put there.
-const PYTHON: &[&str] =
-    &["js", "examples", "tests/dspy", "tests/packages", "benches", "xtask", "src", "fuzz"];
+const PYTHON: &[&str] = &[
+    "js",
+    "examples",
+    "tests/dspy",
+    "tests/mcp",
+    "tests/packages",
+    "benches",
+    "xtask",
+    "src",
+    "fuzz",
+];
 
 pub(crate) fn run() -> Result<ExitCode> {
     let (oxlint, ruff) = (oxlint()?, ruff()?);

@@ -44,6 +44,8 @@ Usage: cargo xtask COMMAND
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   bench [--rounds N] [--only NAME...] [--markdown FILE]
                         the same work on isolet and on its peers, as a table, 15 or N times: docs/performance.md
+  bench mcp [--rounds N] [--latency MS...] [--isolet PROGRAM] [--markdown FILE]
+                        tasks by direct calls of MCP servers and in code mode: docs/mcp-benchmark.md
   cpython-tests DIR [--jobs N] [--again] [MODULE...]
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
@@ -89,6 +91,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["test", "--python", ..] => test::python_package(&args[2..]),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
+        ["bench", "mcp", ..] => bench::mcp::run(&args[2..]),
         ["bench", ..] => bench::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),

@@ -7,6 +7,7 @@
 #![expect(clippy::print_stdout, reason = "the table is this command's result")]
 
 mod machine;
+pub(crate) mod mcp;
 mod peers;
 mod scenario;
 mod subject;

@@ -25,8 +25,7 @@ type Finder = fn(&Path) -> Result<Recipe>;
 
 /// Returns how to start each wanted subject, and a line for each that is unavailable.
 pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec<String>)> {
-    let dir = process::target_dir()?.join("bench");
-    fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let dir = directory()?;
     let mut recipes = Vec::new();
     let mut missing = Vec::new();
     if wanted(BASE) || wanted("thread") {
@@ -50,6 +49,13 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
         }
     }
     Ok((recipes, missing))
+}
+
+/// Makes the directory of the benchmarks.
+pub(super) fn directory() -> Result<PathBuf> {
+    let dir = process::target_dir()?.join("bench");
+    fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    Ok(dir)
 }
 
 /// Builds isolet's subject and the command. Returns the subject's path.
@@ -120,25 +126,8 @@ fn monty(dir: &Path) -> Result<Recipe> {
 }
 
 fn node(dir: &Path) -> Result<Recipe> {
-    let version = lock()?.version();
-    let modules = dir.join("node_modules");
-    let installed = || {
-        let package = fs::read(modules.join("pyodide/package.json")).ok()?;
-        let package: Value = serde_json::from_slice(&package).ok()?;
-        (package.get("version")? == version).then_some(())
-    };
-    let node = find("node").context("there is no `node` on PATH; install Node.js 20 or newer")?;
-    if installed().is_none() {
-        let package = format!("pyodide@{version}");
-        eprintln!("installing {package} with npm");
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(dir);
-        let tried = process::check(npm.arg(&package));
-        ensure!(
-            tried.is_ok() && installed().is_some(),
-            "`npm install {package}` in the target directory's `bench` does not succeed"
-        );
-    }
+    let node = find_node()?;
+    from_npm(dir, "pyodide", lock()?.version())?;
     let program = || {
         let program = Program::new(&node).variable("ISOLET_BENCH_NODE", dir);
         // Makes it possible to collect the garbage of ended interpreters outside of the measured
@@ -155,16 +144,48 @@ fn node(dir: &Path) -> Result<Recipe> {
     })
 }
 
+/// Returns the path of Node.js.
+pub(super) fn find_node() -> Result<PathBuf> {
+    find("node").context("there is no `node` on PATH; install Node.js 20 or newer")
+}
+
+/// Installs a package for Node.js into the directory of the benchmarks, if it is not there.
+pub(super) fn from_npm(dir: &Path, package: &str, version: &str) -> Result<()> {
+    let about = dir.join("node_modules").join(package).join("package.json");
+    let is_installed = || {
+        let about = fs::read(&about).ok().and_then(|about| serde_json::from_slice(&about).ok());
+        about.is_some_and(|about: Value| about.get("version").is_some_and(|had| had == version))
+    };
+    if is_installed() {
+        return Ok(());
+    }
+    let package = format!("{package}@{version}");
+    eprintln!("installing {package} with npm");
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"]).arg(dir);
+    let tried = process::check(npm.arg(&package));
+    ensure!(
+        tried.is_ok() && is_installed(),
+        "`npm install {package}` in the target directory's `bench` does not succeed"
+    );
+    Ok(())
+}
+
 fn cpython(dir: &Path) -> Result<Recipe> {
-    // The `python3` on `PATH` may be a script that searches for the interpreter at every start.
+    let python = find_python()?;
+    let command = Some(Program::new(&python).arg("-c").arg(COMMAND));
+    let serve = peer(&python, "cpython.py");
+    Ok(Recipe { name: "cpython", title: "CPython", serve, command, log: log(dir, "cpython") })
+}
+
+/// Returns the path of CPython. The `python3` on `PATH` may be a script that searches for the
+/// interpreter at every start.
+pub(super) fn find_python() -> Result<PathBuf> {
     let code = "import sys; print(sys.executable)";
     let said = Command::new("python3").args(["-c", code]).output();
     let said = said.context("there is no `python3`; install Python 3.10 or newer")?;
     ensure!(said.status.success(), "`python3` does not run");
-    let python = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
-    let command = Some(Program::new(&python).arg("-c").arg(COMMAND));
-    let serve = peer(&python, "cpython.py");
-    Ok(Recipe { name: "cpython", title: "CPython", serve, command, log: log(dir, "cpython") })
+    Ok(PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()))
 }
 
 /// Returns a Python that has the package: the benchmarks' own environment, in which the package is

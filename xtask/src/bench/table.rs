@@ -87,7 +87,7 @@ fn median(cell: Option<&Cell>) -> Option<f64> {
 
 /// Returns the smallest value that at least this percentage of the values do not exceed.
 #[expect(clippy::cast_precision_loss, reason = "a table shows three digits")]
-fn percentile(values: &[u64], percent: usize) -> Option<f64> {
+pub(super) fn percentile(values: &[u64], percent: usize) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_unstable();
     let index = (values.len() * percent).div_ceil(100).max(1) - 1;
@@ -103,7 +103,7 @@ fn scale(unit: Unit) -> (&'static str, f64) {
 }
 
 /// Formats a number with about three significant digits.
-fn digits(number: f64) -> String {
+pub(super) fn digits(number: f64) -> String {
     let places = match number {
         number if number >= 100.0 => 0,
         number if number >= 10.0 => 1,
@@ -114,7 +114,7 @@ fn digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-fn write_to(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+pub(super) fn write_to(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(arguments);
 }
