@@ -35,6 +35,16 @@ class Submission(BaseException):
     """Unwinds a run that has submitted its result. Nothing else is wrong."""
 
 
+class Elsewhere:
+    """A default that is not sent: a server fills it in."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return repr(self.value)
+
+
 class ToolError(RuntimeError):
     """A tool has failed."""
 
@@ -129,6 +139,8 @@ def make_function(spec, target, shown_name=None, is_async=False, module="__main_
 
 
 def default_of(param):
+    if param[3] == "elsewhere":
+        return Elsewhere(param[4])
     return UNKNOWN if param[3] == "unknown" else param[4]
 
 
@@ -236,7 +248,7 @@ def dump(name, arguments):
     crossing = {}
     try:
         for key, value in arguments.items():
-            if value is not UNKNOWN:
+            if value is not UNKNOWN and type(value) is not Elsewhere:
                 crossing[key] = plain(value)
     except Unrepresentable as reason:
         raise TypeError(f"{name}() cannot be called with this '{key}': {reason}") from None

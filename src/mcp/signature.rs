@@ -59,10 +59,9 @@ impl Signature {
             if !omits_none {
                 required.push(param.hint(hint));
             } else if let Some(default) = default {
-                let default = value::value(default.clone());
                 // `None` stands for what was not passed, as Python's programs have it.
                 param = param.hint(hint.or_none());
-                optional.push(param.default_value(default));
+                optional.push(param.default_elsewhere(value::value(default.clone())));
             } else {
                 optional.push(param.hint(hint.or_none()).default_value(Value::None));
             }

@@ -12,6 +12,7 @@ hold=FILE   it opens the file for writing and never closes it
 deaf        it answers nothing
 bad         one of its tools has no valid form
 many=N      it has N more tools
+catalogue=FILE   it has the tools of this file of `catalogues/` only, which return their arguments
 sse         over HTTP, it answers with events
 token=TEXT  over HTTP, it wants this authorization
 """
@@ -32,6 +33,9 @@ def schema(**properties):
 
 
 def tools():
+    if "catalogue" in OPTIONS:
+        with open(OPTIONS["catalogue"]) as file:
+            return json.load(file)["tools"] + EXTRA
     number, text = {"type": "number"}, {"type": "string"}
     description = "Changes."
     if "text" in OPTIONS:
@@ -74,6 +78,8 @@ def block(text):
 
 
 def call(name, arguments):
+    if "catalogue" in OPTIONS:
+        return {"content": [], "structuredContent": arguments}
     if name == "get-sum":
         return {"content": [], "structuredContent": {"result": arguments["a"] + arguments["b"]}}
     if name == "echo":

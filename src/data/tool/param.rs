@@ -34,6 +34,9 @@ pub(crate) enum Default {
     Required,
     /// The host fills it in; the guest does not see the value.
     Unknown,
+    /// Somebody beyond the host fills it in; the guest sees the value.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "of MCP servers"))]
+    Elsewhere(Value),
     Is(Value),
 }
 
@@ -84,6 +87,14 @@ impl Param {
         self
     }
 
+    /// Makes the parameter optional, with a default that the guest sees. If it is not passed, it is
+    /// missing in the arguments of the call.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn default_elsewhere(mut self, value: Value) -> Self {
+        self.default = Default::Elsewhere(value);
+        self
+    }
+
     /// Makes the parameter positional-only: `name, /` in Python.
     pub fn positional_only(mut self) -> Self {
         self.kind = Kind::PositionalOnly;
@@ -120,6 +131,7 @@ impl Param {
         let (has_default, default) = match &self.default {
             Default::Required => ("no", Value::None),
             Default::Unknown => ("unknown", Value::None),
+            Default::Elsewhere(value) => ("elsewhere", value.clone()),
             Default::Is(value) => ("yes", value.clone()),
         };
         Value::List(vec![
@@ -186,7 +198,7 @@ impl fmt::Display for Param {
         match &self.default {
             Default::Required => Ok(()),
             Default::Unknown => write!(f, "{equals}..."),
-            Default::Is(value) => write!(f, "{equals}{value}"),
+            Default::Is(value) | Default::Elsewhere(value) => write!(f, "{equals}{value}"),
         }
     }
 }

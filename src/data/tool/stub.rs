@@ -167,11 +167,11 @@ impl Writer {
         let hint = self.hint(&param.hint, &format!("{path}{}", camel(&param.name)));
         let default = match &param.default {
             Default::Required => String::new(),
-            Default::Is(value) if param.hint.accepts(value) => {
+            Default::Is(value) | Default::Elsewhere(value) if param.hint.accepts(value) => {
                 let shown = default(value).unwrap_or_else(|| "...".to_owned());
                 format!(" = {shown}")
             }
-            Default::Is(_) | Default::Unknown => " = ...".to_owned(),
+            Default::Is(_) | Default::Elsewhere(_) | Default::Unknown => " = ...".to_owned(),
         };
         format!("{}{}: {hint}{default}", param.kind.stars(), param.name)
     }

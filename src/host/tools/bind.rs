@@ -39,7 +39,7 @@ fn bound(spec: &ToolSpec, arguments: Value) -> Result<Value, String> {
             }
             (_, None) => match &param.default {
                 Default::Is(value) => value.clone(),
-                Default::Unknown => continue,
+                Default::Unknown | Default::Elsewhere(_) => continue,
                 Default::Required => {
                     return Err(format!(
                         "missing 1 required positional argument: '{}'",
