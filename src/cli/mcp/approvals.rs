@@ -22,7 +22,7 @@ pub(super) const MAX_LISTED: usize = 40;
 /// How long a question waits for calls that may follow.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How many of a run's calls are kept for its result.
+/// How many entries about a run's calls are kept for its result.
 const MAX_CALLS: usize = 100;
 
 /// Where runs learn of their calls' questions, by the numbers of their sessions.
@@ -42,11 +42,14 @@ pub(super) struct Calls {
     pub(super) more: u64,
 }
 
+/// Calls of one tool in a row that ended alike.
 #[derive(Clone)]
 pub(super) struct Call {
     /// Server and tool.
     pub(super) tool: String,
     pub(super) status: &'static str,
+    pub(super) count: u64,
+    /// Of all of them together.
     pub(super) milliseconds: u64,
 }
 
@@ -83,22 +86,23 @@ impl Desk {
         let mut places = self.places();
         let Some(place) = places.get_mut(&record.session_id) else { return };
         let calls = &mut place.calls;
-        if calls.made.len() == MAX_CALLS {
-            calls.more += 1;
-            return;
+        let tool = format!("{}.{}", record.server, record.tool);
+        let status = match &record.outcome {
+            CallOutcome::Returned => "ok",
+            CallOutcome::Raised { type_name, .. } if type_name == "PermissionError" => "refused",
+            CallOutcome::Raised { .. } => "error",
+            _ => "cancelled",
+        };
+        let milliseconds = u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX);
+        let is_full = calls.made.len() == MAX_CALLS;
+        match calls.made.last_mut() {
+            Some(last) if last.tool == tool && last.status == status => {
+                last.count += 1;
+                last.milliseconds = last.milliseconds.saturating_add(milliseconds);
+            }
+            _ if is_full => calls.more += 1,
+            _ => calls.made.push(Call { tool, status, count: 1, milliseconds }),
         }
-        calls.made.push(Call {
-            tool: format!("{}.{}", record.server, record.tool),
-            status: match &record.outcome {
-                CallOutcome::Returned => "ok",
-                CallOutcome::Raised { type_name, .. } if type_name == "PermissionError" => {
-                    "refused"
-                }
-                CallOutcome::Raised { .. } => "error",
-                _ => "cancelled",
-            },
-            milliseconds: u64::try_from(record.duration.as_millis()).unwrap_or(u64::MAX),
-        });
     }
 }
 

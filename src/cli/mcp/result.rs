@@ -110,7 +110,8 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
 }
 
 fn call(call: &Call) -> Json {
-    json!({"tool": call.tool, "status": call.status, "ms": call.milliseconds})
+    let Call { tool, status, count, milliseconds } = call;
+    json!({"tool": tool, "status": status, "count": count, "ms": milliseconds})
 }
 
 /// Returns the calls that were made, with how often each ended how.
@@ -119,8 +120,8 @@ fn calls_in_words(calls: &Calls) -> String {
     for call in &calls.made {
         let words = format!("{} ({})", call.tool, call.status);
         match counts.iter_mut().find(|(other, _)| *other == words) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((words, 1)),
+            Some((_, count)) => *count += call.count,
+            None => counts.push((words, call.count)),
         }
     }
     let mut words: Vec<String> = counts

@@ -5,6 +5,9 @@ use isolet::{Tool, ToolSpec, search_tools, tool_stub};
 
 use super::tools::ServerFacts;
 
+/// How many characters of stubs an answer to a search has. The best one is always shown.
+const STUB_CHARS: usize = 6_000;
+
 /// Returns what is known of the servers without asking them.
 pub(super) async fn known(hub: &Hub) -> Vec<ServerFacts> {
     let mut servers = Vec::new();
@@ -48,6 +51,14 @@ pub(super) async fn search(
     }
     let specs: Vec<&ToolSpec> = found.iter().map(|(_, tool)| tool.spec()).collect();
     let places = search_tools(query, &specs, limit);
+    let mut left = STUB_CHARS;
+    let shown = places.iter().take_while(|&&at| {
+        let size = tool_stub(&found[at].0, "", &[specs[at]]).len();
+        let is_shown = left == STUB_CHARS || size <= left;
+        left = left.saturating_sub(size);
+        is_shown
+    });
+    let (places, others) = places.split_at(shown.count());
     let mut text = String::new();
     // In the order of the servers, and of relevance within each.
     for of in &servers {
@@ -56,6 +67,11 @@ pub(super) async fn search(
         if !specs.is_empty() {
             text.push_str(&format(&of.module, &specs));
         }
+    }
+    if !others.is_empty() {
+        let names = others.iter().map(|&at| format!("{}.{}", found[at].0, specs[at].name()));
+        let names = names.collect::<Vec<_>>().join(", ");
+        text.extend(["# fit too, search for a name to see it: ", &names, "\n"]);
     }
     if text.is_empty() {
         text.push_str("# no tool fits; other words may find one\n");

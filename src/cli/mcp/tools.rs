@@ -221,7 +221,8 @@ fn run_output() -> Json {
             },
             "calls": {
                 "type": "array",
-                "description": "The calls of other servers' tools that the code has made.",
+                "description": "The calls of other servers' tools that the code has made; those \
+                                of one tool in a row that ended alike are one entry.",
                 "items": {
                     "type": "object",
                     "properties": {
@@ -230,9 +231,10 @@ fn run_output() -> Json {
                             "type": "string",
                             "enum": ["ok", "error", "refused", "cancelled"],
                         },
+                        "count": {"type": "integer"},
                         "ms": {"type": "integer"},
                     },
-                    "required": ["tool", "status", "ms"],
+                    "required": ["tool", "status", "count", "ms"],
                     "additionalProperties": false,
                 },
             },

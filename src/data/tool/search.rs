@@ -23,8 +23,8 @@ const MAX_WORDS: usize = 32;
 /// Returns the places in `specs` of the tools that fit the query, best first, at most `limit`.
 ///
 /// The words of the query are looked for in the names, the documentation and the names of the
-/// parameters. The order is that of BM25; equally good tools keep their order. An empty query fits
-/// every tool.
+/// parameters. A tool whose name the query is comes first. Otherwise the order is that of BM25;
+/// equally good tools keep their order. An empty query fits every tool.
 ///
 /// ```
 /// use isolet::{Param, ToolSpec, search_tools};
@@ -46,12 +46,14 @@ pub(crate) struct SearchIndex {
     words: HashMap<String, Vec<(usize, f64)>>,
     lengths: Vec<f64>,
     mean_length: f64,
+    /// The words of each tool's whole name, and of that without the module's.
+    names: Vec<[BTreeSet<String>; 2]>,
 }
 
 impl SearchIndex {
     pub(crate) fn new<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> Self {
         let mut words: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
-        let mut lengths = Vec::new();
+        let (mut lengths, mut names) = (Vec::new(), Vec::new());
         for (at, spec) in specs.enumerate() {
             let mut length = 0.0;
             let mut add = |text: &str, weight: f64| {
@@ -71,9 +73,11 @@ impl SearchIndex {
                 add(&param.doc, 1.0);
             }
             lengths.push(length);
+            let last = spec.name.rsplit('.').next().unwrap_or_default();
+            names.push([spec.name.as_str(), last].map(|name| words_of(name).collect()));
         }
         let mean_length = lengths.iter().sum::<f64>() / number(lengths.len()).max(1.0);
-        Self { words, lengths, mean_length: mean_length.max(1.0) }
+        Self { words, lengths, mean_length: mean_length.max(1.0), names }
     }
 
     /// Finds tools as [`search`] does, among those at the places `within`.
@@ -95,7 +99,10 @@ impl SearchIndex {
             }
         }
         let mut found: Vec<(usize, f64)> = scores.into_iter().collect();
-        found.sort_by(|(a, first), (b, second)| second.total_cmp(first).then(a.cmp(b)));
+        let is_name = |at: &usize| self.names.get(*at).is_some_and(|names| names.contains(&asked));
+        found.sort_by(|(a, first), (b, second)| {
+            is_name(b).cmp(&is_name(a)).then(second.total_cmp(first)).then(a.cmp(b))
+        });
         found.into_iter().map(|(at, _)| at).take(limit).collect()
     }
 }
@@ -152,6 +159,17 @@ mod tests {
         let mut specs = specs();
         specs.push(ToolSpec::new("mail.draft").doc("Creates something that is no issue."));
         assert_eq!(search("create issue", &specs, 10)[0], 1);
+    }
+
+    #[test]
+    fn a_tool_whose_name_is_asked_for_comes_first() {
+        let spec = |name: &str| ToolSpec::new(name).doc("Scrapes a page, or scrapes pages.");
+        let mut specs =
+            vec![spec("fire.scrape_scrape_page"), spec("fire.scrape"), spec("fire.map")];
+        specs.push(ToolSpec::new("fire.scrape_all").doc("scrape scrape scrape fire fire"));
+        assert_eq!(search("scrape", &specs, 1), [1]);
+        assert_eq!(search("fire.scrape", &specs, 1), [1]);
+        assert_eq!(search("fire_scrape_all", &specs, 1), [3]);
     }
 
     #[test]

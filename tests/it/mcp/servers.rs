@@ -342,6 +342,9 @@ fn search_tools_answers_with_stubs() {
     let shown = text(&found);
     assert!(shown.contains("def get_sum(a: float, b: float) -> float:"), "{shown}");
     assert_eq!(shown.matches("def ").count(), 1, "{shown}");
+    let all = client.call("search_tools", &json!({"query": "", "limit": 50}));
+    let shown = text(&all);
+    assert!(shown.contains("def echo("), "{shown}");
     let none = client.call("search_tools", &json!({"query": "x", "server": "other"}));
     assert_eq!(text(&none), "there is no server `other`, there are fake");
 }
@@ -375,4 +378,31 @@ fn code_asks_the_language_model_of_the_options_within_its_budget() {
     let result = client.run("[llm_query(prompt) for prompt in 'abcd']");
     let said = "this run has asked the language model 3 times, the limit is 3 (`--llm-calls`";
     assert!(text(&result).contains(said), "{result}");
+}
+
+#[test]
+fn an_answer_to_a_search_is_short_and_names_the_rest() {
+    let notion = root().join("tests/mcp/catalogues/notion.json");
+    let fake = root().join("tests/mcp/fake.py");
+    let args = json!({"args": [fake, format!("catalogue={}", notion.display())]});
+    let servers = Servers::new("mcp-search-long", &args);
+    let mut client = servers.client(true, &json!({}));
+    let found = client.call("search_tools", &json!({"query": "create a page", "limit": 20}));
+    let shown = text(&found);
+    assert!(shown.len() < 10_000, "{}", shown.len());
+    let stubs = shown.matches("\ndef ").count();
+    let (_, rest) = shown.split_once("# fit too, search for a name to see it: ").unwrap();
+    assert_eq!(stubs + rest.trim().split(", ").count(), 20, "{shown}");
+}
+
+#[test]
+fn calls_in_a_row_are_one_entry_of_the_result() {
+    let servers = Servers::new("mcp-rows", &json!({}));
+    let mut client = servers.client(true, &json!({}));
+    let code = "for i in range(30):\n    fake.get_sum(i, 1)\nfake.echo()\nfake.get_sum(1, 1)";
+    let result = client.run(code);
+    let calls = result["structuredContent"]["calls"].as_array().unwrap();
+    let seen: Vec<_> = calls.iter().map(|call| (&call["tool"], call["count"].as_u64())).collect();
+    let (sum, echo) = (json!("fake.get-sum"), json!("fake.echo"));
+    assert_eq!(seen, [(&sum, Some(30)), (&echo, Some(1)), (&sum, Some(1))], "{result}");
 }
