@@ -188,7 +188,10 @@ fn run_input(facts: &Facts) -> Json {
 
 fn run_output() -> Json {
     let text = |about: &str| json!({"type": "string", "description": about});
-    let optional = |about: &str| json!({"type": ["string", "null"], "description": about});
+    // Not `"type": [...]`, which some clients' dialects of JSON Schema do not have.
+    let or_null = |schema: Json| json!([schema, {"type": "null"}]);
+    let optional =
+        |about: &str| json!({"anyOf": or_null(json!({"type": "string"})), "description": about});
     json!({
         "type": "object",
         "properties": {
@@ -204,8 +207,8 @@ fn run_output() -> Json {
             "repr": optional("Its repr; null if there is no value."),
             "stdout": text("What the code printed, perhaps cut."),
             "stderr": text("What it wrote to sys.stderr, perhaps cut."),
-            "error": {
-                "type": ["object", "null"],
+            "error": {"anyOf": or_null(json!({
+                "type": "object",
                 "properties": {
                     "type": {"type": "string"},
                     "message": {"type": "string"},
@@ -213,7 +216,7 @@ fn run_output() -> Json {
                 },
                 "required": ["type", "message", "traceback"],
                 "additionalProperties": false,
-            },
+            }))},
             "truncated": {
                 "type": "object",
                 "description": "For each part that was cut, the resource that has it whole.",
