@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use isolet::mcp::{Client, Config, Environment, HubBuilder, Origin, Rule};
+use isolet::mcp::{Client, Config, Environment, HubBuilder, Origin, Rule, ServerConfig};
 
 use crate::cli::{terminal, units};
 
@@ -21,6 +21,10 @@ pub(super) struct ServerArgs {
     /// codex
     #[arg(long, value_name = "CLIENT", value_parser = client)]
     import: Vec<Client>,
+    /// The same for one server: NAME=URL, or NAME= and a command with its arguments. Arguments with
+    /// spaces are quoted as for a shell, which is not run
+    #[arg(long = "server", value_name = "NAME=COMMAND")]
+    single: Vec<String>,
     /// Allow calls without asking, such as 'github.get_*'. Of several that match a tool, a denial
     /// comes before a question, and that before a permission
     #[arg(long, value_name = "SERVER.TOOL")]
@@ -39,7 +43,7 @@ pub(super) struct ServerArgs {
     no_pin: bool,
 }
 
-fn client(name: &str) -> Result<Client, String> {
+pub(super) fn client(name: &str) -> Result<Client, String> {
     Client::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Client::ALL.into_iter().map(Client::name).collect();
         format!("there is no client `{name}`, there are {}", names.join(", "))
@@ -64,11 +68,24 @@ impl ServerArgs {
         for file in &self.config {
             config.merge(Config::read(file, &environment, Origin::Own)?);
         }
-        if config.servers().iter().all(isolet::mcp::ServerConfig::is_disabled) {
+        let mut named: Vec<String> = Vec::new();
+        for text in &self.single {
+            let server = ServerConfig::from_text(text, &environment)?;
+            let name = server.name().to_owned();
+            if named.contains(&name) {
+                bail!("`--server` is there twice for `{name}`, give each server a name of its own");
+            }
+            named.push(name);
+            config.add(server);
+        }
+        if config.servers().iter().all(ServerConfig::is_disabled) {
             if let Some(rule) =
                 self.allow_tool.iter().chain(&self.ask_tool).chain(&self.deny_tool).next()
             {
-                bail!("there is a rule for `{rule}` and no server; `--config` names their file");
+                bail!(
+                    "there is a rule for `{rule}` and no server; `--config` names a file of \
+                     servers, `--server` a server"
+                );
             }
             return Ok(None);
         }
@@ -94,7 +111,7 @@ impl ServerArgs {
 }
 
 /// Returns isolet's own environment, which the files of configuration may refer to.
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     #[expect(clippy::disallowed_methods, reason = "the user's files name variables of it")]
     let variables = std::env::vars_os();
     Environment::new(

@@ -115,9 +115,12 @@ impl ServerConfig {
         let transport = if rest.starts_with("http://") || rest.starts_with("https://") {
             read(rest).map(|url| Transport::Http { url, headers: BTreeMap::new() })
         } else {
-            words::split(rest).and_then(|words| {
+            words::split(rest).map_err(|reason| format!("it {reason}")).and_then(|words| {
                 let mut words = words.iter().map(|word| read(word));
-                let program = words.next().ok_or("has no command")??;
+                let program = words.next().ok_or("it has no command")??;
+                if let Some((scheme, _)) = program.raw().split_once("://") {
+                    return Err(format!("`{scheme}` is no scheme of MCP, they are http and https"));
+                }
                 let arguments = words.collect::<Result<_, _>>()?;
                 let (env, env_file, directory) = (BTreeMap::new(), None, None);
                 Ok(Transport::Stdio { program, arguments, env, env_file, directory })
