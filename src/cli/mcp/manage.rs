@@ -32,6 +32,9 @@ pub(super) enum Action {
 
 #[derive(clap::Args)]
 pub(super) struct Checked {
+    /// Accept the servers of `--import` that are new or have changed
+    #[arg(long, requires = "import")]
+    accept: bool,
     #[command(flatten)]
     servers: ServerArgs,
 }
@@ -68,7 +71,12 @@ pub(super) struct Pinned {
 pub(super) fn manage(action: Action, assets: Option<&Path>) -> Result<ExitCode> {
     match action {
         Action::Add(args) => add::add(&args, assets),
-        Action::Check(args) => check(&hub(&args.servers)?),
+        Action::Check(args) => {
+            if args.accept {
+                args.servers.accept_imported()?;
+            }
+            check(&hub(&args.servers)?)
+        }
         Action::Stubs(args) => print_stubs(&hub(&args.servers)?, args.server.as_deref()),
         Action::Call(args) => call(&hub(&args.servers)?, &args.tool, &args.arguments, assets),
         Action::Pin(args) => pin(&hub(&args.servers)?, &args.accept),

@@ -241,6 +241,24 @@ impl ServerConfig {
         }
     }
 
+    /// Returns what else a person should see before the server is used: the names of variables and
+    /// headers that the configuration sets, and which tools it allows without a question.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let (Transport::Stdio { env: named, .. } | Transport::Http { headers: named, .. }) =
+            &self.transport;
+        let allowed = self.allow.iter().map(|glob| format!("allow {glob}"));
+        let trusted = self.trust_hints.then(|| "trustHints".to_owned());
+        named.keys().cloned().chain(allowed).chain(trusted).collect()
+    }
+
+    /// Returns the key of what the user accepts: the server, and its rules.
+    pub(super) fn accepted_key(&self) -> String {
+        // The form of lists has quotes and escapes, so that two are never the same text.
+        let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
+        blake3::hash(format!("{} {rules}", self.key()).as_bytes()).to_hex()[..32].to_owned()
+    }
+
     /// Returns the key of everything that decides what the server is.
     pub(crate) fn key(&self) -> String {
         self.digest(true)

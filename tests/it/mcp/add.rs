@@ -344,3 +344,42 @@ fn options_that_isolet_does_not_start_with_are_refused_at_once() {
     let ran = home.mcp(&["add", "emacs"]);
     assert!(ran.stderr.contains("there is no client `emacs`"), "{ran:?}");
 }
+
+#[test]
+fn imported_servers_start_only_after_the_user_has_accepted_their_commands() {
+    let home = Home::new("mcp-import-accept");
+    let log = home.path("starts");
+    let fake = crate::util::root().join("tests/mcp/fake.py");
+    let mut entry = json!({
+        "command": "python3",
+        "args": [fake, format!("starts={}", log.display())],
+        "env": {"FAKE_TOKEN": "hunter2"},
+    });
+    let write = |entry: &Value| {
+        home.write(Program::Cursor, &json!({"mcpServers": {"fake": entry}}).to_string())
+    };
+    let refused = |args: &[&str]| {
+        let ran = home.mcp(args);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{ran:?}");
+        let start = format!("new: fake: python3 {} starts=", fake.display());
+        assert!(ran.stderr.starts_with(&start), "{ran:?}");
+        assert!(ran.stderr.contains(" (FAKE_TOKEN"), "{ran:?}");
+        let said = "error: `--import cursor` has servers that are new or have changed: fake; look at \
+                    them, and then accept them by `isolet mcp check --import cursor --accept`\n";
+        assert!(ran.stderr.ends_with(said) && !ran.stderr.contains("hunter2"), "{ran:?}");
+    };
+    write(&entry);
+    for args in [&["--import", "cursor"][..], &["check", "--import", "cursor"]] {
+        refused(args);
+    }
+    assert!(!log.exists());
+    let ran = home.mcp(&["check", "--import", "cursor", "--accept"]);
+    assert!(ran.code == Some(0) && ran.stdout.starts_with("fake: "), "{ran:?}");
+    assert!(ran.stderr.starts_with("accepted fake: python3 "), "{ran:?}");
+    assert_eq!(home.mcp(&["check", "--import", "cursor"]).code, Some(0));
+    entry["env"]["PYTHONSTARTUP"] = "/tmp/x".into();
+    write(&entry);
+    refused(&["stubs", "--import", "cursor"]);
+    let wrong = home.mcp(&["check", "--accept"]);
+    assert!(wrong.stderr.contains("--import"), "{wrong:?}");
+}
