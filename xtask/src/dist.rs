@@ -2,7 +2,7 @@
 //! with its notices, manual and completions, in one directory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -27,14 +27,7 @@ const COMPLETIONS: [(&str, &str); 4] = [
 /// Makes `target/dist/isolet-VERSION`.
 pub(crate) fn run() -> Result<()> {
     licenses::check()?;
-    vendored_v8::ensure()?;
-    // Uses the release profile, and strips symbols only when linking this program. Its dependencies
-    // are not compiled again, and tests and benchmarks keep their symbols.
-    let mut cargo = process::cargo();
-    cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
-    cargo.args(["--", "-C", "strip=symbols"]);
-    process::check(with_commit(&mut cargo))?;
-    let built = process::built("isolet")?;
+    let built = program()?;
     let version = output(Command::new(&built).arg("-V"))?;
     let version = version.trim().replace(' ', "-");
     let dist = built.ancestors().nth(2).context("there is no target directory")?.join("dist");
@@ -47,11 +40,7 @@ pub(crate) fn run() -> Result<()> {
         .with_context(|| format!("cannot make `{}`", completions.display()))?;
     let program = dir.join("isolet");
     copy(&built, &program)?;
-    for name in FILES {
-        let file = process::root().join(name);
-        let short = file.file_name().with_context(|| format!("`{name}` has no name"))?;
-        copy(&file, &dir.join(short))?;
-    }
+    copy_files(&dir)?;
     let man = dir.join("man/man1");
     output(Command::new(&program).args(["man", "--dir"]).arg(man))?;
     for (shell, name) in COMPLETIONS {
@@ -61,6 +50,28 @@ pub(crate) fn run() -> Result<()> {
     }
     let bytes = fs::metadata(&program).context("cannot read what was built")?.len();
     eprintln!("made `{}`, in which the command has {bytes} bytes", dir.display());
+    Ok(())
+}
+
+/// Builds the command without symbols.
+pub(crate) fn program() -> Result<PathBuf> {
+    vendored_v8::ensure()?;
+    // Uses the release profile, and strips symbols only when linking this program. Its dependencies
+    // are not compiled again, and tests and benchmarks keep their symbols.
+    let mut cargo = process::cargo();
+    cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
+    cargo.args(["--", "-C", "strip=symbols"]);
+    process::check(with_commit(&mut cargo))?;
+    process::built("isolet")
+}
+
+/// Copies the licences and what else comes with the command.
+pub(crate) fn copy_files(dir: &Path) -> Result<()> {
+    for name in FILES {
+        let file = process::root().join(name);
+        let short = file.file_name().with_context(|| format!("`{name}` has no name"))?;
+        copy(&file, &dir.join(short))?;
+    }
     Ok(())
 }
 
@@ -87,7 +98,7 @@ fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{program}` printed no UTF-8"))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     let copied = fs::copy(from, to);
     copied.map(drop).with_context(|| format!("cannot copy `{}`", from.display()))
 }

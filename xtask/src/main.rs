@@ -14,6 +14,8 @@ mod dist;
 mod fuzz;
 mod licenses;
 mod lint;
+mod manifest;
+mod mcpb;
 mod packages;
 mod process;
 mod python;
@@ -55,6 +57,7 @@ Usage: cargo xtask COMMAND
   assets verify         check them
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
   wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
+  mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
@@ -99,6 +102,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
+        ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),
         ["wheel"] => wheel::run().map(|_| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),

@@ -46,8 +46,8 @@ fn is_wheel(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "whl")
 }
 
-/// Copies Pyodide's files to where the wheel takes them from.
-fn stage(to: &Path) -> Result<()> {
+/// Copies Pyodide's files to a new directory.
+pub(crate) fn stage(to: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(to).with_context(|| format!("cannot empty `{}`", to.display()))?;
     }

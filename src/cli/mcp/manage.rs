@@ -1,5 +1,5 @@
-//! The subcommands of `isolet mcp`, for the people who set servers up: `check`, `stubs`, `call` and
-//! `pin`.
+//! The subcommands of `isolet mcp`, for the people who set servers up: `add`, `check`, `stubs`,
+//! `call` and `pin`.
 
 use std::fmt::Write as _;
 use std::future::Future;
@@ -12,12 +12,14 @@ use isolet::mcp::{Ask, Decision, Hub, PinDiff};
 use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, ToolSpec, Value};
 
 use super::servers::ServerArgs;
-use super::stubs;
+use super::{add, stubs};
 use crate::cli::filter::strictly;
 use crate::cli::{assets, exit, json, json_text, run, terminal};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Action {
+    /// Write isolet into the file of a client, which starts it from then on
+    Add(add::Added),
     /// Start every server, and print what its tools are and what is wrong
     Check(Checked),
     /// Print the functions of the servers' tools as Python stubs
@@ -30,6 +32,9 @@ pub(super) enum Action {
 
 #[derive(clap::Args)]
 pub(super) struct Checked {
+    /// Accept the servers of `--import` that are new or have changed
+    #[arg(long, requires = "import")]
+    accept: bool,
     #[command(flatten)]
     servers: ServerArgs,
 }
@@ -65,7 +70,13 @@ pub(super) struct Pinned {
 
 pub(super) fn manage(action: Action, assets: Option<&Path>) -> Result<ExitCode> {
     match action {
-        Action::Check(args) => check(&hub(&args.servers)?),
+        Action::Add(args) => add::add(&args, assets),
+        Action::Check(args) => {
+            if args.accept {
+                args.servers.accept_imported()?;
+            }
+            check(&hub(&args.servers)?)
+        }
         Action::Stubs(args) => print_stubs(&hub(&args.servers)?, args.server.as_deref()),
         Action::Call(args) => call(&hub(&args.servers)?, &args.tool, &args.arguments, assets),
         Action::Pin(args) => pin(&hub(&args.servers)?, &args.accept),
@@ -74,7 +85,8 @@ pub(super) fn manage(action: Action, assets: Option<&Path>) -> Result<ExitCode> 
 
 fn hub(servers: &ServerArgs) -> Result<Hub> {
     let builder = servers.hub()?;
-    let builder = builder.context("there are no servers; `--config` names their file")?;
+    let builder = builder
+        .context("there are no servers; `--config` names a file of servers, `--server` a server")?;
     // The user makes the calls here.
     Ok(builder.approver(|_: Ask| Decision::Once).build()?)
 }

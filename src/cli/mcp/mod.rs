@@ -1,6 +1,7 @@
 //! `isolet mcp`: a server of the Model Context Protocol that runs Python in sessions. See
 //! `docs/mcp.md`.
 
+mod add;
 mod approvals;
 mod http;
 mod manage;

@@ -1,12 +1,14 @@
 //! The options about other servers, whose tools the code may call.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use isolet::mcp::{Client, Config, Environment, HubBuilder, Origin, Rule};
+use anyhow::{Result, anyhow, bail};
+use isolet::mcp::{Client, Config, Environment, HubBuilder, Origin, Rule, ServerConfig};
 
+use crate::cli::filter::strictly;
 use crate::cli::{terminal, units};
 
 /// Tools of other MCP servers as Python functions.
@@ -18,9 +20,13 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
     /// The same for the servers of another client: claude-desktop, claude-code, cursor, vscode or
-    /// codex
+    /// codex. Servers that are new or have changed have to be accepted first: `isolet mcp check`
     #[arg(long, value_name = "CLIENT", value_parser = client)]
     import: Vec<Client>,
+    /// The same for one server: NAME=URL, or NAME= and a command with its arguments. Arguments with
+    /// spaces are quoted as for a shell, which is not run
+    #[arg(long = "server", value_name = "NAME=COMMAND")]
+    single: Vec<String>,
     /// Allow calls without asking, such as 'github.get_*'. Of several that match a tool, a denial
     /// comes before a question, and that before a permission
     #[arg(long, value_name = "SERVER.TOOL")]
@@ -39,21 +45,38 @@ pub(super) struct ServerArgs {
     no_pin: bool,
 }
 
-fn client(name: &str) -> Result<Client, String> {
+pub(super) fn client(name: &str) -> Result<Client, String> {
     Client::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Client::ALL.into_iter().map(Client::name).collect();
         format!("there is no client `{name}`, there are {}", names.join(", "))
     })
 }
 
+/// Returns what a server is, in one line for a terminal. It may be a stranger's.
+fn shown(server: &ServerConfig) -> String {
+    let mut text = format!("{}: {}", server.name(), server.shown());
+    let settings = server.settings();
+    if !settings.is_empty() {
+        let _ = write!(text, " ({})", settings.join(", "));
+    }
+    strictly(&text.replace('\n', " "))
+}
+
 impl ServerArgs {
-    /// Begins a hub of the servers; `None` if there are none.
-    pub(super) fn hub(&self) -> Result<Option<HubBuilder>> {
-        let environment = environment();
+    /// Accepts the servers of `--import`, after telling what they are.
+    pub(super) fn accept_imported(&self) -> Result<()> {
+        let config = self.imported(&environment())?;
+        for server in config.unaccepted(None)? {
+            writeln!(std::io::stderr(), "accepted {}", shown(server))?;
+        }
+        Ok(config.accept(None)?)
+    }
+
+    fn imported(&self, environment: &Environment) -> Result<Config> {
         let mut config = Config::new();
         for client in &self.import {
             let project = std::env::current_dir().ok();
-            let (imported, skipped) = Config::import(*client, &environment, project.as_deref())?;
+            let (imported, skipped) = Config::import(*client, environment, project.as_deref())?;
             for one in skipped {
                 let text = format!("{}: {}", one.server, one.reason);
                 let text = terminal::for_stderr(&text).into_owned();
@@ -61,14 +84,55 @@ impl ServerArgs {
             }
             config.merge(imported);
         }
+        Ok(config)
+    }
+
+    /// Shows servers that the user has not seen. Returns the error that they are.
+    fn tell_of_new(&self, servers: &[&ServerConfig]) -> Result<anyhow::Error> {
+        for server in servers {
+            writeln!(std::io::stderr(), "new: {}", shown(server))?;
+        }
+        let names: Vec<&str> = servers.iter().map(|server| server.name()).collect();
+        let clients = self.import.iter().map(|client| format!("--import {}", client.name()));
+        let options = clients.collect::<Vec<_>>().join(" ");
+        Ok(anyhow!(
+            "`{options}` has servers that are new or have changed: {}; look at them, and then \
+             accept them by `isolet mcp check {options} --accept`",
+            names.join(", ")
+        ))
+    }
+
+    /// Begins a hub of the servers; `None` if there are none.
+    pub(super) fn hub(&self) -> Result<Option<HubBuilder>> {
+        let environment = environment();
+        let mut config = self.imported(&environment)?;
+        if !self.import.is_empty() {
+            let new = config.unaccepted(None)?;
+            if !new.is_empty() {
+                return Err(self.tell_of_new(&new)?);
+            }
+        }
         for file in &self.config {
             config.merge(Config::read(file, &environment, Origin::Own)?);
         }
-        if config.servers().iter().all(isolet::mcp::ServerConfig::is_disabled) {
+        let mut named: Vec<String> = Vec::new();
+        for text in &self.single {
+            let server = ServerConfig::from_text(text, &environment)?;
+            let name = server.name().to_owned();
+            if named.contains(&name) {
+                bail!("`--server` is there twice for `{name}`, give each server a name of its own");
+            }
+            named.push(name);
+            config.add(server);
+        }
+        if config.servers().iter().all(ServerConfig::is_disabled) {
             if let Some(rule) =
                 self.allow_tool.iter().chain(&self.ask_tool).chain(&self.deny_tool).next()
             {
-                bail!("there is a rule for `{rule}` and no server; `--config` names their file");
+                bail!(
+                    "there is a rule for `{rule}` and no server; `--config` names a file of \
+                     servers, `--server` a server"
+                );
             }
             return Ok(None);
         }
@@ -94,7 +158,7 @@ impl ServerArgs {
 }
 
 /// Returns isolet's own environment, which the files of configuration may refer to.
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     #[expect(clippy::disallowed_methods, reason = "the user's files name variables of it")]
     let variables = std::env::vars_os();
     Environment::new(

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::environment::Environment;
 use super::{Config, Origin, codex, object, read, read_file};
@@ -77,6 +77,29 @@ impl Client {
                 Some(named.or_else(|| Some(home()?.join(".codex")))?.join("config.toml"))
             }
         }
+    }
+
+    /// Returns the user's servers in a text of the client's file, as the text of a file of isolet's
+    /// own: `{"mcpServers": {...}}`. The entries are not checked. An empty text has no servers.
+    ///
+    /// ```
+    /// use isolet::mcp::Client;
+    ///
+    /// let own = Client::Codex.to_own("[mcp_servers.files]\ncommand = \"mcp-server-files\"\n")?;
+    /// assert_eq!(own, r#"{"mcpServers":{"files":{"command":"mcp-server-files"}}}"#);
+    /// # Ok::<(), isolet::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if the text is no file of the client's.
+    pub fn to_own(self, text: &str) -> Result<String, Error> {
+        let is_empty = text.trim().is_empty();
+        let entries = if is_empty { Ok(Map::new()) } else { entries(self, text, None) };
+        let entries = entries.map_err(|reason| {
+            Error::new(ErrorKind::Config, format!("the file of `{}`: {reason}", self.name()))
+        })?;
+        Ok(json!({"mcpServers": entries}).to_string())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which servers there are, and how to reach each: isolet's own file and those of other clients.
 
+mod accepted;
 mod codex;
 mod environment;
 mod import;

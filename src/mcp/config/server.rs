@@ -116,9 +116,12 @@ impl ServerConfig {
         let transport = if rest.starts_with("http://") || rest.starts_with("https://") {
             read(rest).map(|url| Transport::Http { url, headers: BTreeMap::new() })
         } else {
-            words::split(rest).and_then(|words| {
+            words::split(rest).map_err(|reason| format!("it {reason}")).and_then(|words| {
                 let mut words = words.iter().map(|word| read(word));
-                let program = words.next().ok_or("has no command")??;
+                let program = words.next().ok_or("it has no command")??;
+                if let Some((scheme, _)) = program.raw().split_once("://") {
+                    return Err(format!("`{scheme}` is no scheme of MCP, they are http and https"));
+                }
                 let arguments = words.collect::<Result<_, _>>()?;
                 let (env, env_file, directory) = (BTreeMap::new(), None, None);
                 Ok(Transport::Stdio { program, arguments, env, env_file, directory })
@@ -237,6 +240,24 @@ impl ServerConfig {
                 url.split(['?', '#']).next().unwrap_or_default().to_owned()
             }
         }
+    }
+
+    /// Returns what else a person should see before the server is used: the names of variables and
+    /// headers that the configuration sets, and which tools it allows without a question.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let (Transport::Stdio { env: named, .. } | Transport::Http { headers: named, .. }) =
+            &self.transport;
+        let allowed = self.allow.iter().map(|glob| format!("allow {glob}"));
+        let trusted = self.trust_hints.then(|| "trustHints".to_owned());
+        named.keys().cloned().chain(allowed).chain(trusted).collect()
+    }
+
+    /// Returns the key of what the user accepts: the server, and its rules.
+    pub(super) fn accepted_key(&self) -> String {
+        // The form of lists has quotes and escapes, so that two are never the same text.
+        let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
+        blake3::hash(format!("{} {rules}", self.key()).as_bytes()).to_hex()[..32].to_owned()
     }
 
     /// Returns the key of everything that decides what the server is.

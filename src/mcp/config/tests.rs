@@ -139,7 +139,7 @@ fn a_server_can_be_an_option() {
     let (Reached::Stdio { arguments, .. }, redactor) = reached(&server) else { panic!() };
     assert_eq!(arguments, ["-y", "a b", "gh-t0ken-value"]);
     assert_eq!(redactor.text("gh-t0ken-value"), "[secret]");
-    for wrong in ["x", "=y", "x=", "x='", "x=${NOPE}"] {
+    for wrong in ["x", "=y", "x=", "x='", "x=${NOPE}", "x=ftp://y"] {
         assert!(ServerConfig::from_text(wrong, &environment()).is_err(), "{wrong}");
     }
 }

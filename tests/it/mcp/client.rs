@@ -1,7 +1,7 @@
 //! A client of `isolet mcp` on its standard input and output.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
@@ -63,13 +63,14 @@ impl Client {
     }
 
     fn spawn(args: &[&str], env: &[(&str, &str)], is_modern: bool, capabilities: &Value) -> Self {
-        let mut server = command(["mcp"])
-            .args(args)
-            .envs(env.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut server = command(["mcp"]);
+        server.args(args).envs(env.iter().copied());
+        Self::of(server, is_modern, capabilities)
+    }
+
+    /// Starts a server by this command.
+    pub(super) fn of(mut server: Command, is_modern: bool, capabilities: &Value) -> Self {
+        let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(server.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {

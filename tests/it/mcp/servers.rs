@@ -406,3 +406,35 @@ fn calls_in_a_row_are_one_entry_of_the_result() {
     let (sum, echo) = (json!("fake.get-sum"), json!("fake.echo"));
     assert_eq!(seen, [(&sum, Some(30)), (&echo, Some(1)), (&sum, Some(1))], "{result}");
 }
+
+#[test]
+fn a_server_can_be_given_by_an_option() {
+    let scratch = Scratch::new("mcp-option");
+    let directory = scratch.path().to_str().unwrap();
+    let fake = root().join("tests/mcp/fake.py");
+    // The name of the file would be two words without quotes.
+    let log = scratch.path().join("the starts");
+    let server = format!("adder=python3 '{}' 'starts={}'", fake.display(), log.display());
+    let args = ["--server", &server, "--allow-tool", "adder.*"];
+    let mut client = Client::with(&args, directory, true, &json!({}));
+    assert!(same(value(&client.run("adder.get_sum(1, 2)")), &json!(3.0)));
+    assert!(log.exists());
+    let refused = |servers: &[&str]| {
+        let options = servers.iter().flat_map(|server| ["--server", server]);
+        let ran = command(["mcp", "check"]).args(options).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    for (text, said) in [
+        ("npx", "the server `npx` has no name, it is written NAME=COMMAND or NAME=URL"),
+        ("x=", "the server `x=` cannot be used: it has no command"),
+        ("x=npx 'a", "the server `x=npx 'a` cannot be used: it has a ' that is not closed"),
+        ("x=ws://h/mcp", "cannot be used: `ws` is no scheme of MCP, they are http and https"),
+        ("x=${NO_SUCH_VARIABLE}", "the variable `NO_SUCH_VARIABLE` is not set"),
+    ] {
+        let stderr = refused(&[text]);
+        assert!(stderr.starts_with("error: the server `") && stderr.contains(said), "{stderr}");
+    }
+    let twice = refused(&["x=a", "x=b"]);
+    assert!(twice.contains("`--server` is there twice for `x`"), "{twice}");
+}

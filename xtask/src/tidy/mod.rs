@@ -4,6 +4,7 @@
 //! run as a test, so `cargo test` finds what this command finds.
 
 mod paths;
+mod registry;
 mod rules;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ const TOP_LEVEL: &[&str] = &[
     "python",
     "rust-toolchain.toml",
     "rustfmt.toml",
+    "server.json", // where the tool that publishes to the MCP registry looks for it
     "src",
     "tests",
     "third_party",
@@ -137,7 +139,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
-    let rules: [Rule; 10] = [
+    let rules: [Rule; 11] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
         rules::lines_are_narrow,
@@ -148,6 +150,7 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
         rules::what_is_fuzzed_is_what_is_built,
         rules::top_level_is_known,
         paths::references_exist,
+        registry::the_registry_entry_is_right,
     ];
     rules.iter().flat_map(|rule| rule(files)).collect()
 }

@@ -213,3 +213,24 @@ fn link_to_nothing_is_found() {
         assert_eq!(found(&format!("[a]({link})\n")), [complaint]);
     }
 }
+
+#[test]
+fn registry_entry_that_differs_is_found() {
+    let entry = |version: &str, description: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let entry = format!(
+            r#"{{"name": "a/b", "version": "1.0", "description": "{description}",
+                 "packages": [{{"version": "{version}"}}]}}"#
+        );
+        complaints(&[
+            file("Cargo.toml", "[workspace.package]\nversion = \"1.0\"\n"),
+            file("python/README.md", "<!-- mcp-name: a/b -->\n"),
+            file("server.json", &entry),
+        ])
+    };
+    assert_eq!(entry("1.0", "d"), Vec::<String>::new());
+    let complaint = "server.json: a package of it has the version \"0.9\", not `1.0`";
+    assert_eq!(entry("0.9", "d"), [complaint]);
+    let complaint = "server.json: its description has 101 characters (1 to 100)";
+    assert_eq!(entry("1.0", &"x".repeat(101)), [complaint]);
+}
