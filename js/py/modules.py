@@ -94,6 +94,8 @@ def function_of(host_name, name):
     made = vars(module)
     if name not in made:
         spec = tools.call(f"{host_name}.?tool", {"name": name})
+        if name not in names.get(host_name, (name,)):
+            del names[host_name]  # there are other functions now
         if spec is None:
             raise missing(module.__name__, name, names_of(host_name))
         shown = f"{module.__name__}.{name}"

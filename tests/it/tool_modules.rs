@@ -417,3 +417,39 @@ async fn a_run_s_time_stands_still_while_a_module_s_tools_are_asked_for() {
     let execution = exec(&mut session, "slow.search_issues('q')").await;
     assert!(execution.usage().host_time >= limit, "{execution:?}");
 }
+
+#[tokio::test]
+async fn a_module_whose_version_has_changed_is_loaded_again_when_a_function_is_missing() {
+    let (version, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (number, told_version, count) =
+        (Arc::clone(&version), Arc::clone(&version), Arc::clone(&asked));
+    let module = ToolModule::new("m", "", move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        let newest = number.load(Ordering::SeqCst);
+        async move { Ok((0..=newest).map(|n| told(ToolSpec::new(format!("f{n}")))).collect()) }
+    });
+    let module = module.version(move || {
+        let version = told_version.load(Ordering::SeqCst) as u64;
+        async move { version }
+    });
+    let mut session = with([module]).await;
+    let missing = "[hasattr(m, name) for name in ('f0', 'f1', 'f2')], dir(m)";
+    let names = |names: &[&str]| Value::List(names.iter().map(|name| (*name).into()).collect());
+    let has = |known: usize| Value::List((0..3).map(|at| Value::Bool(at <= known)).collect());
+    let seen = |known, all: &[&str]| Value::List(vec![has(known), names(all)]);
+    assert_eq!(eval(&mut session, missing).await, seen(0, &["f0"]));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    version.store(1, Ordering::SeqCst);
+    // What is known needs no look at the version.
+    eval(&mut session, "m.f0()").await;
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(
+        eval(&mut session, "m.f1()").await,
+        Value::List(vec!["m.f1".into(), Value::Dict(vec![])])
+    );
+    assert_eq!(eval(&mut session, missing).await, seen(1, &["f0", "f1"]));
+    version.store(2, Ordering::SeqCst);
+    assert_eq!(eval(&mut session, "tools.search('f2')[0]['name']").await, "m.f2".into());
+    assert_eq!(eval(&mut session, missing).await, seen(2, &["f0", "f1", "f2"]));
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}

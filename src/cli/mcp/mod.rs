@@ -16,6 +16,7 @@ mod stubs;
 mod tools;
 mod turn;
 
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -128,6 +129,14 @@ async fn serve(
     tokio::spawn(async move { reaping.give_up_idle_sessions().await });
     if let Some(listener) = listener {
         return listener.serve(python).await;
+    }
+    if std::io::stdin().is_terminal() {
+        writeln!(
+            std::io::stderr(),
+            "isolet speaks the Model Context Protocol on its standard input and output. A client \
+             starts it: `isolet mcp add CLIENT` writes it into the client's configuration. Ctrl-C \
+             ends it."
+        )?;
     }
     let server = Server::new(python, "stdio".to_owned());
     let running = match server.serve(stdio_pipes()).await {

@@ -20,6 +20,8 @@ const PREFIX: &str = "mcp_";
 pub(super) type Provider =
     Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<Tool>, ToolError>> + Send + Sync>;
 
+type Version = Arc<dyn Fn() -> BoxFuture<'static, u64> + Send + Sync>;
+
 /// Tools in a module of the guest, which asks for them when it uses the module.
 ///
 /// In Python, the name is a variable and can be imported: `import github`, `from github import
@@ -47,6 +49,7 @@ pub struct ToolModule {
     name: String,
     doc: String,
     pub(super) provider: Provider,
+    version: Option<Version>,
 }
 
 impl ToolModule {
@@ -61,7 +64,30 @@ impl ToolModule {
         Fut: Future<Output = Result<Vec<Tool>, ToolError>> + Send + 'static,
     {
         let provider: Provider = Arc::new(move || Box::pin(provider()));
-        Self { name: name.into(), doc: doc.into(), provider }
+        Self { name: name.into(), doc: doc.into(), provider, version: None }
+    }
+
+    /// Sets a function that returns the version of the tools, for tools that others replace.
+    ///
+    /// It is called when a session looks for a function that it does not know, or lists or searches
+    /// the module. If it then returns another number than when the tools were loaded, they are
+    /// loaded again. Functions that the session has used stay what they are.
+    ///
+    /// Default: the tools of a session stay the same.
+    pub fn version<F, Fut>(mut self, version: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = u64> + Send + 'static,
+    {
+        self.version = Some(Arc::new(move || Box::pin(version())));
+        self
+    }
+
+    pub(super) async fn current_version(&self) -> u64 {
+        match &self.version {
+            Some(version) => version().await,
+            None => 0,
+        }
     }
 
     /// Returns the name.

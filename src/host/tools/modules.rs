@@ -5,9 +5,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::join_all;
-use tokio::sync::OnceCell;
-
 use super::Tool;
 use super::module::{ModuleSet, ToolModule};
 use crate::data::tool::search::SearchIndex;
@@ -15,6 +12,7 @@ use crate::data::tool::{Param, ToolError, ToolSpec, TypeHint};
 use crate::data::value::Value;
 use crate::protocol::codec;
 use crate::support::lock::lock;
+use futures_util::future::join_all;
 
 /// The question that is asked of all modules.
 const SEARCH: &str = "?search";
@@ -30,7 +28,15 @@ pub(crate) struct Modules {
 
 struct SessionModule {
     module: ToolModule,
-    tools: OnceCell<Catalogue>,
+    loaded: Mutex<Option<Loaded>>,
+    /// Locked while the tools are loaded.
+    loading: tokio::sync::Mutex<()>,
+}
+
+/// The tools of a module, and which version of them.
+struct Loaded {
+    catalogue: Arc<Catalogue>,
+    version: u64,
 }
 
 /// The tools of a module that is loaded. Their specifications have their whole names.
@@ -42,8 +48,9 @@ struct Catalogue {
 /// The tools of all modules that were loaded when it was made.
 struct Index {
     search: SearchIndex,
-    /// The tools of each module; `None` if it was not loaded.
-    ranges: Vec<Option<Range<usize>>>,
+    /// The tools of each module that it was made of; `None` if it was not loaded.
+    catalogues: Vec<Option<Arc<Catalogue>>>,
+    ranges: Vec<Range<usize>>,
     specs: Vec<(usize, Arc<ToolSpec>)>,
 }
 
@@ -60,15 +67,18 @@ enum Question {
 
 impl Modules {
     pub(crate) fn new(set: &ModuleSet) -> Self {
-        let session =
-            |module: &ToolModule| SessionModule { module: module.clone(), tools: OnceCell::new() };
+        let session = |module: &ToolModule| SessionModule {
+            module: module.clone(),
+            loaded: Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+        };
         Self { modules: set.modules.iter().map(session).collect(), index: Mutex::default() }
     }
 
     /// Returns the tool of this whole name, if its module is loaded.
     pub(super) fn tool(&self, name: &str) -> Option<Tool> {
         let (module, tool) = name.split_once('.')?;
-        let catalogue = self.position(module).and_then(|at| self.modules.get(at)?.tools.get())?;
+        let catalogue = self.position(module).and_then(|at| self.modules.get(at)?.known())?;
         catalogue.get(tool).cloned()
     }
 
@@ -114,7 +124,14 @@ impl Modules {
         arguments: &Value,
     ) -> Result<Value, ToolError> {
         let Some(module) = self.modules.get(at) else { return Ok(Value::None) };
-        let catalogue = module.load().await?;
+        let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
+        let catalogue = match question {
+            Question::Tool => match module.load().await? {
+                known if known.get(name).is_some() => known,
+                _ => module.load_newest().await?,
+            },
+            Question::Names | Question::Help => module.load_newest().await?,
+        };
         let each = |value: &dyn Fn(&ToolSpec) -> Value| {
             Value::List(catalogue.tools.iter().map(|tool| value(tool.spec())).collect())
         };
@@ -125,7 +142,6 @@ impl Modules {
                 Value::List(vec![signature.into(), spec.doc.trim().lines().next().into()])
             }),
             Question::Tool => {
-                let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
                 let tool = catalogue.get(name);
                 tool.map_or(Value::None, |tool| codec::function(tool.spec(), name))
             }
@@ -146,16 +162,16 @@ impl Modules {
             None => None,
         };
         if let Some(module) = server.and_then(|at| self.modules.get(at)) {
-            module.load().await?;
+            module.load_newest().await?;
         } else {
-            let loaded = join_all(self.modules.iter().map(SessionModule::load)).await;
+            let loaded = join_all(self.modules.iter().map(SessionModule::load_newest)).await;
             if loaded.iter().all(Result::is_err) {
                 loaded.into_iter().collect::<Result<Vec<_>, _>>()?;
             }
         }
         let index = self.index();
         let within = match server.and_then(|at| index.ranges.get(at)) {
-            Some(range) => range.clone().unwrap_or_default(),
+            Some(range) => range.clone(),
             None => 0..index.specs.len(),
         };
         let found = index.search.find(query, within, limit);
@@ -178,32 +194,53 @@ impl Modules {
     /// Returns the index of the modules that are loaded now.
     fn index(&self) -> Arc<Index> {
         let mut kept = lock(&self.index);
-        let is_loaded = |one: &SessionModule| one.tools.initialized();
+        let catalogues: Vec<_> = self.modules.iter().map(SessionModule::known).collect();
         let is_current = |index: &&Arc<Index>| {
-            let indexed = index.ranges.iter().map(Option::is_some);
-            indexed.eq(self.modules.iter().map(is_loaded))
+            let mut pairs = index.catalogues.iter().zip(&catalogues);
+            pairs.all(|(indexed, known)| {
+                indexed.as_ref().map(Arc::as_ptr) == known.as_ref().map(Arc::as_ptr)
+            })
         };
         if let Some(index) = kept.as_ref().filter(is_current) {
             return Arc::clone(index);
         }
         let mut specs = Vec::new();
         let mut ranges = Vec::with_capacity(self.modules.len());
-        for (at, module) in self.modules.iter().enumerate() {
+        for (at, catalogue) in catalogues.iter().enumerate() {
             let start = specs.len();
-            ranges.push(module.tools.get().map(|catalogue| {
-                specs.extend(catalogue.tools.iter().map(|tool| (at, tool.shared_spec())));
-                start..specs.len()
-            }));
+            let tools = catalogue.iter().flat_map(|catalogue| &catalogue.tools);
+            specs.extend(tools.map(|tool| (at, tool.shared_spec())));
+            ranges.push(start..specs.len());
         }
         let search = SearchIndex::new(specs.iter().map(|(_, spec)| &**spec));
-        Arc::clone(kept.insert(Arc::new(Index { search, ranges, specs })))
+        Arc::clone(kept.insert(Arc::new(Index { search, catalogues, ranges, specs })))
     }
 }
 
 impl SessionModule {
-    async fn load(&self) -> Result<&Catalogue, ToolError> {
-        let load = || async { Catalogue::new(self.module.name(), (self.module.provider)().await?) };
-        self.tools.get_or_try_init(load).await
+    /// Returns the tools, if they are loaded.
+    fn known(&self) -> Option<Arc<Catalogue>> {
+        lock(&self.loaded).as_ref().map(|loaded| Arc::clone(&loaded.catalogue))
+    }
+
+    async fn load(&self) -> Result<Arc<Catalogue>, ToolError> {
+        match self.known() {
+            Some(known) => Ok(known),
+            None => self.load_newest().await,
+        }
+    }
+
+    /// Loads the tools, unless this version of them is loaded.
+    async fn load_newest(&self) -> Result<Arc<Catalogue>, ToolError> {
+        let _loading = self.loading.lock().await;
+        let version = self.module.current_version().await;
+        if let Some(loaded) = lock(&self.loaded).as_ref().filter(|one| one.version == version) {
+            return Ok(Arc::clone(&loaded.catalogue));
+        }
+        let tools = (self.module.provider)().await?;
+        let catalogue = Arc::new(Catalogue::new(self.module.name(), tools)?);
+        *lock(&self.loaded) = Some(Loaded { catalogue: Arc::clone(&catalogue), version });
+        Ok(catalogue)
     }
 }
 

@@ -152,9 +152,14 @@ impl Hub {
         let module = |(upstream, module): &(Arc<Upstream>, String)| {
             let (hub, server) = (self.clone(), upstream.config().name().to_owned());
             let doc = format!("The tools of the MCP server `{}`.", text::clean(&server));
-            ToolModule::new(module.clone(), doc, move || {
+            let watched = Arc::clone(upstream);
+            let provided = ToolModule::new(module.clone(), doc, move || {
                 let (hub, server) = (hub.clone(), server.clone());
                 async move { hub.tools(&server).await }
+            });
+            provided.version(move || {
+                let upstream = Arc::clone(&watched);
+                async move { upstream.version().await }
             })
         };
         servers.map(module).collect()

@@ -51,6 +51,7 @@ struct Known {
     was_read: bool,
     catalogue: Option<Catalogue>,
     diff: Arc<PinDiff>,
+    version: u64,
 }
 
 impl Shelf {
@@ -72,6 +73,11 @@ impl Shelf {
         known.catalogue.clone()
     }
 
+    /// Returns how often the list has changed.
+    pub(crate) fn version(&self) -> u64 {
+        lock(&self.known).version
+    }
+
     /// Takes over a new list. Returns `true` if it differs from the last one.
     pub(crate) fn put(&self, era: Era, tools: Vec<Definition>) -> bool {
         let old = self.get();
@@ -86,6 +92,7 @@ impl Shelf {
         shapes.retain(|name, _| tools.iter().any(|tool| tool.name == *name));
         let tools = Arc::new(tools);
         known.catalogue = Some(Catalogue { format: FORMAT, era, tools, shapes });
+        known.version += u64::from(is_new);
         drop(known);
         self.write();
         is_new

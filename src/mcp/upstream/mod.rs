@@ -229,13 +229,27 @@ impl Upstream {
         if self.is_outdated.swap(true, Ordering::AcqRel) {
             return;
         }
-        tokio::spawn(async move {
-            let connection = self.link.lock().await.connection.clone();
-            if let Some(connection) = connection {
-                // A failure shows itself at the next call.
-                let _ = self.learn(&connection).await;
-            }
-        });
+        tokio::spawn(self.learn_news());
+    }
+
+    /// Lists the tools again, if the server was reached.
+    async fn learn_news(self: Arc<Self>) {
+        let connection = self.link.lock().await.connection.clone();
+        if let Some(connection) = connection {
+            // A failure shows itself at the next call.
+            let _ = self.learn(&connection).await;
+        }
+    }
+
+    /// Returns a number that changes with the tools. Waits for a list that the server has
+    /// announced.
+    pub(crate) async fn version(self: &Arc<Self>) -> u64 {
+        if self.is_outdated.load(Ordering::Acquire) {
+            // The task that was started then may not have begun.
+            let _ = background::finish(Arc::clone(self).learn_news()).await;
+        }
+        drop(self.listing.lock().await);
+        self.shelf.version()
     }
 
     async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {

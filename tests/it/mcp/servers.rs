@@ -438,3 +438,21 @@ fn a_server_can_be_given_by_an_option() {
     let twice = refused(&["x=a", "x=b"]);
     assert!(twice.contains("`--server` is there twice for `x`"), "{twice}");
 }
+
+#[test]
+fn a_tool_that_a_server_gets_later_can_be_called_by_the_next_run() {
+    let servers = Servers::new("mcp-grows", &json!({"isolet": {"allow": ["*"]}}));
+    let mut client = servers.client_of(true, &["--no-pin"], &json!({}));
+    let before = client.run("known = dir(fake)\nfake.grow()\n'grown' in known");
+    assert_eq!(value(&before), &json!(false), "{before}");
+    let handle = session(&before);
+    for result in [client.run_in(&handle, "fake.grown()"), client.run("fake.grown()")] {
+        assert_eq!(value(&result), &json!("done"), "{result}");
+    }
+    // With pins, what is new is refused until it is accepted.
+    let servers = Servers::new("mcp-grows-pinned", &json!({"isolet": {"allow": ["*"]}}));
+    let mut client = servers.client(true, &json!({}));
+    client.run("fake.grow()");
+    let refused = client.run("fake.grown()");
+    assert!(text(&refused).contains("isolet mcp pin --accept fake"), "{refused}");
+}
