@@ -20,7 +20,7 @@ use super::approvals::{Calls, Desk, MAX_LISTED, Question, Seat};
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
 use super::stubs;
-use super::tools::Facts;
+use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS};
 use super::turn::Turns;
 use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
@@ -150,7 +150,7 @@ impl Python {
         let (args, permissions) = (&self.args, &self.args.policy.permissions);
         let reach = permissions.reach();
         let servers = match &self.hub {
-            Some(hub) => stubs::known(hub).await,
+            Some(hub) => stubs::known(hub, CATALOGUE_CHARS / MIN_NAME_CHARS).await,
             None => Vec::new(),
         };
         Facts {

@@ -8,17 +8,20 @@ use super::tools::ServerFacts;
 /// How many characters of stubs an answer to a search has. The best one is always shown.
 const STUB_CHARS: usize = 6_000;
 
-/// Returns what is known of the servers without asking them.
-pub(super) async fn known(hub: &Hub) -> Vec<ServerFacts> {
+/// Returns what is known of the servers without asking them. If there are more than `most` tools,
+/// they are only counted, because signatures take time.
+pub(super) async fn known(hub: &Hub, most: usize) -> Vec<ServerFacts> {
     let mut servers = Vec::new();
-    for server in hub.servers() {
+    let listed = hub.servers();
+    let total: usize = listed.iter().filter_map(|server| server.tools).sum();
+    for server in listed {
         let described = match server.tools {
-            Some(_) => hub.describe(&server.name).await.ok(),
-            None => None,
+            Some(_) if total <= most => hub.describe(&server.name).await.ok(),
+            _ => None,
         };
         let signatures = described
             .map(|tools| tools.into_iter().map(|tool| tool.signature).collect::<Vec<String>>());
-        servers.push(ServerFacts { module: server.module, signatures });
+        servers.push(ServerFacts { module: server.module, tools: server.tools, signatures });
     }
     servers
 }

@@ -11,7 +11,10 @@ pub(super) const CLOSE_SESSION: &str = "close_session";
 pub(super) const SEARCH_TOOLS: &str = "search_tools";
 
 /// How many characters of the description name other servers' tools.
-const CATALOGUE_CHARS: usize = 6_000;
+pub(super) const CATALOGUE_CHARS: usize = 6_000;
+
+/// How many characters of it a name takes at least, with what separates it from others.
+pub(super) const MIN_NAME_CHARS: usize = 3;
 
 /// The key by which Claude Code lets a tool have long results, in characters.
 const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
@@ -39,7 +42,9 @@ pub(super) struct Facts {
 /// What is known of a server without asking it.
 pub(super) struct ServerFacts {
     pub(super) module: String,
-    /// The signatures of its tools; `None` if the server was never asked.
+    /// How many tools it has; `None` if the server was never asked.
+    pub(super) tools: Option<usize>,
+    /// Their signatures; `None` if they are too many, too.
     pub(super) signatures: Option<Vec<String>>,
 }
 
@@ -112,28 +117,35 @@ fn catalogue(servers: &[ServerFacts]) -> String {
     let list = |form: Form| -> String {
         let mut list = String::new();
         for server in servers {
-            let tools = server.signatures.as_deref().map_or_else(String::new, form);
-            list.extend(["\n", &server.module, ":", &tools]);
+            list.extend(["\n", &server.module, ":", &form(server)]);
         }
         list
     };
-    let forms: [Form; 3] = [signatures, names, |tools| format!(" {} tools", tools.len())];
-    let lists = forms.into_iter().map(list);
+    // Those that are counted only fit into no list of names.
+    let is_counted =
+        servers.iter().any(|server| server.tools.is_some() && server.signatures.is_none());
+    let forms: [Form; 3] = [signatures, names, count];
+    let lists = forms.into_iter().skip(if is_counted { 2 } else { 0 }).map(list);
     let mut fitting = lists.filter(|list| list.len() <= CATALOGUE_CHARS);
     text.push_str(&fitting.next().unwrap_or_else(|| format!("\n{} servers", servers.len())));
     text
 }
 
 /// A way to list the tools of a server.
-type Form = fn(&[String]) -> String;
+type Form = fn(&ServerFacts) -> String;
 
-fn signatures(tools: &[String]) -> String {
-    tools.iter().flat_map(|tool| ["\n  ", tool]).collect()
+fn signatures(server: &ServerFacts) -> String {
+    server.signatures.iter().flatten().flat_map(|tool| ["\n  ", tool]).collect()
 }
 
-fn names(tools: &[String]) -> String {
+fn names(server: &ServerFacts) -> String {
+    let Some(tools) = &server.signatures else { return String::new() };
     let names = tools.iter().map(|tool| tool.split('(').next().unwrap_or_default());
     format!(" {}", names.collect::<Vec<_>>().join(", "))
+}
+
+fn count(server: &ServerFacts) -> String {
+    server.tools.map_or_else(String::new, |tools| format!(" {tools} tools"))
 }
 
 fn search_tools() -> Tool {
