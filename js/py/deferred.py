@@ -18,6 +18,7 @@ class Finder:
         self.uses = {}  # by name: the nodes that read it
         self.kept = []  # names with the expressions that they keep
         self.awaited = {}  # the nodes that are awaited: by this function, or at once by None
+        self.filled = set()  # the nodes of what something is put into
         self.iterated = {}  # nodes to the names that take their items, one by one
         for node, taker in taken:
             self.note_taken(node, taker)
@@ -40,14 +41,14 @@ class Finder:
             function = node.value.func
             if isinstance(function, ast.Attribute) and function.attr in ADDING:
                 if isinstance(function.value, ast.Name) and node.value.args:
-                    self.awaited[function.value] = None
+                    self.filled.add(function.value)
                     self.kept.append((function.value.id, node.value.args[-1]))
 
     def note_kept(self, target, value):
         if isinstance(target, ast.Name):
             self.kept.append((target.id, value))
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            self.awaited[target.value] = None
+            self.filled.add(target.value)
             self.kept.append((target.value.id, value))
 
     def note_taken(self, node, taker):
@@ -69,17 +70,19 @@ class Finder:
         return found
 
     def takers(self, uses):
-        """The functions that await what is read here; None if anything else is done with it."""
+        """The functions that await what is read here; None if it is not awaited, or anything else
+        is done with it.
+        """
         found = []
         for use in uses:
-            if use not in self.awaited:
+            if use in self.awaited:
+                found.append(self.awaited[use])
+            elif use not in self.filled:
                 items = self.uses.get(item_name(self.iterated.get(use)), ())
                 if not items or not all(item in self.awaited for item in items):
                     return None
                 found += [self.awaited[item] for item in items]
-            else:
-                found.append(self.awaited[use])
-        return [taker for taker in found if taker is not None]
+        return [taker for taker in found if taker is not None] if found else None
 
 
 def item_name(target):

@@ -151,6 +151,12 @@ got.append(late)
 got == [[1, 2], [3], 'a,b', 3, 5] or got
 ";
     assert_eq!(eval(&mut session, code).await, Value::Bool(true));
+    // What a cell fills, another one may read.
+    let fill = "kept, named = [], {}\nawait asyncio.sleep(0)\nfor x in (1, 2):\n    \
+                kept.append(echo(x))\n    named[x] = echo(x)";
+    exec(&mut session, "import asyncio").await;
+    exec(&mut session, fill).await;
+    assert_eq!(eval(&mut session, "kept == [1, 2] and sum(named.values())").await, 3.into());
 }
 
 #[tokio::test]
