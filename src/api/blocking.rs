@@ -478,6 +478,12 @@ impl SessionHandle {
     pub fn variables(&self) -> Result<Vec<Variable>, Error> {
         block_on(self.0.variables())
     }
+
+    /// Waits until a run waits and makes no further calls, as
+    /// [`SessionHandle::settled`](crate::SessionHandle::settled) does.
+    pub fn settled(&self) {
+        block_on(self.0.settled());
+    }
 }
 
 #[cfg(test)]
