@@ -107,6 +107,15 @@ fn exchange(
     headers: &[(&str, &str)],
     body: &Value,
 ) -> (u16, String) {
+    send(&mut stream, headers, body);
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+fn send(stream: &mut impl Write, headers: &[(&str, &str)], body: &Value) {
     let body = body.to_string();
     let mut request = String::from("POST /mcp HTTP/1.1\r\nConnection: close\r\n");
     for (name, value) in headers {
@@ -120,11 +129,6 @@ fn exchange(
     )
     .unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
 fn token_file(directory: &Path) -> String {
@@ -213,4 +217,31 @@ fn a_unix_socket_lets_its_owner_in_and_is_removed_at_the_end() {
     let child = std::mem::replace(&mut server.child, Command::new("true").spawn().unwrap());
     assert!(ended(child).success());
     assert!(!path.exists());
+}
+
+#[test]
+fn code_whose_client_is_gone_is_interrupted_and_its_session_goes_on() {
+    let scratch = Scratch::new("mcp-gone");
+    let path = token_file(scratch.path());
+    // Longer than any test takes.
+    let args = ["127.0.0.1:0", "--token-file", &path, "--timeout", "10m"];
+    let server = Server::start(&args, 1);
+    let handle = server.run("x = 5", None)["session"].as_str().unwrap().to_owned();
+    let code = "while True: x += 1";
+    let arguments = json!({"code": code, "session": handle});
+    let bearer = format!("Bearer {TOKEN}");
+    modern(
+        "tools/call",
+        json!({"name": "run_python", "arguments": arguments}),
+        |extra, message| {
+            let mut headers = vec![("Host", server.address.as_str()), ("Authorization", &*bearer)];
+            headers.extend_from_slice(extra);
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            send(&mut stream, &headers, message);
+            // It is closed before an answer came.
+            (0, String::new())
+        },
+    );
+    let value = server.run("x >= 5", Some(&handle))["value"].clone();
+    assert_eq!(value, true);
 }

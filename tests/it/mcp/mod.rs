@@ -3,6 +3,7 @@
 mod add;
 mod client;
 mod http;
+mod limits;
 mod results;
 mod servers;
 mod sessions;

@@ -8,13 +8,13 @@ use super::client::{Client, session, text};
 use crate::util::{Scratch, command, root};
 
 /// A file that lets the code call the tools of `tests/mcp/fake.py`.
-struct Servers {
+pub(super) struct Servers {
     scratch: Scratch,
     config: String,
 }
 
 impl Servers {
-    fn new(test: &str, more: &Value) -> Self {
+    pub(super) fn new(test: &str, more: &Value) -> Self {
         let scratch = Scratch::new(test);
         let fake = root().join("tests/mcp/fake.py");
         let log = scratch.path().join("starts");
@@ -35,7 +35,7 @@ impl Servers {
     }
 
     /// Starts isolet with files of its own, for a client that can do this.
-    fn client(&self, is_modern: bool, capabilities: &Value) -> Client {
+    pub(super) fn client(&self, is_modern: bool, capabilities: &Value) -> Client {
         self.client_of(is_modern, &[], capabilities)
     }
 
