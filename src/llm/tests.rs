@@ -13,7 +13,7 @@ use crate::data::value::Value;
 use crate::host::tools::testing;
 
 /// More than any test takes.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 fn arguments(prompt: &str, schema: Option<&str>) -> Value {
     let mut arguments = vec![("prompt".into(), prompt.into())];
