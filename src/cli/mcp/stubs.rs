@@ -8,6 +8,9 @@ use super::tools::ServerFacts;
 /// How many characters of stubs an answer to a search has. The best one is always shown.
 const STUB_CHARS: usize = 6_000;
 
+/// How long the signature of a tool is whose stub has no room.
+const SIGNATURE_CHARS: usize = 1_500;
+
 /// Returns what is known of the servers without asking them. If there are more than `most` tools,
 /// they are only counted, because signatures take time.
 pub(super) async fn known(hub: &Hub, most: usize) -> Vec<ServerFacts> {
@@ -55,13 +58,14 @@ pub(super) async fn search(
     let specs: Vec<&ToolSpec> = found.iter().map(|(_, tool)| tool.spec()).collect();
     let places = search_tools(query, &specs, limit);
     let mut left = STUB_CHARS;
-    let shown = places.iter().take_while(|&&at| {
+    let (places, others): (Vec<usize>, Vec<usize>) = places.into_iter().partition(|&at| {
         let size = tool_stub(&found[at].0, "", &[specs[at]]).len();
-        let is_shown = left == STUB_CHARS || size <= left;
-        left = left.saturating_sub(size);
-        is_shown
+        let has_room = left == STUB_CHARS || size <= left;
+        if has_room {
+            left = left.saturating_sub(size);
+        }
+        has_room
     });
-    let (places, others) = places.split_at(shown.count());
     let mut text = String::new();
     // In the order of the servers, and of relevance within each.
     for of in &servers {
@@ -72,9 +76,13 @@ pub(super) async fn search(
         }
     }
     if !others.is_empty() {
-        let names = others.iter().map(|&at| format!("{}.{}", found[at].0, specs[at].name()));
-        let names = names.collect::<Vec<_>>().join(", ");
-        text.extend(["# fit too, search for a name to see it: ", &names, "\n"]);
+        text.push_str("# These fit too. A search for a name shows it whole, with its types.\n");
+        for &at in &others {
+            let signature = specs[at].to_string();
+            let is_short = signature.len() <= SIGNATURE_CHARS;
+            let shown = if is_short { signature } else { format!("{}(...)", specs[at].name()) };
+            text.extend(["# module ", &found[at].0, "\ndef ", &shown, ": ...\n"]);
+        }
     }
     if text.is_empty() {
         text.push_str("# no tool fits; other words may find one\n");
