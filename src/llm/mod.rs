@@ -5,10 +5,11 @@
 //!
 //! ```no_run
 //! use isolet::llm::Llm;
+//! use isolet::{Engine, Sandbox};
 //!
 //! # async fn example() -> Result<(), isolet::Error> {
 //! let llm = Llm::from_text("http://127.0.0.1:11434/v1")?.model("qwen3:8b").max_calls(200);
-//! let sandbox = isolet::Sandbox::builder().tool(llm.tool()).build()?;
+//! let sandbox = Sandbox::builder(&Engine::new()?).tool(llm.tool()).build()?;
 //! sandbox.run("llm_query.map([f'Summarise: {page}' for page in pages])").await?;
 //! # Ok(()) }
 //! ```
