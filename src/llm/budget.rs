@@ -83,7 +83,7 @@ impl Charge<'_> {
         };
         let estimate = self.prompt.saturating_add(tokens(&answer.text));
         let cost = answer.tokens.unwrap_or(estimate);
-        spent.tokens = (spent.tokens - self.prompt).saturating_add(cost);
+        spent.tokens = spent.tokens.saturating_sub(self.prompt).saturating_add(cost);
     }
 }
 
