@@ -31,6 +31,7 @@ import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_figures as figures
 import _isolet_files as files
+import _isolet_forks as forks
 import _isolet_imports as imports
 import _isolet_ipython as ipython
 import _isolet_locks as locks
@@ -102,6 +103,7 @@ adopt_errnos = _isolet_errnos.adopt
 def prepare():
     """Runs once, when the memory image is made: imports what most programs need."""
     threads.install()  # before anything has taken a lock
+    forks.install()
     import collections, dataclasses, datetime, enum, functools, itertools  # noqa: E401, F401
     import json, math, operator, pathlib, re, string, textwrap, typing  # noqa: E401, F401
 
@@ -258,6 +260,11 @@ def rehearse(command):
 
 def packages_loaded(command):
     packages.loaded()
+    return {}
+
+
+def fork(command):
+    forks.run(command["moment"])
     return {}
 
 
@@ -526,6 +533,7 @@ COMMANDS = {
     "rehearse": rehearse,
     "start": start,
     "run": run,
+    "fork": fork,
     "check": check,
     "set": lambda command: variables.set_variables(command, main_namespace()),
     "complete": lambda command: completion.complete(command, main_namespace()),

@@ -245,6 +245,25 @@ impl Session {
         block_on(self.0.load_packages(requirements))
     }
 
+    /// Makes a second session that has everything that this one has, as
+    /// [`Session::fork`](crate::Session::fork) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::fork`](crate::Session::fork).
+    pub fn fork(&mut self) -> Result<Self, Error> {
+        block_on(self.0.fork()).map(Self)
+    }
+
+    /// Makes several copies, as [`Session::fork_many`](crate::Session::fork_many) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::fork`](crate::Session::fork).
+    pub fn fork_many(&mut self, copies: usize) -> Result<Vec<Self>, Error> {
+        Ok(block_on(self.0.fork_many(copies))?.into_iter().map(Self).collect())
+    }
+
     /// Starts over with a fresh interpreter, as [`Session::reset`](crate::Session::reset) does.
     ///
     /// # Errors

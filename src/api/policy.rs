@@ -28,6 +28,8 @@ pub(crate) struct Policy {
     /// The functions that submit.
     pub(crate) submit: Vec<Arc<ToolSpec>>,
     pub(crate) confinement: Confinement,
+    /// How many copies of a session there may be at once, if it can be forked.
+    pub(crate) max_copies: Option<usize>,
 }
 
 impl Policy {
@@ -37,6 +39,7 @@ impl Policy {
             confinement: self.confinement.clone(),
             memory_bytes: self.limits.memory_bytes(),
             max_report_bytes: codec::max_report_bytes(self.limits.value_bytes()),
+            max_copies: self.max_copies,
         }
     }
 }

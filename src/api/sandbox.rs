@@ -48,6 +48,7 @@ pub struct SandboxBuilder {
     modules: Vec<ToolModule>,
     submit: Vec<(String, Vec<Param>)>,
     confinement: Confinement,
+    max_copies: Option<usize>,
 }
 
 impl SandboxBuilder {
@@ -109,6 +110,20 @@ impl SandboxBuilder {
         self
     }
 
+    /// Lets sessions be [forked](Session::fork). At most `max_copies` sessions at once descend from
+    /// one.
+    ///
+    /// Needs [`Isolation::Process`] and Linux 5.9. A forkable session starts as a copy of a process
+    /// that has booted an interpreter, so the first one takes longer than others do. Its worker has
+    /// a filter that lets it copy itself, but the kernel asks this process each time. It permits
+    /// exactly the copies that [`Session::fork`] asks for.
+    ///
+    /// Default: sessions cannot be forked.
+    pub fn forkable(mut self, max_copies: usize) -> Self {
+        self.max_copies = Some(max_copies);
+        self
+    }
+
     /// Registers a host function that the guest can call.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -165,6 +180,12 @@ impl SandboxBuilder {
     pub fn build(self) -> Result<Sandbox, Error> {
         self.limits.validate()?;
         self.confinement.validate()?;
+        if let (Some(_), Isolation::Thread) = (self.max_copies, self.confinement.isolation) {
+            let message = "sessions are to be forkable, and isolation is `thread`: only a process \
+                           of its own can be copied";
+            return Err(Error::new(ErrorKind::Config, message)
+                .with_hint("use `Isolation::Process`, whose sessions have a process each"));
+        }
         self.permissions.mounts.check_assets(self.engine.assets_dir())?;
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
@@ -199,6 +220,7 @@ impl SandboxBuilder {
             modules,
             submit,
             confinement: self.confinement,
+            max_copies: self.max_copies,
         });
         Ok(Sandbox { engine: self.engine, policy })
     }
@@ -217,6 +239,7 @@ impl Sandbox {
             modules: Vec::new(),
             submit: Vec::new(),
             confinement: engine.confinement().clone(),
+            max_copies: None,
         }
     }
 

@@ -33,6 +33,17 @@ impl Budget {
         Self { bytes: counter(bytes), files: counter(files), marks: counter(marks) }
     }
 
+    /// Makes the budget of a copy of the session. As much of it is used, by charges that the copy
+    /// makes with [`Charge::copy`].
+    pub(crate) fn copy(&self) -> Arc<Self> {
+        let copy = |counter: &Counter| {
+            let taken = *counter.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            Counter { limit: counter.limit, taken: Mutex::new(taken) }
+        };
+        let Self { bytes, files, marks } = self;
+        Arc::new(Self { bytes: copy(bytes), files: copy(files), marks: copy(marks) })
+    }
+
     /// Uses `amount` of a resource. Fails, and uses nothing, if less is left.
     pub(crate) fn spend(&self, resource: Resource, amount: u64) -> Result<(), FileError> {
         let counter = self.counter(resource);
@@ -84,6 +95,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// Makes the same charge on a budget that was copied from this one's, where it counts already.
+    pub(crate) fn copy(&self, budget: &Arc<Budget>) -> Self {
+        Self { budget: Arc::clone(budget), resource: self.resource, amount: self.amount }
+    }
+
     /// Changes the amount, and uses or gives back the difference.
     pub(crate) fn resize(&mut self, amount: u64) -> Result<(), FileError> {
         if amount > self.amount {

@@ -9,6 +9,8 @@ use super::volume::OpenFile;
 /// An open file, and the access that it was opened for.
 pub(crate) struct Handle {
     pub(crate) file: Box<dyn OpenFile>,
+    /// The number of the mount.
+    pub(crate) mount: u32,
     /// The guest path at the time of opening.
     pub(crate) path: String,
     pub(crate) read: bool,
@@ -31,6 +33,22 @@ struct Open {
 impl Handles {
     pub(crate) fn new(limit: u64) -> Self {
         Self { limit, open: Mutex::new(Open { next: 0, files: BTreeMap::new() }) }
+    }
+
+    /// Makes the table of a copy of the session. `copy` copies a file.
+    pub(crate) fn copy(
+        &self,
+        copy: impl Fn(&Handle) -> Result<Box<dyn OpenFile>, FileError>,
+    ) -> Result<Self, FileError> {
+        let open = self.lock();
+        let copied = open.files.iter().map(|(number, handle)| {
+            let Handle { mount, ref path, read, write, append, .. } = **handle;
+            let file = copy(handle)?;
+            let handle = Handle { file, mount, path: path.clone(), read, write, append };
+            Ok((*number, Arc::new(handle)))
+        });
+        let files = copied.collect::<Result<_, FileError>>()?;
+        Ok(Self { limit: self.limit, open: Mutex::new(Open { next: open.next, files }) })
     }
 
     /// Fails if no more files can be opened.

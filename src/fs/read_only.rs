@@ -6,7 +6,7 @@ use super::error::{Denial, FileError};
 use super::host_tree::{HostTree, read_at};
 use super::path::RelativePath;
 use super::request::{FileKind, FileStat, OpenFlags};
-use super::volume::{OpenFile, Opened, Volume};
+use super::volume::{FileCopies, OpenFile, Opened, Volume};
 
 /// The permission bits that a read-only mount shows.
 const READABLE: u32 = 0o555;
@@ -62,6 +62,10 @@ impl OpenFile for ReadOnlyFile {
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
         read_at(&self.file, offset, into)
+    }
+
+    fn copy(&self, _: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError> {
+        Ok(Box::new(Self { file: self.file.try_clone()?, tree: self.tree.clone() }))
     }
 }
 

@@ -15,7 +15,7 @@ use super::host_tree::{HostTree, read_at, uninterrupted};
 use super::moved;
 use super::path::{RelativePath, climbs};
 use super::request::{FileKind, FileStat, OpenFlags};
-use super::volume::{OpenFile, Opened, Times, Volume};
+use super::volume::{FileCopies, OpenFile, Opened, Times, Volume, VolumeCopy};
 
 /// The permissions of new files and directories before the process's umask, as programs of the host
 /// request them. No file is executable.
@@ -172,6 +172,12 @@ impl Volume for ReadWrite {
         Ok(from_parent.rename(from_name, &to_parent, to_name)?)
     }
 
+    fn copy(&self) -> Result<Option<VolumeCopy>, FileError> {
+        let (tree, budget) = (self.tree.clone(), self.budget.copy());
+        let volume = Arc::new(Self { tree, budget: Arc::clone(&budget) });
+        Ok(Some(VolumeCopy { volume, overlay: None, files: FileCopies::Budget(budget) }))
+    }
+
     fn make_link(&self, path: RelativePath<'_>, target: &str) -> Result<(), FileError> {
         if climbs(target) {
             return Err(Denial::LinkTarget.into());
@@ -210,6 +216,12 @@ impl OpenFile for ReadWriteFile {
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
         read_at(&self.file, offset, into)
+    }
+
+    fn copy(&self, copies: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError> {
+        let Some(FileCopies::Budget(budget)) = copies else { return Err(FileError::Io) };
+        let (file, tree) = (self.file.try_clone()?, self.tree.clone());
+        Ok(Box::new(Self { file, tree, budget: Arc::clone(budget) }))
     }
 
     fn write(&self, offset: Option<u64>, bytes: &[u8]) -> Result<usize, FileError> {

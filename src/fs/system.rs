@@ -19,7 +19,7 @@ use super::request::{FileReply, FileRequest, OpenFlags};
 use super::root::config;
 use super::table::{MountTable, Source};
 use super::tree_volume::TreeVolume;
-use super::volume::{Times, Volume};
+use super::volume::{Times, Volume, VolumeCopy};
 use crate::data::error::Error;
 
 /// One session's view of its mounts: its open files, its overlays and how much of the quotas it has
@@ -27,6 +27,7 @@ use crate::data::error::Error;
 pub(crate) struct FileSystem {
     mounts: Vec<Mounted>,
     handles: Handles,
+    inodes: Arc<Inodes>,
     limits: FileLimits,
     events: Arc<dyn Fn(FileEvent) + Send + Sync>,
 }
@@ -68,7 +69,41 @@ impl FileSystem {
             Mounted { guest: entry.guest.clone(), volume, overlay }
         });
         let mounts = mounts.collect();
-        Self { mounts, handles: Handles::new(limits.open_files), limits, events }
+        Self { mounts, handles: Handles::new(limits.open_files), inodes, limits, events }
+    }
+
+    /// Makes the view of a copy of the session, whose mounts are the same. Trees are those of
+    /// `mounts`.
+    pub(crate) fn copy(
+        &self,
+        mounts: &MountTable,
+        events: Arc<dyn Fn(FileEvent) + Send + Sync>,
+    ) -> Result<Self, FileError> {
+        let mut copies = Vec::with_capacity(self.mounts.len());
+        let mounts = self.mounts.iter().zip(mounts.entries()).zip(0..);
+        let mounts = mounts.map(|((mounted, entry), number)| {
+            let guest = mounted.guest.clone();
+            if let Source::Tree(tree) = &entry.source {
+                let (tree, inodes) = (Arc::clone(tree), Arc::clone(&self.inodes));
+                copies.push(None);
+                let volume = Arc::new(TreeVolume::new(tree, inodes, number));
+                return Ok(Mounted { guest, volume, overlay: None });
+            }
+            let Some(VolumeCopy { volume, overlay, files }) = mounted.volume.copy()? else {
+                copies.push(None);
+                let volume = Arc::clone(&mounted.volume);
+                return Ok(Mounted { guest, volume, overlay: None });
+            };
+            copies.push(Some(files));
+            Ok(Mounted { guest, volume, overlay })
+        });
+        let mounts = mounts.collect::<Result<_, FileError>>()?;
+        let handles = self.handles.copy(|handle| {
+            let mount = usize::try_from(handle.mount).ok();
+            handle.file.copy(mount.and_then(|mount| copies.get(mount)?.as_ref()))
+        })?;
+        let (inodes, limits) = (Arc::clone(&self.inodes), self.limits.clone());
+        Ok(Self { mounts, handles, inodes, limits, events })
     }
 
     /// Reads from an open file at an offset, at most as many bytes as fit. Returns the number of
@@ -171,7 +206,7 @@ impl FileSystem {
         let (read, write) = (flags.read, flags.write);
         let append = flags.write && flags.append;
         let path = self.shown(mount, path);
-        Ok((Handle { file: opened.file, path, read, write, append }, opened.created))
+        Ok((Handle { file: opened.file, mount, path, read, write, append }, opened.created))
     }
 
     fn at_path(&self, request: &FileRequest<'_>) -> Result<FileReply, FileError> {

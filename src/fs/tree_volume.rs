@@ -8,7 +8,7 @@ use super::inodes::Inodes;
 use super::path::RelativePath;
 use super::request::{FileKind, FileStat, OpenFlags};
 use super::tree::{Tree, TreeEntry};
-use super::volume::{OpenFile, Opened, Volume};
+use super::volume::{FileCopies, OpenFile, Opened, Volume};
 
 /// A mounted tree.
 pub(crate) struct TreeVolume {
@@ -81,5 +81,9 @@ impl OpenFile for TreeFile {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let mut rest = self.bytes.get(start..).unwrap_or_default();
         Ok(rest.read(into)?)
+    }
+
+    fn copy(&self, _: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError> {
+        Ok(Box::new(Self { bytes: Arc::clone(&self.bytes), stat: self.stat }))
     }
 }

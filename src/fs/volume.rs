@@ -1,6 +1,10 @@
 //! The interface that every kind of mount implements.
 
+use std::sync::Arc;
+
+use super::budget::Budget;
 use super::error::{Denial, FileError};
+use super::overlay::{Overlay, OverlayCopy};
 use super::path::RelativePath;
 use super::request::{FileStat, OpenFlags};
 
@@ -29,6 +33,10 @@ pub(crate) trait Volume: Send + Sync {
     fn rename(&self, _from: RelativePath<'_>, _to: RelativePath<'_>) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
     }
+    /// Copies the mount for a copy of the session; `None` if both can use the same.
+    fn copy(&self) -> Result<Option<VolumeCopy>, FileError> {
+        Ok(None)
+    }
     /// Creates a link. The caller has checked the target.
     fn make_link(&self, _path: RelativePath<'_>, _target: &str) -> Result<(), FileError> {
         Err(Denial::ReadOnly.into())
@@ -41,6 +49,19 @@ pub(crate) trait Volume: Send + Sync {
     }
 }
 
+/// A mount for a copy of a session.
+pub(crate) struct VolumeCopy {
+    pub(crate) volume: Arc<dyn Volume>,
+    pub(crate) overlay: Option<Arc<Overlay>>,
+    pub(crate) files: FileCopies,
+}
+
+/// What the open files of a mount are copied with.
+pub(crate) enum FileCopies {
+    Budget(Arc<Budget>),
+    Overlay(OverlayCopy),
+}
+
 /// A file that was opened, and whether opening created it.
 pub(crate) struct Opened {
     pub(crate) file: Box<dyn OpenFile>,
@@ -51,6 +72,9 @@ pub(crate) struct Opened {
 pub(crate) trait OpenFile: Send + Sync {
     fn stat(&self) -> Result<FileStat, FileError>;
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
+
+    /// Copies the file for a copy of the session. `copies` is from its mount, if that was copied.
+    fn copy(&self, copies: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError>;
 
     /// Writes at an offset, or at the end.
     fn write(&self, _offset: Option<u64>, _bytes: &[u8]) -> Result<usize, FileError> {

@@ -71,6 +71,11 @@ pub enum Access {
         /// The tool's name, as the guest gave it.
         name: String,
     },
+    /// The session itself, which its owner has forked.
+    Fork {
+        /// The number of the copy.
+        copy: u64,
+    },
     /// Stands for the events beyond [`Limits::AUDIT_EVENTS`](Limits::AUDIT_EVENTS) in a run, which
     /// are not reported one by one.
     Dropped {

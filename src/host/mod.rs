@@ -121,6 +121,37 @@ impl SessionHost {
         }
     }
 
+    /// Makes the host of a copy of the session: it has the same tools, packages and files, and its
+    /// counters start anew. Fails if an open file cannot be copied.
+    pub(crate) fn copy(&self, config: HostConfig<'_>) -> Result<Self, FileError> {
+        let HostConfig { session, limits, mounts, net, audit, .. } = config;
+        let counters = Arc::new(RunCounters::new(limits));
+        let audit = AuditLog::new(audit, session, Arc::clone(&counters));
+        let answers: Answers = Arc::new(OnceLock::new());
+        let (packages, tree) = self.packages.copy(audit.clone(), Arc::clone(&answers));
+        let mut mounts = mounts.clone();
+        mounts.add_tree(SITE_PACKAGES, tree as _);
+        Ok(Self {
+            started: self.started,
+            gate: Gate::new(),
+            run: Mutex::new(RunStreams::new(&Limits::default(), None)),
+            input: Mutex::new(InputPump::new(Stdin::empty()).into()),
+            tools: Arc::new(self.tools.copy(limits, audit.clone(), Arc::clone(&counters))),
+            mount_points: self.mount_points.clone(),
+            files: self.files.copy(&mounts, file_events(&audit))?,
+            exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
+            packages,
+            audit,
+            answers,
+            counters,
+        })
+    }
+
+    /// Reports that the session was forked, and the number of the copy.
+    pub(crate) fn tell_of_copy(&self, copy: u64) {
+        self.audit.tell(true, "its owner forked it".to_owned(), || Access::Fork { copy });
+    }
+
     /// Connects the host to the isolate that it serves.
     pub(crate) fn connect(&self, messages: &Outbox) {
         // A host serves only one isolate, so a second one cannot be connected.

@@ -56,6 +56,22 @@ impl SessionPackages {
         Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt }))
     }
 
+    /// Makes the packages of a copy of the session: the same ones are loaded. Also returns their
+    /// files.
+    pub(super) fn copy(&self, audit: AuditLog, answers: Answers) -> (Self, Arc<PackageTree>) {
+        let Inner { store, tree, wanted, attempt, .. } = &*self.0;
+        let (store, tree) = (Arc::clone(store), Arc::new(tree.copy()));
+        let wanted = Mutex::new(lock(wanted).clone());
+        let attempt = Mutex::new(match &*lock(attempt) {
+            // The copy gets no answer to it.
+            Attempt::UnderWay | Attempt::None => Attempt::None,
+            Attempt::Guessed => Attempt::Guessed,
+            Attempt::Ended(reason) => Attempt::Ended(reason.clone()),
+        });
+        let files = Arc::clone(&tree);
+        (Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt })), files)
+    }
+
     /// Loads packages for the owner. Blocks while they are resolved and fetched.
     pub(crate) fn load(&self, requirements: &[Requirement]) -> Result<Vec<LoadedPackage>, Error> {
         let inner = &self.0;

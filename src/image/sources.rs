@@ -36,7 +36,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 31] = python![
+pub(crate) const PYTHON: [(&str, &str); 32] = python![
     "errnos",
     "arrays",
     "values",
@@ -60,6 +60,7 @@ pub(crate) const PYTHON: [(&str, &str); 31] = python![
     "imports",
     "modules",
     "deferred",
+    "forks",
     "awaits",
     "transports",
     "clients",

@@ -46,7 +46,7 @@ pub(crate) use control::lost_threads;
 pub(crate) use image::{Compiled, Image, Maker, SavedMemory, Unmade, make as make_image};
 use native_code::SharedModules;
 use runtime::Parts;
-pub(crate) use thread::{Booted, on_isolate_thread};
+pub(crate) use thread::{Booted, Forked, on_isolate_thread};
 pub(crate) use threads::Threads;
 
 /// The verified files of an interpreter, in addition to its memory image.

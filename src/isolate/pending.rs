@@ -42,6 +42,14 @@ impl PendingCalls {
         }
     }
 
+    /// Answers all calls that are not answered yet.
+    pub(crate) fn answer_all(&mut self, answer: &Bytes) {
+        let calls: Vec<u32> = self.calls.keys().copied().collect();
+        for call in calls {
+            self.answer(call, answer.clone());
+        }
+    }
+
     /// Returns `true` if a call is answered.
     pub(crate) fn is_answered(&self, call: u32) -> bool {
         matches!(self.calls.get(&call), Some(Pending::Answered(_)))

@@ -22,6 +22,8 @@ use super::relay::{Relay, Settled};
 use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
+use crate::data::tool::ToolError;
+use crate::protocol::codec;
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
 use crate::support::spin::Habit;
 
@@ -254,8 +256,19 @@ impl Isolate {
                 let _ = replies(Reply::Peeked { number, refusal, report });
             }
             // A session sends only one command at a time, and this one arrived during another.
-            Message::Command(_) => {}
+            Message::Command(_) | Message::Fork => {}
         }
+    }
+
+    /// Makes this isolate independent of the one that it was copied from.
+    pub(super) fn renew(&mut self) {
+        let reason = "the session was forked while this call was under way, and its answer goes to \
+                      the session that made it";
+        let answer = codec::encode_answer(Err(ToolError::new("RuntimeError", reason)), u64::MAX);
+        self.state(|state| {
+            state.held.clear();
+            state.calls.answer_all(&answer.into());
+        });
     }
 
     /// Makes the guest run a command while it waits for something else. Returns its report, if it

@@ -21,6 +21,13 @@ const REHEARSALS: u32 = 150;
 /// How many threads may be lost before no further isolate gets one.
 const MAX_LOST_THREADS: usize = 8;
 
+/// Which of the two processes goes on after a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forked {
+    Original,
+    Copy,
+}
+
 /// A booted interpreter. It stays on its thread.
 pub(crate) struct Booted {
     isolate: Isolate,
@@ -55,7 +62,8 @@ pub(crate) fn spawn(
         match Booted::boot(parts, image, control) {
             Ok(mut booted) => {
                 replies(Reply::Booted);
-                if let Err(error) = booted.serve(&replies, || Ok(())) {
+                let fork = || Err(io::ErrorKind::Unsupported.into());
+                if let Err(error) = booted.serve(&replies, || Ok(()), &fork) {
                     failed(format!("nothing can be sent to the isolate: {error}"));
                 }
                 // Before the isolate is dropped, which takes time.
@@ -138,11 +146,13 @@ impl Booted {
     }
 
     /// Takes commands until there are no more, or the interpreter has ended. `ready` is called
-    /// before the first one, when the thread needs nothing more from the system.
+    /// before the first one, when the thread needs nothing more from the system; `fork` when the
+    /// session has its process copied.
     pub(crate) fn serve(
         &mut self,
         replies: &ReplySink,
         ready: impl FnOnce() -> io::Result<()>,
+        fork: &dyn Fn() -> io::Result<Forked>,
     ) -> io::Result<()> {
         self.runtime.block_on(async {
             self.isolate.attach_inbox()?;
@@ -150,6 +160,12 @@ impl Booted {
             while let Some(message) = self.isolate.next_message().await {
                 let reply = match message {
                     Message::Command(frame) => self.isolate.carry_out(frame, replies).await,
+                    Message::Fork => {
+                        if let Forked::Copy = fork()? {
+                            self.isolate.renew();
+                        }
+                        continue;
+                    }
                     message => {
                         self.isolate.serve(message, replies);
                         continue;

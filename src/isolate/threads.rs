@@ -49,6 +49,6 @@ impl Threads {
         let control = thread::spawn(parts, self.image.clone(), sink)?;
         // An isolate that is gone says so by its replies.
         let messages = Arc::new(move |message| messages.send(message));
-        Ok(Link { messages, replies, control, source: None })
+        Ok(Link { messages, replies, control, source: None, forker: None })
     }
 }

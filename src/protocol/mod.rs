@@ -14,11 +14,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::data::cell::{Program, Role};
+use crate::data::error::Error;
 use crate::data::execution::{PyException, Variable};
+use crate::data::isolation::IsolationReport;
 use crate::data::output::Stream;
 use crate::data::terminal::Terminal;
 use crate::data::tool::ToolSpec;
@@ -37,6 +40,8 @@ pub(crate) enum Message {
     Peek(u64, Vec<u8>),
     /// The answer to the call of this number, in the guest's encoding.
     Answer(u32, Bytes),
+    /// Copies the process of the isolate. Comes between commands, through a [`Forker`].
+    Fork,
 }
 
 /// A command from a session to its isolate.
@@ -54,6 +59,8 @@ pub(crate) enum Command {
         /// Set if an import that fails should ask the host for packages.
         has_packages: bool,
     },
+    /// Runs what programs have registered with `os.register_at_fork`, at this moment of a fork.
+    Fork(ForkMoment),
     /// Discovers the packages that the host has loaded since the last look.
     PackagesLoaded,
     /// Writes a file.
@@ -105,6 +112,14 @@ pub(crate) enum Command {
         /// The modules, at a session's start.
         modules: Option<DefinedModules>,
     },
+}
+
+/// A moment of a fork.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ForkMoment {
+    Before,
+    AfterInOriginal,
+    AfterInCopy,
 }
 
 /// Modules of tools, as the guest gets them at the start: without their tools.
@@ -457,6 +472,12 @@ pub(crate) trait Inbox: Send {
 /// Takes a session's messages to its isolate. When the last clone is dropped, an idle isolate ends.
 pub(crate) type Outbox = Arc<dyn Fn(Message) + Send + Sync>;
 
+/// Copies the process of an isolate.
+pub(crate) trait Forker: Send + Sync {
+    /// Makes a copy of the isolate as it is between two commands. `host` answers the copy.
+    fn fork(&self, host: Arc<dyn Host>) -> BoxFuture<'_, Result<(Link, IsolationReport), Error>>;
+}
+
 /// A session's connection to its isolate.
 pub(crate) struct Link {
     pub(crate) messages: Outbox,
@@ -465,4 +486,6 @@ pub(crate) struct Link {
     /// Lets a waiting caller serve the isolate's frames; `None` if the isolate's own thread carries
     /// out its requests.
     pub(crate) source: Option<Arc<dyn PollSource>>,
+    /// Copies the isolate; `None` if it cannot be copied.
+    pub(crate) forker: Option<Arc<dyn Forker>>,
 }

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 /// The file never changes its size, so that no access to the mapping fails.
 const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::SEAL);
@@ -45,6 +46,24 @@ impl SharedWords {
         let file = File::from(file.as_fd().try_clone_to_owned()?);
         let mapping = MmapOptions::new().len(needed).map_raw(&file)?;
         Ok(Self { mapping, count })
+    }
+
+    /// Maps another such file in the place of this one, and closes its descriptor. For a process
+    /// that may make hardly any system call: what [`map`](Self::map) checks, it does not.
+    pub(crate) fn replace(&mut self, file: RawFd) -> io::Result<()> {
+        let (access, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        #[expect(unsafe_code, reason = "mapping is")]
+        // SAFETY: the new pages take the place of those of `self.mapping`, all of which it owns and
+        // which nobody refers to, because `self` is borrowed mutably. They are accessed as atomics
+        // only, as before. The descriptor belongs to nobody in this process: its parent has opened
+        // it at this number, and nothing else uses the number.
+        unsafe {
+            let (at, length) = (self.mapping.as_mut_ptr().cast(), bytes(self.count)?);
+            let file = OwnedFd::from_raw_fd(file);
+            mmap(at, length, access, flags, &file, 0)?;
+        }
+        Ok(())
     }
 }
 

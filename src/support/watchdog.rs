@@ -12,15 +12,22 @@ pub(crate) type Action = Box<dyn FnMut() -> Option<Instant> + Send>;
 
 type Key = (Instant, u64);
 
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+static STARTED: Mutex<bool> = Mutex::new(false);
+
 #[derive(Default)]
 struct Queue {
     entries: Mutex<Entries>,
     changed: Condvar,
+    /// Notified when an action has returned.
+    idle: Condvar,
 }
 
 #[derive(Default)]
 struct Entries {
     last: u64,
+    /// Set while an action runs.
+    is_calling: bool,
     /// When the thread wakes up by itself; `None` if it must be woken.
     wakes: Option<Instant>,
     /// Each action has its own cell, so that it runs without locking the queue.
@@ -39,9 +46,22 @@ pub(crate) fn prepare() -> Result<(), std::io::Error> {
     start().map(drop)
 }
 
+/// Calls `fork`, which copies the process, while the thread waits and holds no lock.
+#[cfg(all(feature = "engine", target_os = "linux"))]
+pub(crate) fn while_it_waits<T>(fork: impl FnOnce() -> T) -> T {
+    let queue = QUEUE.get_or_init(Queue::default);
+    let _entries = queue.idle.wait_while(queue.lock(), |entries| entries.is_calling);
+    fork()
+}
+
+/// Starts the thread in a copy of a process that had it.
+#[cfg(all(feature = "engine", target_os = "linux"))]
+pub(crate) fn start_again() -> Result<(), std::io::Error> {
+    *STARTED.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    prepare()
+}
+
 fn start() -> Result<&'static Queue, std::io::Error> {
-    static QUEUE: OnceLock<Queue> = OnceLock::new();
-    static STARTED: Mutex<bool> = Mutex::new(false);
     let queue = QUEUE.get_or_init(Queue::default);
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*started {
@@ -130,12 +150,15 @@ impl Queue {
             let Some(cell) = entries.waiting.remove(&key) else {
                 continue;
             };
+            entries.is_calling = true;
             drop(entries);
             let again = {
                 let mut action = cell.lock().unwrap_or_else(PoisonError::into_inner);
                 action.as_mut().and_then(|call| call())
             };
             entries = self.lock();
+            entries.is_calling = false;
+            self.idle.notify_all();
             if let Some(deadline) = again {
                 // A concurrent drop of the guard takes the locks in the same order and empties this
                 // cell.

@@ -24,4 +24,4 @@ pub(crate) use self::parent::this_program_can_be_a_worker;
 pub(crate) use self::parent::{Launch, Templates, find_worker, launch};
 pub(crate) use self::wire::Purpose;
 #[cfg(feature = "engine")]
-pub(crate) use self::wire::WORKER;
+pub(crate) use self::wire::{FORKABLE, WORKER};

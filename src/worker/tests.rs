@@ -355,7 +355,7 @@ mod in_the_worker {
         interrupts.connect(Arc::clone(&control) as _);
         let (mut parent, socket) = UnixStream::pair().unwrap();
         let mailbox = Mailbox::new(socket, Arc::clone(&interrupts), ring().0).unwrap();
-        let inbox = Messages::new(Arc::new(OnceLock::from(mailbox)));
+        let inbox = Messages::new(Arc::new(OnceLock::from(mailbox)), None);
         let mut begin = |run| {
             let command = ToWorker::Message(MessageHead::Command);
             parent.write_all(&frame(&ToWorker::Run(run))).unwrap();
@@ -402,7 +402,7 @@ mod in_the_worker {
         let connection =
             Arc::new(OnceLock::from(Mailbox::new(socket, Arc::default(), ring().0).unwrap()));
         let mailbox = connection.get().unwrap();
-        let inbox = Messages::new(Arc::clone(&connection));
+        let inbox = Messages::new(Arc::clone(&connection), None);
         assert!(inbox.try_take().is_none());
         inbox.wait(Duration::ZERO, Duration::ZERO);
         let frames = [

@@ -27,6 +27,8 @@ mod exceptions;
 mod exits;
 mod files;
 mod first_start;
+#[cfg(target_os = "linux")]
+mod forks;
 mod garbage;
 #[path = "../golden/mod.rs"]
 mod golden;

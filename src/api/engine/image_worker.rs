@@ -50,6 +50,7 @@ impl InWorkers<'_> {
             memory_bytes: IMAGE_MEMORY_BYTES,
             required: self.required,
             templates: None,
+            max_copies: None,
         });
         let failed = |reason: String| {
             let message = format!("the memory image cannot be made: {reason}");

@@ -43,7 +43,7 @@ impl Interpreters {
         // The semaphore is never closed.
         let _turn = self.boots.acquire().await;
         let host = Arc::new(DeferredHost::default());
-        let InterpreterKind { confinement, memory_bytes, max_report_bytes } = kind;
+        let InterpreterKind { confinement, memory_bytes, max_report_bytes, max_copies } = kind;
         match confinement.isolation {
             Isolation::Thread if self.is_confined => {
                 let message = "the engine's packages are confined to workers, and the session is \
@@ -66,6 +66,14 @@ impl Interpreters {
                     }
                 }
             }
+            Isolation::Process if self.is_confined && max_copies.is_some() => {
+                let message = "the engine's packages are confined to workers that start by \
+                               themselves, and a session that can be forked starts as a copy";
+                Err(Error::new(ErrorKind::Config, message).with_hint(
+                    "leave out `EngineBuilder::confine_preloaded`, or allow the packages with \
+                     `Permissions::packages`",
+                ))
+            }
             Isolation::Process => {
                 let program = find_worker(confinement.worker.as_deref())?;
                 let unshared =
@@ -82,6 +90,7 @@ impl Interpreters {
                     memory_bytes,
                     required: &confinement.required,
                     templates: may_fork.then_some(&self.templates),
+                    max_copies,
                 });
                 // A launched worker has already booted: it is locked down only after that.
                 let (link, report) = launched.await?;

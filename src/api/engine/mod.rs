@@ -203,6 +203,7 @@ impl Engine {
             confinement: self.inner.confinement.clone(),
             memory_bytes: limits.memory_bytes(),
             max_report_bytes: codec::max_report_bytes(limits.value_bytes()),
+            max_copies: None,
         }
     }
 

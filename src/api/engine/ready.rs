@@ -17,6 +17,8 @@ pub(crate) struct InterpreterKind {
     pub(crate) confinement: Confinement,
     pub(crate) memory_bytes: u64,
     pub(crate) max_report_bytes: u64,
+    /// How many copies of a session there may be at once, if it can be forked.
+    pub(crate) max_copies: Option<usize>,
 }
 
 /// A booted interpreter.

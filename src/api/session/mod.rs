@@ -23,7 +23,7 @@ use crate::api::engine::{Engine, Slot};
 use crate::api::policy::Policy;
 use crate::api::stream::RunStream;
 use crate::data::cell::Cell;
-use crate::data::error::Error;
+use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Variable};
 use crate::data::isolation::IsolationReport;
 use crate::data::tool::{Param, ToolSpec};
@@ -78,18 +78,8 @@ impl Session {
         fresh: BootedInterpreter,
         has_rehearsed: bool,
     ) -> Result<Self, Error> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        let host = Arc::new(SessionHost::new(HostConfig {
-            session: id,
-            limits: &policy.limits,
-            mounts: &policy.permissions.mounts,
-            net: &policy.permissions.net,
-            packages: &policy.packages,
-            preload: engine.preload(),
-            audit: policy.audit.clone(),
-            modules: &policy.modules,
-        }));
+        let id = next_id();
+        let host = Arc::new(SessionHost::new(config(id, engine, policy)));
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
@@ -243,6 +233,65 @@ impl Session {
         self.shared.load_packages(requirements.collect()).await
     }
 
+    /// Makes a second session that has everything that this one has at this moment: variables,
+    /// modules, native packages, files. From then on the two are apart.
+    ///
+    /// The sandbox must be [forkable](crate::SandboxBuilder::forkable). The copy has this session's
+    /// permissions, limits and tools, also those [registered](Self::register) later. Its
+    /// counters start at zero: calls of tools, requests. Quotas of mounts count on. It lives until
+    /// it is dropped, also after this session.
+    ///
+    /// As with Python's `os.fork`, functions of `os.register_at_fork` run: `random` is seeded anew,
+    /// and the system's entropy differs. Everything else is equal, such as the seeds of numpy's
+    /// global generator and the order of sets. Unlike with `os.fork`, Python's threads go on in
+    /// both.
+    ///
+    /// Connections are not copied. In the copy, an exchange that was open fails when it is used,
+    /// and a call that was waiting for its answer raises `RuntimeError`.
+    ///
+    /// # Errors
+    ///
+    /// The session stays usable after an error unless a function of `os.register_at_fork` exceeds a
+    /// limit.
+    /// * [`ErrorKind::Config`](crate::ErrorKind::Config) if the sandbox is not forkable;
+    /// * [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a [`SessionHandle`] is running something;
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the session has ended;
+    /// * [`ErrorKind::Limit`](crate::ErrorKind::Limit) if the engine has too many sessions, or this
+    ///   one too many copies;
+    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if the system cannot copy the worker.
+    pub async fn fork(&mut self) -> Result<Self, Error> {
+        let slot = self.engine.take_slot()?;
+        let id = next_id();
+        let unopened = |error| {
+            let message = format!("the session cannot be forked: an open file: {error}");
+            Error::new(ErrorKind::Start, message).with_session_alive()
+        };
+        let host =
+            self.shared.host.copy(config(id, &self.engine, &self.policy)).map_err(unopened)?;
+        let host = Arc::new(host);
+        let (link, isolation) = self.shared.copy(Arc::new(Guarded(Arc::clone(&host) as _))).await?;
+        host.connect(&link.messages);
+        let shared = Arc::new(Shared::new(id, link, host, self.policy.limits.clone()));
+        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
+        let copy = Self { shared, engine, policy, isolation, slot: Some(slot) };
+        copy.shared.began_as_copy().await.map_err(Error::with_session_alive)?;
+        self.shared.host.tell_of_copy(id);
+        Ok(copy)
+    }
+
+    /// Makes several copies, as [`fork`](Self::fork) does. If one cannot be made, there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`fork`](Self::fork).
+    pub async fn fork_many(&mut self, copies: usize) -> Result<Vec<Self>, Error> {
+        let mut made = Vec::new();
+        for _ in 0..copies {
+            made.push(self.fork().await?);
+        }
+        Ok(made)
+    }
+
     /// Replaces the interpreter with a fresh one under the same policy.
     ///
     /// Nothing of the guest remains, and only the sandbox's tools are registered. Also works on a
@@ -334,6 +383,26 @@ impl Session {
         let code = code.into();
         self.shared.check_source(&code)?;
         Ok(self.shared.quick(Command::Check { code }).await?.flag)
+    }
+}
+
+/// Returns a number for a session.
+fn next_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Returns the parts of a session's host.
+fn config<'a>(id: u64, engine: &'a Engine, policy: &'a Policy) -> HostConfig<'a> {
+    HostConfig {
+        session: id,
+        limits: &policy.limits,
+        mounts: &policy.permissions.mounts,
+        net: &policy.permissions.net,
+        packages: &policy.packages,
+        preload: engine.preload(),
+        audit: policy.audit.clone(),
+        modules: &policy.modules,
     }
 }
 

@@ -14,6 +14,7 @@ use super::state::SessionState;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Variable};
+use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
 use crate::data::stdin::Stdin;
 use crate::data::terminal::Terminal;
@@ -24,7 +25,7 @@ use crate::host::pipe::PipeWriter;
 use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
-use crate::protocol::{Command, Link, Message, Outbox, Reply, Report};
+use crate::protocol::{Command, ForkMoment, Forker, Host, Link, Message, Outbox, Reply, Report};
 use crate::support::block_on::PollSource;
 use crate::support::block_on::with_source;
 use crate::support::lock::lock;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     /// Locked while a command runs.
     driver: tokio::sync::Mutex<Driver>,
     peeks: Mutex<Peeks>,
+    forker: Option<Arc<dyn Forker>>,
 }
 
 /// State that only the holder of the `driver` lock may use.
@@ -61,7 +63,7 @@ struct Peeks {
 
 impl Shared {
     pub(super) fn new(id: u64, link: Link, host: Arc<SessionHost>, limits: Limits) -> Self {
-        let Link { messages, replies, control, source } = link;
+        let Link { messages, replies, control, source, forker } = link;
         let stopper = Arc::new(RunStopper::new(control, Arc::clone(&host) as _, limits.grace()));
         host.stop_with(&stopper);
         Self {
@@ -74,6 +76,7 @@ impl Shared {
             state: Mutex::new(SessionState::Ready),
             driver: tokio::sync::Mutex::new(Driver { replies, is_starting: false }),
             peeks: Mutex::default(),
+            forker,
         }
     }
 
@@ -188,6 +191,32 @@ impl Shared {
         };
         std::mem::forget(guard);
         Ok(self.finish(reply, report, stop, wall_time, run_time))
+    }
+
+    /// Has the process of the isolate copied between two commands. `host` answers the copy.
+    pub(super) async fn copy(
+        self: &Arc<Self>,
+        host: Arc<dyn Host>,
+    ) -> Result<(Link, IsolationReport), Error> {
+        let Some(forker) = &self.forker else {
+            let message = "the session cannot be forked: its sandbox was built without \
+                           `SandboxBuilder::forkable`";
+            return Err(Error::new(ErrorKind::Config, message).with_session_alive());
+        };
+        self.quick(Command::Fork(ForkMoment::Before)).await?;
+        let copied = {
+            let Ok(_driver) = self.driver.try_lock() else { return Err(self.busy()) };
+            self.check_ready()?;
+            forker.fork(host).await
+        };
+        // The program's hooks come in pairs.
+        self.quick(Command::Fork(ForkMoment::AfterInOriginal)).await?;
+        copied
+    }
+
+    /// Runs a copied interpreter's hooks. The first command of a copy.
+    pub(super) async fn began_as_copy(self: &Arc<Self>) -> Result<(), Error> {
+        self.quick(Command::Fork(ForkMoment::AfterInCopy)).await.map(drop)
     }
 
     /// Decodes the guest's report. Its value may take at most `max_value_bytes` bytes of memory.

@@ -75,6 +75,10 @@ pub enum Layer {
     NetworkNamespace,
     /// The worker cannot reach shared memory, semaphores or message queues of other processes.
     IpcNamespace,
+    /// The worker has process ids of its own, and the kernel kills it and all its copies when the
+    /// process that made the first of them ends. Only for sessions that can be
+    /// [forked](crate::SandboxBuilder::forkable).
+    PidNamespace,
     /// The worker has no capabilities and can gain none.
     Capabilities,
     /// Landlock denies every path. On kernels that support it, it also denies TCP and access to
@@ -179,6 +183,7 @@ impl Layer {
         Self::MountNamespace,
         Self::NetworkNamespace,
         Self::IpcNamespace,
+        Self::PidNamespace,
         Self::Capabilities,
         Self::Landlock,
         Self::ResourceLimits,
@@ -198,6 +203,7 @@ impl Layer {
             Self::MountNamespace => "mount-namespace",
             Self::NetworkNamespace => "network-namespace",
             Self::IpcNamespace => "ipc-namespace",
+            Self::PidNamespace => "pid-namespace",
             Self::Capabilities => "capabilities",
             Self::Landlock => "landlock",
             Self::ResourceLimits => "resource-limits",
@@ -238,6 +244,13 @@ impl IsolationReport {
             Layer::ALL.iter().map(|layer| (*layer, missing())).collect();
         layers.extend(states);
         Self { isolation: Isolation::Process, layers }
+    }
+
+    /// Returns the same report with other details of the process.
+    pub(crate) fn with_process(&self, details: String) -> Self {
+        let mut report = self.clone();
+        report.layers.insert(Layer::Process, LayerState::Enforced(details));
+        report
     }
 
     /// Returns the isolation that this report describes.

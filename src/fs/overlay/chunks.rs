@@ -14,7 +14,7 @@ pub(super) struct Chunks {
     size: u64,
     /// Chunks by number. A missing chunk, or the missing end of one, reads as zeros. Nothing is
     /// stored beyond the size.
-    parts: BTreeMap<u64, Vec<u8>>,
+    parts: BTreeMap<u64, Arc<Vec<u8>>>,
     charge: Charge,
 }
 
@@ -22,6 +22,11 @@ impl Chunks {
     pub(super) fn new(budget: &Arc<Budget>) -> Result<Self, FileError> {
         let charge = budget.charge(Resource::Bytes, 0)?;
         Ok(Self { size: 0, parts: BTreeMap::new(), charge })
+    }
+
+    /// Copies the bytes. Both share them until one of them changes.
+    pub(super) fn copy(&self, budget: &Arc<Budget>) -> Self {
+        Self { size: self.size, parts: self.parts.clone(), charge: self.charge.copy(budget) }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -63,7 +68,7 @@ impl Chunks {
         while !left.is_empty() {
             let (number, start) = place(position);
             let (part, after) = left.split_at(left.len().min(CHUNK - start));
-            let chunk = self.parts.entry(number).or_default();
+            let chunk = Arc::make_mut(self.parts.entry(number).or_default());
             if chunk.len() < start + part.len() {
                 chunk.resize(start + part.len(), 0);
             }
@@ -82,7 +87,7 @@ impl Chunks {
         if size < self.size {
             let (number, start) = place(size);
             self.parts.split_off(&number.saturating_add(1));
-            if let Some(chunk) = self.parts.get_mut(&number) {
+            if let Some(chunk) = self.parts.get_mut(&number).map(Arc::make_mut) {
                 chunk.truncate(start);
                 chunk.shrink_to_fit();
             }

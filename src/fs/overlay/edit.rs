@@ -161,7 +161,7 @@ impl State {
                 target: target.to_owned(),
                 inode: shared.new_inode(),
                 attributes: Attributes::made_now(),
-                _charges: [charge, bytes],
+                charges: [charge, bytes],
             }))
         })
     }
@@ -281,7 +281,7 @@ impl State {
         let mut node = Lower {
             path: lower,
             attributes: Attributes::default(),
-            _charge: shared.budget.charge(Resource::Marks, 1)?,
+            charge: shared.budget.charge(Resource::Marks, 1)?,
         };
         set(&mut node.attributes);
         directory.children.insert(name.to_owned(), Node::Lower(node));

@@ -7,7 +7,7 @@ use super::super::budget::{Budget, Charge};
 use super::super::error::FileError;
 use super::super::host_tree::read_at;
 use super::super::request::{FileKind, FileStat};
-use super::super::volume::OpenFile;
+use super::super::volume::{FileCopies, OpenFile};
 use super::Shared;
 use super::attributes::{Attributes, own};
 use super::chunks::Chunks;
@@ -32,13 +32,13 @@ pub(super) enum Body {
 pub(super) struct Contents {
     pub(super) bytes: Chunks,
     pub(super) attributes: Attributes,
-    _charge: Charge,
+    pub(super) charge: Charge,
 }
 
 /// An open handle to a file of an overlay.
 pub(super) struct OverlayHandle {
-    shared: Arc<Shared>,
-    file: Arc<OverlayFile>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) file: Arc<OverlayFile>,
 }
 
 impl Contents {
@@ -48,7 +48,7 @@ impl Contents {
         charge: Charge,
         budget: &Arc<Budget>,
     ) -> Result<Self, FileError> {
-        Ok(Self { bytes: Chunks::new(budget)?, attributes, _charge: charge })
+        Ok(Self { bytes: Chunks::new(budget)?, attributes, charge })
     }
 
     /// Appends the first `size` bytes of a host file.
@@ -148,6 +148,10 @@ impl OpenFile for OverlayHandle {
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
         self.file.read(offset, into)
+    }
+
+    fn copy(&self, copies: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError> {
+        self.copy(copies)
     }
 
     fn write(&self, offset: Option<u64>, bytes: &[u8]) -> Result<usize, FileError> {

@@ -9,6 +9,7 @@
 mod attributes;
 mod changes;
 mod chunks;
+mod copy;
 mod edit;
 mod export;
 mod file;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use changes::{ChangeKind, FileChange};
+pub(crate) use copy::OverlayCopy;
 pub use export::ExportDirectory;
 
 use super::budget::Budget;
@@ -29,7 +31,7 @@ use super::host_tree::HostTree;
 use super::inodes::Inodes;
 use super::path::RelativePath;
 use super::request::{FileStat, OpenFlags};
-use super::volume::{OpenFile, Opened, Times, Volume};
+use super::volume::{OpenFile, Opened, Times, Volume, VolumeCopy};
 use crate::data::error::Error;
 use file::OverlayHandle;
 use state::State;
@@ -111,6 +113,10 @@ impl Volume for Overlay {
     fn set_size(&self, path: RelativePath<'_>, size: u64) -> Result<(), FileError> {
         let (file, _) = self.0.lock().open(&self.0, path, OpenFlags::default())?;
         OverlayHandle::new(Arc::clone(&self.0), file).set_size(size)
+    }
+
+    fn copy(&self) -> Result<Option<VolumeCopy>, FileError> {
+        self.0.copy().map(Some)
     }
 
     fn make_directory(&self, path: RelativePath<'_>, _mode: u32) -> Result<(), FileError> {

@@ -20,7 +20,7 @@ pub(super) enum Node {
     /// A file or link of the host that was moved here, or whose attributes were changed.
     Lower(Lower),
     /// An entry of the host that is hidden. Holds its charge on the budget.
-    Removed(#[expect(dead_code, reason = "gives back what it holds when dropped")] Charge),
+    Removed(Charge),
 }
 
 /// A directory. It holds its charge on the budget, except the root, which has none.
@@ -32,14 +32,14 @@ pub(super) struct Directory {
     pub(super) attributes: Attributes,
     /// The inode number, if no host directory is visible through this one.
     pub(super) inode: u64,
-    pub(super) _charge: Option<Charge>,
+    pub(super) charge: Option<Charge>,
 }
 
 /// A file or link of the host at another path or with other attributes.
 pub(super) struct Lower {
     pub(super) path: String,
     pub(super) attributes: Attributes,
-    pub(super) _charge: Charge,
+    pub(super) charge: Charge,
 }
 
 /// A link that the guest created.
@@ -47,7 +47,7 @@ pub(super) struct Link {
     pub(super) target: String,
     pub(super) inode: u64,
     pub(super) attributes: Attributes,
-    pub(super) _charges: [Charge; 2],
+    pub(super) charges: [Charge; 2],
 }
 
 impl Node {
@@ -63,13 +63,13 @@ impl Node {
 impl Directory {
     /// Makes the node of a host directory that contains changes.
     pub(super) fn of_host(lower: String, charge: Charge) -> Self {
-        Self { lower: Some(lower), _charge: Some(charge), ..Self::default() }
+        Self { lower: Some(lower), charge: Some(charge), ..Self::default() }
     }
 
     /// Makes a new directory.
     pub(super) fn new(inode: u64, charge: Charge) -> Self {
         let attributes = Attributes::made_now();
-        Self { attributes, inode, _charge: Some(charge), ..Self::default() }
+        Self { attributes, inode, charge: Some(charge), ..Self::default() }
     }
 
     /// Returns the host path that is visible under a name, whether it exists or not.

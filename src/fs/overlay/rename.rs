@@ -119,7 +119,7 @@ fn of_host(
     Ok(match kind {
         FileKind::Directory => Node::Directory(Directory::of_host(path, charge)),
         FileKind::File | FileKind::Link => {
-            Node::Lower(Lower { path, attributes: Attributes::default(), _charge: charge })
+            Node::Lower(Lower { path, attributes: Attributes::default(), charge })
         }
     })
 }

@@ -59,6 +59,30 @@ impl ToolHost {
         }
     }
 
+    /// Makes the tools of a copy of the session: the same ones, none of which was called.
+    pub(crate) fn copy(
+        &self,
+        limits: &Limits,
+        audit: AuditLog,
+        counters: Arc<RunCounters>,
+    ) -> Self {
+        let tools = lock(&self.tools);
+        let tools = tools
+            .iter()
+            .map(|(name, entry)| (name.clone(), Entry { tool: entry.tool.clone(), calls: 0 }));
+        Self {
+            tools: Mutex::new(tools.collect()),
+            modules: Arc::clone(&self.modules),
+            submit: Mutex::new(lock(&self.submit).clone()),
+            submission: Mutex::default(),
+            queue: Arc::new(CallQueue::new(limits)),
+            running: AtomicBool::new(false),
+            max_value_bytes: self.max_value_bytes,
+            audit,
+            counters,
+        }
+    }
+
     /// Registers a tool. A tool of the same name is replaced, and its number of calls starts at 0
     /// again.
     pub(crate) fn register(&self, tool: Tool) {

@@ -8,7 +8,7 @@ use crate::data::cell::{Program, Role};
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
-use crate::protocol::{Command, DefinedModule, DefinedModules, RunCommand};
+use crate::protocol::{Command, DefinedModule, DefinedModules, ForkMoment, RunCommand};
 pub(crate) use report::{decode, tail};
 
 /// Space for everything in a report except the value: traceback, reprs, names.
@@ -28,6 +28,14 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             ("start", fields)
         }
         Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
+        Command::Fork(moment) => {
+            let moment = match moment {
+                ForkMoment::Before => "before",
+                ForkMoment::AfterInOriginal => "after_in_parent",
+                ForkMoment::AfterInCopy => "after_in_child",
+            };
+            ("fork", vec![("moment", moment.into())])
+        }
         Command::PackagesLoaded => ("packages_loaded", vec![]),
         Command::PutFile { path, contents } => {
             ("put_file", vec![("path", path.into()), ("data", Value::Bytes(contents))])

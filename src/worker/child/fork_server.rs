@@ -1,21 +1,25 @@
 //! The template's loop: makes workers by forking and reports their ends. Contains all unsafe code
 //! for that.
 
-use std::io;
-use std::mem::forget;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::{MaybeUninit, forget};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, pidfd_open,
-    setrlimit, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper,
+    waitpid,
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use super::copying::{fork, include_all_memory};
 use crate::worker::wire::template_record::Record;
+use crate::worker::wire::{INTERRUPTS, RING, SOCKET};
 
 /// How long the other threads must have been idle before the first fork.
 const QUIET: Duration = Duration::from_millis(20);
@@ -25,9 +29,6 @@ const MOST_WAITS: u32 = 250;
 
 /// Less processor time than any task takes, and more than reading two clocks takes.
 const NOTHING: Duration = Duration::from_micros(50);
-
-/// The size of the address space that a process can use, in bytes.
-const ADDRESSES: usize = 1 << 47;
 
 /// What a new worker starts with.
 pub(super) struct Born {
@@ -39,11 +40,14 @@ pub(super) struct Born {
     pub(super) parent: u32,
 }
 
-/// A worker, in the template's records.
-struct Child {
-    number: u64,
-    pid: Pid,
-    fd: OwnedFd,
+/// The numbers of the workers that have not ended, by process. Processes that are not listed are
+/// copies that workers have made of themselves and left to this process.
+type Children = HashMap<Pid, u64>;
+
+/// Blocks the signal of a child's end, so that [`serve`] can wait for it. Called while there is one
+/// thread, whose mask the others inherit.
+pub(super) fn block_child_signal() -> io::Result<()> {
+    change_child_signal(libc::SIG_BLOCK)
 }
 
 /// Makes workers until the parent is gone, which is an error. Returns in each worker.
@@ -51,15 +55,15 @@ struct Child {
 /// Only the calling thread exists in a worker. The template's other threads wait for work that
 /// never arrives there, because V8 has no tasks for them.
 pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
-    // Each worker takes a descriptor, so the limit is raised to its maximum.
-    let descriptors = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: descriptors, maximum: descriptors })?;
+    // Copies of workers whose worker has ended become children of this process.
+    set_child_subreaper(Some(getpid()))?;
+    let ended = child_signals()?;
     let mut used = wait_until_quiet()?;
     include_all_memory();
     Record::Ready.send(control, &[])?;
-    let mut children: Vec<Child> = Vec::new();
+    let mut children = Children::new();
     loop {
-        if !is_asked(control, &mut children)? {
+        if !is_asked(control, &ended, &mut children)? {
             continue;
         }
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
@@ -74,21 +78,23 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
             used = wait_until_quiet()?;
         }
         let parent = std::process::id();
-        let made = match fork() {
+        #[expect(unsafe_code, reason = "the process has other threads")]
+        // SAFETY: the other threads were idle when `wait_until_quiet` looked, and have used no
+        // processor time since, so they hold no lock. V8 runs without threads
+        // (`isolate/platform.rs`), and the queues of our own are not used any more in the copy.
+        let forked = unsafe { fork() };
+        let made = match forked {
             Ok(None) => {
-                leave_behind([&socket, &interrupts, &output])?;
-                // Their descriptors are closed, and other files will soon reuse the numbers.
-                forget(children);
-                let (socket, interrupts) = (socket.into(), interrupts.into());
-                return Ok(Born { socket, interrupts, output, parent });
+                change_child_signal(libc::SIG_UNBLOCK)?;
+                return Born::take([socket, interrupts, output], parent);
             }
-            Ok(Some(pid)) => watched(number, pid),
+            Ok(Some(pid)) => described(pid).map(|fd| (pid, fd)),
             Err(error) => Err(error),
         };
         match made {
-            Ok(child) => {
-                Record::Forked(number).send(control, &[child.fd.as_fd()])?;
-                children.push(child);
+            Ok((pid, fd)) => {
+                Record::Forked(number).send(control, &[fd.as_fd()])?;
+                children.insert(pid, number);
             }
             Err(error) => {
                 let error = error.raw_os_error().unwrap_or_default();
@@ -100,38 +106,79 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
 
 /// Waits for an event and reports the workers that have ended. Returns `true` if the parent has
 /// sent a record.
-fn is_asked(control: &UnixStream, children: &mut Vec<Child>) -> io::Result<bool> {
-    let watched = children.iter().map(|child| PollFd::new(&child.fd, PollFlags::IN));
-    let mut fds: Vec<_> =
-        std::iter::once(PollFd::new(control, PollFlags::IN)).chain(watched).collect();
+fn is_asked(control: &UnixStream, ended: &File, children: &mut Children) -> io::Result<bool> {
+    let mut fds = [PollFd::new(control, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
     match poll(&mut fds, None) {
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(false),
         Err(error) => return Err(error.into()),
     }
-    let happened: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-    let mut happened = happened.into_iter();
-    let is_asked = happened.next().unwrap_or_default();
-    let ended: Vec<Child> =
-        children.extract_if(.., |_| happened.next().unwrap_or_default()).collect();
-    for Child { number, pid, .. } in ended {
-        if let Some((_, status)) = waitpid(Some(pid), WaitOptions::empty())? {
-            Record::Ended(number, status.as_raw()).send(control, &[])?;
+    let [asked, signals] = fds.map(|fd| !fd.revents().is_empty());
+    if signals {
+        // One signal may stand for several ends.
+        let mut signal = [0; size_of::<libc::signalfd_siginfo>()];
+        let mut ended = ended;
+        ended.read_exact(&mut signal)?;
+        loop {
+            match waitpid(None, WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if let Some(number) = children.remove(&pid) {
+                        Record::Ended(number, status.as_raw()).send(control, &[])?;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Ok(None) | Err(_) => break,
+            }
         }
     }
-    Ok(is_asked)
+    Ok(asked)
 }
 
-/// Records a new worker, with a descriptor that reports its end. If there is no such descriptor,
-/// the worker is killed.
-fn watched(number: u64, pid: Pid) -> io::Result<Child> {
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(fd) => Ok(Child { number, pid, fd }),
-        Err(error) => {
-            kill_process(pid, Signal::KILL)?;
-            waitpid(Some(pid), WaitOptions::empty())?;
-            Err(error.into())
+/// Returns a descriptor of a new worker. If there is none, the worker is killed.
+fn described(pid: Pid) -> io::Result<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty()).map_err(|error| {
+        // It becomes an unlisted child that has ended.
+        let _ = kill_process(pid, Signal::KILL);
+        error.into()
+    })
+}
+
+/// Returns a descriptor from which the signals of children that have ended can be read.
+fn child_signals() -> io::Result<File> {
+    let set = child_signal()?;
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: the call reads a set of signals that lives until it returns, and opens a descriptor,
+    // which nothing else owns.
+    let file = unsafe {
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
         }
+        File::from_raw_fd(fd)
+    };
+    Ok(file)
+}
+
+fn change_child_signal(how: libc::c_int) -> io::Result<()> {
+    let set = child_signal()?;
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: the call reads a set of signals that lives until it returns, and is to write nowhere.
+    let result = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
+}
+
+/// Returns the set of the one signal that says that a child has ended.
+fn child_signal() -> io::Result<libc::sigset_t> {
+    let mut set = MaybeUninit::uninit();
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: the first call makes an empty set, to which the second one adds a valid signal.
+    unsafe {
+        if libc::sigemptyset(set.as_mut_ptr()) != 0
+            || libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD) != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(set.assume_init())
     }
 }
 
@@ -160,56 +207,44 @@ fn wait_until_quiet() -> io::Result<Duration> {
     Err(io::Error::other("the threads of V8 do not come to rest"))
 }
 
-/// Includes all memory in copies of this process. V8 excludes its own, for programs that start
-/// other programs.
-fn include_all_memory() {
-    #[expect(unsafe_code, reason = "advice about memory is unsafe as a whole")]
-    // SAFETY: this advice changes nothing in this process: all mappings stay as they are. The range
-    // is the whole address space. The holes in it cause an error, but only after the advice was
-    // applied to the rest.
-    let _ = unsafe {
-        rustix::mm::madvise(std::ptr::null_mut(), ADDRESSES, rustix::mm::Advice::LinuxDoFork)
-    };
-}
-
-/// Makes a copy of this process with only this thread. Returns `None` in the copy.
-fn fork() -> io::Result<Option<Pid>> {
-    #[expect(unsafe_code, reason = "the copy has the memory of all threads, but only one of them")]
-    // SAFETY: none of the threads that are missing in the copy holds a lock, because the caller has
-    // waited until they were idle. The allocator handles its own locks in the C library's `fork`.
-    // Nothing in the copy waits for a missing thread: V8 runs without threads
-    // (`isolate/platform.rs`), and the queues of our own threads are not used any more.
-    let result = unsafe { libc::fork() };
-    match result {
-        -1 => Err(io::Error::last_os_error()),
-        pid => Ok(Pid::from_raw(pid)),
-    }
-}
-
-/// Closes every descriptor in a worker except 1, 2 and these. Descriptor 0 was the template's own
-/// socket.
-fn leave_behind(kept: [&OwnedFd; 3]) -> io::Result<()> {
-    rustix::stdio::dup2_stdin(std::io::stdout())?;
-    let mut kept = kept.map(|fd| i32::cast_unsigned(fd.as_raw_fd()));
-    kept.sort_unstable();
-    let [low, middle, high] = kept;
-    let gaps = [(3, low - 1), (low + 1, middle - 1), (middle + 1, high - 1), (high + 1, u32::MAX)];
-    for (first, last) in gaps {
-        if first > last {
-            continue;
-        }
+impl Born {
+    /// Moves the descriptors of a worker to the numbers that they have in every worker, and closes
+    /// all others, except 1 and 2. Descriptor 0 was the template's own socket.
+    fn take(fds: [OwnedFd; 3], parent: u32) -> io::Result<Self> {
+        const LAST: i32 = RING;
+        rustix::stdio::dup2_stdin(std::io::stdout())?;
+        // First to numbers above all of those.
+        let [socket, interrupts, output] = fds;
+        let move_up = |fd: OwnedFd| rustix::io::fcntl_dupfd_cloexec(&fd, LAST + 1);
+        let (socket, interrupts, output) =
+            (move_up(socket)?, move_up(interrupts)?, move_up(output)?);
+        let places = [(&socket, SOCKET), (&interrupts, INTERRUPTS), (&output, RING)];
         #[expect(
             unsafe_code,
             reason = "that nobody owns a descriptor is not known to the compiler"
         )]
-        // SAFETY: the call takes three numbers and touches no memory. The owners of the descriptors
-        // that it closes are never used or dropped in a worker. The caller's `children` are
-        // forgotten, and its `control` is borrowed from a frame that ends with the process. The
-        // rest belong to other threads, which do not exist here.
-        let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
+        // SAFETY: the calls take numbers and touch no memory. The owners of the descriptors that
+        // they replace and close are never used or dropped in a worker: they belong to the caller's
+        // frames, which forget them or end with the process, or to other threads, which do not
+        // exist here. The three that are left have one owner each, which is made here.
+        unsafe {
+            for (fd, place) in places {
+                if libc::dup2(fd.as_raw_fd(), place) < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            for fd in [socket, interrupts, output] {
+                forget(fd);
+            }
+            if libc::syscall(libc::SYS_close_range, LAST + 1, libc::c_uint::MAX, 0) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self {
+                socket: UnixStream::from_raw_fd(SOCKET),
+                interrupts: UnixStream::from_raw_fd(INTERRUPTS),
+                output: OwnedFd::from_raw_fd(RING),
+                parent,
+            })
         }
     }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
 
+use super::socket_watch::SocketWatch;
 use crate::data::output::Stream;
 use crate::fs::FileError;
 use crate::protocol::{Control, HostReply, Inbox, Message};
@@ -83,14 +84,7 @@ impl Mailbox {
         output: Producer,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // Frames from the parent are trusted, so their length is not limited.
-        let received = Received {
-            incoming: Incoming::new(u64::MAX),
-            messages: VecDeque::new(),
-            answers: VecDeque::new(),
-            closed: false,
-        };
-        let (received, output) = (Mutex::new(received), Mutex::new(output));
+        let (received, output) = (Mutex::new(Received::new()), Mutex::new(output));
         let messages_taken = AtomicU64::new(0);
         Ok(Self { started: Instant::now(), socket, received, output, interrupts, messages_taken })
     }
@@ -153,6 +147,18 @@ impl Mailbox {
         if !spin(spin::budget(), || self.wait_for(PollFlags::OUT, now)) {
             self.wait_for(PollFlags::OUT, None);
         }
+    }
+
+    /// Waits until the socket can be read.
+    pub(super) fn wait_to_read(&self) {
+        self.wait_for(PollFlags::IN, None);
+    }
+
+    /// Begins anew in a copy of the worker, with the descriptors that the parent has given it.
+    pub(super) fn renew(&self) -> io::Result<()> {
+        *lock(&self.received) = Received::new();
+        self.interrupts.renew();
+        lock(&self.output).renew()
     }
 
     /// Waits until this many interrupts of the run have arrived.
@@ -227,7 +233,31 @@ impl Mailbox {
     }
 }
 
+impl Received {
+    fn new() -> Self {
+        Self {
+            // Frames from the parent are trusted, so their length is not limited.
+            incoming: Incoming::new(u64::MAX),
+            messages: VecDeque::new(),
+            answers: VecDeque::new(),
+            closed: false,
+        }
+    }
+}
+
 impl Interrupts {
+    /// Keeps the thread that passes interrupts on waiting while the process is copied.
+    pub(super) fn hold(&self) -> MutexGuard<'_, impl Sized> {
+        lock(&self.numbers)
+    }
+
+    fn renew(&self) {
+        *lock(&self.numbers) = Numbers::default();
+        if let Some(control) = self.control.get() {
+            control.clear_interrupt();
+        }
+    }
+
     pub(crate) fn connect(&self, control: Arc<dyn Control>) {
         // A worker has only one isolate, so this is set once.
         let _ = self.control.set(control);
@@ -268,13 +298,21 @@ impl Interrupts {
 /// The messages in a mailbox.
 pub(crate) struct Messages {
     connection: Connection,
-    /// Notifies the event loop that there is data to receive.
-    readiness: Option<tokio::net::UnixStream>,
+    readiness: Readiness,
+}
+
+/// What notifies the event loop that there is data to receive.
+enum Readiness {
+    /// There is no session yet.
+    None,
+    EventLoop(tokio::net::UnixStream),
+    Watch(Arc<SocketWatch>),
 }
 
 impl Messages {
-    pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, readiness: None }
+    pub(crate) fn new(connection: Connection, watch: Option<Arc<SocketWatch>>) -> Self {
+        let readiness = watch.map_or(Readiness::None, Readiness::Watch);
+        Self { connection, readiness }
     }
 
     fn take(&self) -> io::Result<Message> {
@@ -285,11 +323,11 @@ impl Messages {
 impl Inbox for Messages {
     fn attach(&mut self) -> io::Result<()> {
         // A worker that is locked down while it boots is attached by then.
-        if self.readiness.is_some() {
-            return Ok(());
+        if let Readiness::None = self.readiness {
+            let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
+            let socket = tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?;
+            self.readiness = Readiness::EventLoop(socket);
         }
-        let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
-        self.readiness = Some(tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?);
         Ok(())
     }
 
@@ -299,7 +337,9 @@ impl Inbox for Messages {
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
         // Without a session this is a template that is booting, which receives no messages.
-        let Some(readiness) = &self.readiness else { return Poll::Pending };
+        if self.connection.get().is_none() {
+            return Poll::Pending;
+        }
         let mut taken = self.take();
         loop {
             match taken {
@@ -307,10 +347,19 @@ impl Inbox for Messages {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Poll::Ready(None),
             }
-            if ready!(readiness.poll_read_ready(context)).is_err() {
-                return Poll::Ready(None);
+            match &self.readiness {
+                Readiness::None => return Poll::Pending,
+                Readiness::Watch(watch) => {
+                    watch.ask(context.waker());
+                    return Poll::Pending;
+                }
+                Readiness::EventLoop(socket) => {
+                    if ready!(socket.poll_read_ready(context)).is_err() {
+                        return Poll::Ready(None);
+                    }
+                    taken = socket.try_io(Interest::READABLE, || self.take());
+                }
             }
-            taken = readiness.try_io(Interest::READABLE, || self.take());
         }
     }
 

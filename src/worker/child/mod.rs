@@ -1,12 +1,16 @@
 //! The child side of workers: one isolate, in a process that locks itself down before it gets any
 //! code.
 
+mod copying;
 mod fork_server;
+mod guardian;
 mod lockdown;
 pub(crate) mod mailbox;
 mod read_ahead;
 mod remote;
 mod serve;
+mod session_fork;
+mod socket_watch;
 
 pub use lockdown::system_calls;
 pub(crate) use serve::serve;

@@ -31,6 +31,11 @@ impl RemoteHost {
         }
     }
 
+    /// Forgets what only the worker knows that this one was copied from.
+    pub(super) fn forget(&self) {
+        self.ahead().forget();
+    }
+
     fn mailbox(&self) -> io::Result<&Mailbox> {
         self.connection.get().ok_or_else(|| io::Error::other("there is no session yet"))
     }

@@ -1,20 +1,25 @@
 //! The worker's main function: receives the image, boots an interpreter, locks the process down,
 //! and only then reports that it is ready. What comes from packages is not used before.
 
-use std::io::{self, IoSliceMut, Read};
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 
-use super::fork_server;
 use super::lockdown::{self, Early, Settings};
 use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
-use crate::isolate::{self, Boot, Confine};
+use super::session_fork::{self, SessionFork};
+use super::socket_watch::SocketWatch;
+use super::{fork_server, guardian};
+use crate::isolate::{self, Boot, Confine, Forked};
 use crate::protocol::{Reply, ReplySink};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog;
@@ -23,15 +28,20 @@ use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, SETUP_BYTES, S
 
 /// Runs a worker, with standard input as the socket to its parent, whose process number is
 /// `parent`. Returns only if the worker cannot start; otherwise the parent ends the process.
-pub(crate) fn serve(parent: u32) -> io::Result<()> {
-    let settings = Settings { parent, data_bytes: u64::MAX };
+/// `forkable` if it becomes a template of workers that can be copied.
+pub(crate) fn serve(parent: u32, forkable: bool) -> io::Result<()> {
+    let settings = Settings { parent, data_bytes: u64::MAX, forkable };
     let early = lockdown::before_threads(&settings);
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let early = match early {
         Ok(early) => early,
         Err(error) => return refuse(&socket, error.to_string()),
     };
+    let early = if forkable { guardian::enter(early)? } else { early };
     let Received { setup, image, interrupts, output } = receive_setup(&socket)?;
+    if setup.purpose.is_template() {
+        fork_server::block_child_signal()?;
+    }
     let start = Start { socket, interrupts, output, setup, image, early, settings };
     let main = move || {
         // Without an isolate or a parent there is nothing left to do and nothing to clean up.
@@ -56,7 +66,7 @@ fn refuse(socket: &UnixStream, reason: String) -> io::Result<()> {
 }
 
 /// Aborts the process on drop, however its owner ends.
-struct Abort;
+pub(super) struct Abort;
 
 impl Drop for Abort {
     fn drop(&mut self) {
@@ -79,7 +89,9 @@ struct Start {
 impl Start {
     fn live(self) -> io::Result<()> {
         match self.setup.purpose {
-            Purpose::Session | Purpose::Template => self.boot_and_lock_down(),
+            Purpose::Session | Purpose::Template | Purpose::ForkableTemplate => {
+                self.boot_and_lock_down()
+            }
             Purpose::ConfinedSession | Purpose::Import(_) | Purpose::Compile => {
                 self.lock_down_and_boot()
             }
@@ -93,11 +105,12 @@ impl Start {
             self;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
-        let mut booted = match setup.boot(image, &host, &connection).of_image(None) {
+        let watch = settings.forkable.then(Arc::<SocketWatch>::default);
+        let mut booted = match setup.boot(image, &host, &connection, watch.clone()).of_image(None) {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
         };
-        if setup.purpose == Purpose::Template {
+        if setup.purpose.is_template() {
             booted.rehearse().map_err(io::Error::other)?;
             let born = fork_server::serve(&socket)?;
             // The template's own descriptors are closed here, and their numbers may be reused.
@@ -109,22 +122,42 @@ impl Start {
                 Err(error) => return refuse(&socket, error.to_string()),
             };
         }
-        booted.renew_event_loop()?;
+        if watch.is_some() {
+            session_fork::forget_ended_copies()?;
+        } else {
+            booted.renew_event_loop()?;
+        }
         let interrupted = Arc::new(Interrupts::default());
         interrupted.connect(booted.control());
+        let interrupts = Arc::new(interrupts);
+        let to_refuse = socket.try_clone()?;
+        let output = Producer::map(output)?;
+        let mailbox = Mailbox::new(socket, Arc::clone(&interrupted), output)?;
+        // The connection was not set before.
+        let _ = connection.set(mailbox);
+        let session_fork = watch.map(|watch| SessionFork {
+            connection,
+            host: Arc::clone(&host),
+            interrupts: Arc::clone(&interrupts),
+            interrupted: Arc::clone(&interrupted),
+            watch,
+        });
+        let threads = || match &session_fork {
+            Some(fork) => fork.start_threads(),
+            None => pass_interrupts_on(Arc::clone(&interrupts), Arc::clone(&interrupted)),
+        };
         let lockdown = Lockdown {
             early,
             settings: setup.settings(settings),
-            interrupts,
-            interrupted,
-            to_refuse: socket.try_clone()?,
+            interrupts: Arc::clone(&interrupts),
+            to_refuse,
             host: Arc::clone(&host),
         };
-        let output = Producer::map(output)?;
-        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted), output)?;
-        // The connection was not set before.
-        let _ = connection.set(mailbox);
-        serve_session(booted, host, || lockdown.enter())
+        let fork = || match &session_fork {
+            Some(fork) => fork.fork(),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        };
+        serve_session(booted, host, || lockdown.enter(threads), &fork)
     }
 
     /// Locks the process down on the way, before anything of the image that packages have made is
@@ -134,33 +167,36 @@ impl Start {
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
         let to_refuse = socket.try_clone()?;
+        let (interrupts, interrupted) = (Arc::new(interrupts), Arc::<Interrupts>::default());
         let lockdown = Lockdown {
             early,
             settings: setup.settings(settings),
-            interrupts,
-            interrupted: Arc::new(Interrupts::default()),
+            interrupts: Arc::clone(&interrupts),
             to_refuse: socket.try_clone()?,
             host: Arc::clone(&host),
         };
         let output = Producer::map(output)?;
-        let mailbox = Mailbox::new(socket, Arc::clone(&lockdown.interrupted), output)?;
+        let mailbox = Mailbox::new(socket, Arc::clone(&interrupted), output)?;
         // The connection was not set before.
         let _ = connection.set(mailbox);
         let is_ready = Arc::new(AtomicBool::new(false));
         let confined = Arc::clone(&is_ready);
         let confine: Confine = Box::new(move |control| {
-            lockdown.interrupted.connect(control);
-            lockdown.enter()?;
+            interrupted.connect(control);
+            lockdown.enter(|| pass_interrupts_on(interrupts, interrupted))?;
             confined.store(true, Ordering::Relaxed);
             Ok(())
         });
         let purpose = std::mem::replace(&mut setup.purpose, Purpose::Session);
-        let boot = setup.boot(image, &host, &connection);
+        let boot = setup.boot(image, &host, &connection, None);
         let made = match purpose {
             Purpose::Import(modules) => boot.import(modules, confine),
             Purpose::Compile => boot.compile(confine),
             _ => match boot.of_image(Some(confine)) {
-                Ok(booted) => return serve_session(booted, host, || Ok(())),
+                Ok(booted) => {
+                    let fork = || Err(io::ErrorKind::Unsupported.into());
+                    return serve_session(booted, host, || Ok(()), &fork);
+                }
                 Err(reason) => Err(reason),
             },
         };
@@ -178,9 +214,10 @@ fn serve_session(
     mut booted: isolate::Booted,
     host: Arc<RemoteHost>,
     ready: impl FnOnce() -> io::Result<()>,
+    fork: &dyn Fn() -> io::Result<Forked>,
 ) -> io::Result<()> {
     let replies: ReplySink = Box::new(move |reply| host.reply(reply).is_ok());
-    let served = booted.serve(&replies, ready);
+    let served = booted.serve(&replies, ready, fork);
     // Cleaning up would make system calls that kill a worker.
     std::mem::forget(booted);
     served
@@ -195,11 +232,17 @@ impl Setup {
         Settings { data_bytes: wire::data_bytes(self.memory_bytes), ..settings }
     }
 
-    fn boot(&self, image: SharedFile, host: &Arc<RemoteHost>, connection: &Connection) -> Boot {
+    fn boot(
+        &self,
+        image: SharedFile,
+        host: &Arc<RemoteHost>,
+        connection: &Connection,
+        watch: Option<Arc<SocketWatch>>,
+    ) -> Boot {
         Boot {
             image,
             host: Arc::clone(host) as _,
-            inbox: Box::new(Messages::new(Arc::clone(connection))),
+            inbox: Box::new(Messages::new(Arc::clone(connection), watch)),
             max_memory_bytes: self.memory_bytes,
             max_report_bytes: self.max_report_bytes,
         }
@@ -210,24 +253,21 @@ impl Setup {
 struct Lockdown {
     early: Early,
     settings: Settings,
-    interrupts: UnixStream,
-    interrupted: Arc<Interrupts>,
+    interrupts: Arc<UnixStream>,
     to_refuse: UnixStream,
     host: Arc<RemoteHost>,
 }
 
 impl Lockdown {
     /// Starts the last threads, locks the process down and tells the parent that it is ready.
-    fn enter(self) -> io::Result<()> {
-        let Self { early, settings, interrupts, interrupted, to_refuse, host } = self;
+    fn enter(self, start_threads: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let Self { early, settings, interrupts, to_refuse, host } = self;
         // Started now, because no thread can be started later. The watchdog ends a guest whose heap
         // is full.
         watchdog::prepare()?;
-        std::thread::Builder::new().name("isolet-interrupts".to_owned()).spawn(move || {
-            let _end = Abort;
-            pass_on(interrupts, &interrupted)
-        })?;
-        let report = match lockdown::after_load(early, &settings) {
+        start_threads()?;
+        let hand_over = |listener: OwnedFd| send_listener(&interrupts, &listener);
+        let report = match lockdown::after_load(early, &settings, hand_over) {
             Ok(report) => report,
             Err(error) => return refuse(&to_refuse, error.to_string()),
         };
@@ -235,13 +275,34 @@ impl Lockdown {
     }
 }
 
+fn pass_interrupts_on(interrupts: Arc<UnixStream>, interrupted: Arc<Interrupts>) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("isolet-interrupts".to_owned());
+    let main = move || {
+        let _end = Abort;
+        pass_on(&interrupts, &interrupted)
+    };
+    thread.spawn(main).map(drop)
+}
+
 /// Delivers the interrupts that the parent sends, until the parent is gone.
-fn pass_on(mut socket: UnixStream, interrupts: &Interrupts) -> io::Result<()> {
-    let mut run = [0; size_of::<u64>()];
+pub(super) fn pass_on(socket: &UnixStream, interrupts: &Interrupts) -> io::Result<()> {
+    let (mut socket, mut run) = (socket, [0; size_of::<u64>()]);
     loop {
         socket.read_exact(&mut run)?;
         interrupts.interrupt(u64::from_le_bytes(run));
     }
+}
+
+/// Sends the listener of the worker's filter, with one byte.
+fn send_listener(socket: &UnixStream, fd: &OwnedFd) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let fds = [fd.as_fd()];
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::other("there is no room for the descriptor"));
+    }
+    let sent = sendmsg(socket.as_fd(), &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == 1 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
 /// What comes with the first frame.

@@ -1,16 +1,22 @@
 //! Starts a worker: its process and descriptors, and the wait until it is locked down.
 
-use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use tokio::sync::oneshot;
 
-use super::link::{self, Bounds, Started};
+use super::forks::Family;
+use super::link::{self, Bounds, Started, thread};
 use super::process::Process;
 use super::spawner;
 use super::template::Template;
@@ -21,7 +27,9 @@ use crate::protocol::{Host, Link};
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
 use crate::worker::wire::output_ring::{self, Consumer};
-use crate::worker::wire::{self, DESCRIPTORS, Purpose, SETUP_BYTES, Setup, ToWorker, WORKER};
+use crate::worker::wire::{
+    self, DESCRIPTORS, FORKABLE, Purpose, SETUP_BYTES, Setup, ToWorker, WORKER,
+};
 
 /// How long a worker may take to become ready. Many times what it takes on a busy machine.
 pub(crate) const START_TIME: Duration = Duration::from_mins(1);
@@ -41,6 +49,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) required: &'a [Layer],
     /// The templates that may fork the worker.
     pub(crate) templates: Option<&'a Templates>,
+    /// How many copies of the worker there may be at once, if it is one that can be copied.
+    pub(crate) max_copies: Option<usize>,
 }
 
 /// A new process, for a worker or a template.
@@ -48,6 +58,8 @@ pub(super) struct Fresh<'a> {
     image: &'a SharedFile,
     pub(super) max_report_bytes: u64,
     pub(super) memory_bytes: u64,
+    /// Set for a template of workers that can be copied.
+    pub(super) forkable: bool,
 }
 
 /// A template that is booting.
@@ -67,12 +79,12 @@ impl Starting {
 
 impl Fresh<'_> {
     /// Starts the process. Returns it and the socket to it. It is not set up yet.
-    fn spawn(program: &Path) -> io::Result<(UnixStream, Child)> {
+    fn spawn(program: &Path, forkable: bool) -> io::Result<(UnixStream, Child)> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut command = Command::new(program);
         command.arg(WORKER).arg(std::process::id().to_string());
-        command.env_clear().current_dir("/");
-        command.stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)));
+        command.args(forkable.then_some(FORKABLE)).env_clear().current_dir("/");
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         Ok((ours, spawner::spawn(command)?))
     }
@@ -84,7 +96,7 @@ impl Fresh<'_> {
         output: BorrowedFd<'_>,
         purpose: Purpose,
     ) -> io::Result<()> {
-        let Self { image, max_report_bytes, memory_bytes } = *self;
+        let Self { image, max_report_bytes, memory_bytes, .. } = *self;
         let setup = Setup { max_report_bytes, memory_bytes, purpose };
         send_setup(socket, setup, [image.fd(), interrupts.as_fd(), output])
     }
@@ -92,11 +104,12 @@ impl Fresh<'_> {
 
 /// Starts a template.
 pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Starting> {
-    let (socket, child) = Fresh::spawn(program)?;
+    let (socket, child) = Fresh::spawn(program, fresh.forkable)?;
     let (ours, theirs) = UnixStream::pair()?;
+    let purpose = if fresh.forkable { Purpose::ForkableTemplate } else { Purpose::Template };
     // A template prints nothing; the workers that it makes get memory of their own.
     let output = output_ring::file()?;
-    fresh.set_up(&socket, &theirs, output.as_fd(), Purpose::Template)?;
+    fresh.set_up(&socket, &theirs, output.as_fd(), purpose)?;
     Ok(Starting { socket, child, _interrupts: ours })
 }
 
@@ -108,24 +121,38 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, message).with_source(error)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let Launch { image, max_report_bytes, memory_bytes, .. } = launch;
-    let fresh = Fresh { image, max_report_bytes, memory_bytes };
+    let Launch { image, max_report_bytes, memory_bytes, max_copies, .. } = launch;
+    let fresh = Fresh { image, max_report_bytes, memory_bytes, forkable: max_copies.is_some() };
     let resident_bytes = wire::resident_bytes(launch.memory_bytes);
     let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
+    let for_listener = interrupts.try_clone().map_err(failed)?;
     let output = output_ring::file().map_err(failed)?;
     let ring = Consumer::map(output.as_fd()).map_err(failed)?;
-    let template = launch.templates.and_then(|templates| templates.find(launch.program, &fresh));
-    let forked = match template {
+    let template = match (max_copies, launch.templates) {
+        (None, templates) => templates.and_then(|found| found.find(launch.program, &fresh)),
+        (Some(_), Some(templates)) => {
+            Some(templates.obtain(launch.program, &fresh).await.map_err(failed)?)
+        }
+        (Some(_), None) => Some(own_template(launch.program, &fresh).await.map_err(failed)?),
+    };
+    let mut own = None;
+    let forked = match &template {
         Some(template) => {
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let their_interrupts = their_interrupts.try_clone().map_err(failed)?;
-            let stuck = Arc::clone(&template);
+            let stuck = Arc::clone(template);
             let _armed = in_time(move || stuck.kill()).map_err(failed)?;
-            // If the template cannot fork, the session starts with a new process.
-            let forked = template.fork(theirs, their_interrupts, output.as_fd()).await;
-            forked.ok().map(|forked| (ours, forked))
+            match template.fork(theirs, their_interrupts, output.as_fd()).await {
+                Ok(forked) => {
+                    own = Some(Arc::clone(forked.template()));
+                    Some((ours, forked))
+                }
+                Err(error) if max_copies.is_some() => return Err(failed(error)),
+                // The session starts with a new process.
+                Err(_) => None,
+            }
         }
         None => None,
     };
@@ -133,13 +160,13 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         let process = Process::Forked(forked);
         link::start(socket, interrupts, ring, process, launch.host, bounds, |_| Ok(()))
     } else {
-        let (socket, child) = Fresh::spawn(launch.program).map_err(failed)?;
+        let (socket, child) = Fresh::spawn(launch.program, false).map_err(failed)?;
         let process = Process::Child(child);
         link::start(socket, interrupts, ring, process, launch.host, bounds, |socket| {
             fresh.set_up(socket, &their_interrupts, output.as_fd(), launch.purpose)
         })
     };
-    let Started { link, ready } = started.map_err(failed)?;
+    let Started { mut link, control: worker, ready } = started.map_err(failed)?;
     // Kills a worker that is not ready in time. The link then reports that it is gone.
     let control = Arc::clone(&link.control);
     let armed = in_time(move || control.terminate()).map_err(failed)?;
@@ -149,7 +176,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         link.control.terminate();
         Error::new(ErrorKind::Start, format!("the worker `{program}` did not start: {reason}"))
     };
-    let (version, report) = match answer {
+    let (version, mut report) = match answer {
         Ok(Ok(ready)) => ready,
         Ok(Err(reason)) => return Err(not_ready(reason)),
         Err(_) => return Err(not_ready("it ended".to_owned())),
@@ -165,7 +192,29 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         return Err(Error::new(ErrorKind::Start, message)
             .with_hint("`isolet doctor` says what is in force here and why the rest is not"));
     }
+    if let (Some(max_copies), Some(template)) = (max_copies, own) {
+        // The worker knows its number only in its namespace.
+        let number = worker.process_number().map_err(failed)?;
+        report = report.with_process(format!("process {number}, a copy of its template"));
+        let joined = receive_listener(&for_listener).and_then(|listener| {
+            let family = Family::new(listener, max_copies, bounds, template);
+            family.join(&mut link, worker, &report)
+        });
+        joined.map_err(failed)?;
+    }
     Ok((link, report))
+}
+
+/// Starts a template that makes one worker only, and its copies.
+async fn own_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<Arc<Template>> {
+    let template = start_template(program, fresh)?;
+    let (sender, ready) = oneshot::channel();
+    thread("isolet-template", move || {
+        // If nobody waits any more, the template ends.
+        let _ = sender.send(template.wait());
+    })?;
+    let ready = ready.await.map_err(|_| io::Error::other("its template did not become ready"))?;
+    ready.map(Arc::new)
 }
 
 /// Calls `kill` at the time limit, unless the returned guard is dropped before.
@@ -191,7 +240,7 @@ fn send_setup(
         );
         return Err(io::Error::other(message));
     }
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::Error::other("there is no room for the descriptors"));
@@ -199,4 +248,18 @@ fn send_setup(
     let sent =
         sendmsg(socket.as_fd(), &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
     if sent == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Receives the listener of a forkable worker's filter, which it has sent before it was ready.
+fn receive_listener(socket: &UnixStream) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    recvmsg(socket.as_fd(), &mut [IoSliceMut::new(&mut byte)], &mut ancillary, flags)?;
+    let fds = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+        _ => None,
+    });
+    fds.flatten().next().ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

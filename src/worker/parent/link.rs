@@ -39,6 +39,7 @@ pub(crate) type Readiness = Result<(String, IsolationReport), String>;
 /// A worker that was started.
 pub(crate) struct Started {
     pub(crate) link: Link,
+    pub(super) control: Arc<WorkerControl>,
     pub(crate) ready: oneshot::Receiver<Readiness>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Bounds {
     pub(crate) resident_bytes: u64,
 }
 
-struct WorkerControl {
+pub(super) struct WorkerControl {
     process: Mutex<Process>,
     /// `None` if the kernel does not report how much memory a process holds.
     statm: Option<Statm>,
@@ -68,6 +69,8 @@ struct WorkerControl {
     /// failed start.
     owed: AtomicUsize,
     shift: Arc<Shift>,
+    /// The error that prevented the last fork.
+    not_forked: Mutex<Option<i32>>,
 }
 
 /// Answers a worker's frames.
@@ -112,6 +115,7 @@ pub(crate) fn start(
         asked: AtomicBool::new(false),
         owed: AtomicUsize::new(1),
         shift: Arc::default(),
+        not_forked: Mutex::default(),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
         // The worker has already ended; the reading thread reports how.
@@ -154,7 +158,14 @@ pub(crate) fn start(
         }
     });
     let source: Arc<dyn PollSource> = Arc::clone(&control.shift) as _;
-    Ok(Started { link: Link { messages, replies, control, source: Some(source) }, ready })
+    let link = Link {
+        messages,
+        replies,
+        control: Arc::clone(&control) as _,
+        source: Some(source),
+        forker: None,
+    };
+    Ok(Started { link, control, ready })
 }
 
 pub(crate) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -194,6 +205,7 @@ impl Answer for Answers {
                     let _ = ready.send(Ok((version.to_owned(), report)));
                 }
             }
+            FromWorker::NotForked(error) => *lock(&self.control.not_forked) = Some(error),
             FromWorker::NotReady(reason) => {
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(Err(reason.to_owned()));
@@ -294,6 +306,21 @@ impl WorkerControl {
         let (head, body) = MessageHead::split(message);
         let head = wire::encode_after(before, &ToWorker::Message(head), body.len())?;
         writer.send(Kind::Message, Frame::new(head, body))
+    }
+
+    /// Returns the number of the process.
+    pub(super) fn process_number(&self) -> io::Result<u32> {
+        lock(&self.process).number()
+    }
+
+    /// Forgets why the last fork failed.
+    pub(super) fn begin_fork(&self) {
+        lock(&self.not_forked).take();
+    }
+
+    /// Returns why the worker cannot be copied, if it has said so.
+    pub(super) fn not_forked(&self) -> Option<io::Error> {
+        lock(&self.not_forked).map(io::Error::from_raw_os_error)
     }
 
     /// Kills the worker, if it still runs, and waits for its end.

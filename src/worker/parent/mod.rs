@@ -2,8 +2,10 @@
 //! treated as hostile.
 
 mod find;
+mod forks;
 mod launch;
 pub(crate) mod link;
+mod notifications;
 pub(crate) mod process;
 mod reader;
 mod spawner;

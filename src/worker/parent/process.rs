@@ -1,14 +1,28 @@
 //! The process of a worker: a child of this one, or of a template.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 
-use super::template::Forked;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::notifications::exit_status;
+use super::template::{Forked, Template};
 
 pub(crate) enum Process {
     Child(Child),
     Forked(Forked),
+    Copied(Copied),
+}
+
+/// A copy that a worker has made of itself.
+pub(crate) struct Copied {
+    fd: OwnedFd,
+    /// Kept, because the copy ends with it.
+    _template: Arc<Template>,
 }
 
 impl Process {
@@ -17,6 +31,7 @@ impl Process {
         match self {
             Self::Child(child) => child.kill(),
             Self::Forked(forked) => forked.kill(),
+            Self::Copied(copied) => Ok(pidfd_send_signal(&copied.fd, Signal::KILL)?),
         }
     }
 
@@ -25,6 +40,7 @@ impl Process {
         match self {
             Self::Child(child) => !matches!(child.try_wait(), Ok(None)),
             Self::Forked(forked) => forked.has_ended(),
+            Self::Copied(copied) => has_ended(&copied.fd),
         }
     }
 
@@ -33,6 +49,43 @@ impl Process {
         match self {
             Self::Child(child) => child.wait(),
             Self::Forked(forked) => forked.wait().map(ExitStatus::from_raw),
+            Self::Copied(copied) => copied.wait().map(ExitStatus::from_raw),
         }
     }
+}
+
+impl Process {
+    /// Returns the number of the process.
+    pub(super) fn number(&self) -> io::Result<u32> {
+        match self {
+            Self::Child(child) => Ok(child.id()),
+            Self::Forked(forked) => number(forked.descriptor()),
+            Self::Copied(copied) => number(&copied.fd),
+        }
+    }
+}
+
+impl Copied {
+    pub(super) fn new(fd: OwnedFd, template: Arc<Template>) -> Self {
+        Self { fd, _template: template }
+    }
+
+    fn wait(&self) -> io::Result<i32> {
+        while !matches!(poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None), Ok(1..)) {}
+        exit_status(&self.fd)
+    }
+}
+
+/// Returns `true` if a process has ended, which makes its descriptor readable.
+pub(super) fn has_ended(fd: &OwnedFd) -> bool {
+    let mut ended = [PollFd::new(fd, PollFlags::IN)];
+    poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
+
+/// Returns the number of the process that a descriptor refers to.
+fn number(descriptor: &OwnedFd) -> io::Result<u32> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", descriptor.as_raw_fd()))?;
+    let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
+    let number = line.and_then(|number| number.trim().parse().ok());
+    number.ok_or_else(|| io::Error::other("the kernel does not say which process a worker is"))
 }

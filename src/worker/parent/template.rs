@@ -9,12 +9,12 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::sync::{Arc, Mutex, mpsc};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::sync::oneshot;
 
 use super::launch::in_time;
 use super::link::thread;
+use super::process::has_ended;
 use crate::support::lock::lock;
 use crate::worker::wire::template_record::Record;
 
@@ -43,7 +43,7 @@ pub(crate) struct Forked {
     fd: OwnedFd,
     status: mpsc::Receiver<i32>,
     /// Kept, so that the template ends only after the last of its workers.
-    _template: Arc<Template>,
+    template: Arc<Template>,
 }
 
 impl Template {
@@ -95,7 +95,7 @@ impl Template {
         };
         drop((socket, interrupts));
         let fd = expected.await.map_err(|_| gone())??;
-        Ok(Forked { fd, status, _template: Arc::clone(self) })
+        Ok(Forked { fd, status, template: Arc::clone(self) })
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -170,15 +170,19 @@ impl Shared {
 }
 
 impl Forked {
-    /// Returns `true` if the worker has ended, which makes its descriptor readable.
+    /// Returns `true` if the worker has ended.
     pub(super) fn has_ended(&self) -> bool {
-        let mut ended = [PollFd::new(&self.fd, PollFlags::IN)];
-        poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        has_ended(&self.fd)
     }
 
     /// Returns the descriptor of the worker's process.
     pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.fd
+    }
+
+    /// Returns the template that the worker was copied from.
+    pub(super) fn template(&self) -> &Arc<Template> {
+        &self.template
     }
 
     pub(super) fn kill(&self) -> io::Result<()> {

@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -71,11 +70,7 @@ pub(super) struct Statm(String);
 
 impl Statm {
     pub(super) fn of(process: &Process) -> io::Result<Self> {
-        let id = match process {
-            Process::Child(child) => child.id(),
-            Process::Forked(forked) => number(forked.descriptor().as_raw_fd())?,
-        };
-        Ok(Self(format!("/proc/{id}/statm")))
+        Ok(Self(format!("/proc/{}/statm", process.number()?)))
     }
 
     /// Returns the resident memory, in bytes; `None` if the process is gone or hidden from this
@@ -84,12 +79,4 @@ impl Statm {
         let pages: u64 = fs::read_to_string(&self.0).ok()?.split(' ').nth(1)?.parse().ok()?;
         Some(pages.saturating_mul(rustix::param::page_size() as u64))
     }
-}
-
-/// Returns the number of the process that a descriptor refers to.
-fn number(descriptor: i32) -> io::Result<u32> {
-    let info = fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}"))?;
-    let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
-    let number = line.and_then(|number| number.trim().parse().ok());
-    number.ok_or_else(|| io::Error::other("the kernel does not say which process a worker is"))
 }

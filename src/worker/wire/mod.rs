@@ -9,6 +9,7 @@ pub(crate) mod output_ring;
 pub(crate) mod template_record;
 
 use std::io::{self, Write};
+use std::os::fd::RawFd;
 
 use bytes::Bytes;
 use postcard::ser_flavors::Flavor;
@@ -51,11 +52,20 @@ pub(crate) enum Purpose {
     ConfinedSession,
     /// Being copied. The socket is for the template's [records](template_record).
     Template,
+    /// The same, for workers that can be copied while they have a session.
+    ForkableTemplate,
     /// Making an image with these modules: it imports them in an interpreter that does not start
     /// from the image, takes only CPython's code from it, and sends its memory.
     Import(Vec<String>),
     /// Making an image: it runs a session of the image and sends the native code of its libraries.
     Compile,
+}
+
+impl Purpose {
+    /// Returns `true` for a process that makes workers.
+    pub(crate) fn is_template(&self) -> bool {
+        matches!(self, Self::Template | Self::ForkableTemplate)
+    }
 }
 
 /// A frame from the parent.
@@ -79,6 +89,7 @@ pub(crate) enum MessageHead {
     Command,
     Peek(u64),
     Answer(u32),
+    Fork,
 }
 
 impl MessageHead {
@@ -87,6 +98,7 @@ impl MessageHead {
             Message::Command(frame) => (Self::Command, frame.into()),
             Message::Peek(number, frame) => (Self::Peek(number), frame.into()),
             Message::Answer(call, answer) => (Self::Answer(call), answer),
+            Message::Fork => (Self::Fork, Bytes::new()),
         }
     }
 
@@ -95,6 +107,7 @@ impl MessageHead {
             Self::Command => Message::Command(body),
             Self::Peek(number) => Message::Peek(number, body),
             Self::Answer(call) => Message::Answer(call, body.into()),
+            Self::Fork => Message::Fork,
         }
     }
 }
@@ -119,6 +132,8 @@ pub(crate) enum FromWorker<'a> {
     /// There is output in the [ring](output_ring), up to this position. It comes before what the
     /// next frames say.
     Output { to: u64 },
+    /// The worker cannot be copied: the number of the system's error.
+    NotForked(i32),
     /// [`HostRequest::Write`] of what the ring has no room for; the output is the body.
     Write(Stream),
     /// Reads a number of bytes of an open file.
@@ -132,9 +147,22 @@ pub(crate) enum FromWorker<'a> {
 /// The first argument of a worker; the second is the number of its parent's process.
 pub(crate) const WORKER: &str = "isolet-worker";
 
+/// The third argument of a worker that becomes a template of forkable workers.
+pub(crate) const FORKABLE: &str = "forkable";
+
 /// The number of descriptors that come with the first frame: of the image, of the socket for
 /// interrupts, and of the memory for [output](output_ring).
 pub(crate) const DESCRIPTORS: usize = 3;
+
+/// The descriptor of a forkable worker's socket to its parent. The parent gives each copy its own.
+pub(crate) const SOCKET: RawFd = 3;
+/// That of the socket for interrupts.
+pub(crate) const INTERRUPTS: RawFd = 4;
+/// The descriptor at which a copy receives its memory for [output](output_ring): its highest one.
+pub(crate) const RING: RawFd = 5;
+
+/// How many threads a copy starts, each with the parent's permission.
+pub(crate) const COPY_THREADS: u32 = 3;
 
 /// The maximum length of the first frame, in bytes. It arrives at once.
 pub(crate) const SETUP_BYTES: usize = 32 << 10;

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+use super::RING;
 use crate::data::output::Stream;
 use crate::support::shared_words::SharedWords;
 
@@ -55,6 +56,13 @@ impl Producer {
         let words = SharedWords::map(file.as_fd(), WORDS)?;
         drop(file);
         Ok(Self { words, end: 0, announced: 0 })
+    }
+
+    /// Begins anew in a copy of the worker, with the memory at descriptor [`RING`].
+    pub(crate) fn renew(&mut self) -> io::Result<()> {
+        self.words.replace(RING)?;
+        (self.end, self.announced) = (0, 0);
+        Ok(())
     }
 
     /// Writes a record. Returns `false` if there is no room for it.

@@ -5,6 +5,8 @@ mod census;
 mod command;
 mod environment;
 mod files;
+#[cfg(target_os = "linux")]
+mod forks;
 mod hooks;
 mod kills;
 mod network;

@@ -55,11 +55,16 @@ const UNSAFE_FILES: &[&str] = &[
     "src/isolate/restore.rs",
     "src/support/shared_file.rs",
     "src/support/shared_words.rs",
+    "src/worker/child/copying.rs",
     "src/worker/child/fork_server.rs",
+    "src/worker/child/guardian.rs",
     "src/worker/child/lockdown/namespaces.rs",
     "src/worker/child/lockdown/process.rs",
+    "src/worker/child/lockdown/supervision.rs",
     "src/worker/child/lockdown/tests/mod.rs",
     "src/worker/child/lockdown/tests/probes.rs",
+    "src/worker/child/session_fork.rs",
+    "src/worker/parent/notifications.rs",
 ];
 
 /// The only directory that may name the JavaScript engine.

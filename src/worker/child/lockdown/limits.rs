@@ -2,9 +2,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::LockdownError;
 use super::states::States;
+use super::{LockdownError, Settings};
 use crate::data::isolation::Layer;
+use crate::worker::wire::RING;
 
 /// Limits that do not affect the start of V8. `FSIZE` applies only to files, not to the socket.
 const EARLY: &[Resource] = &[
@@ -28,8 +29,15 @@ pub(super) fn set_early() -> Result<(), LockdownError> {
 /// Sets limits for resources that only starting needed to zero, and limits writable memory.
 ///
 /// The address space has no limit: V8 reserves many gigabytes that it never touches.
-pub(super) fn set_late(data_bytes: u64, states: &mut States) -> Result<(), LockdownError> {
-    LATE.iter().try_for_each(|resource| lower(*resource, 0))?;
+pub(super) fn set_late(settings: &Settings, states: &mut States) -> Result<(), LockdownError> {
+    let Settings { data_bytes, forkable, .. } = *settings;
+    if forkable {
+        // The parent replaces the descriptors of copies. It also permits each process and thread,
+        // which the kernel's limit could not count apart for each worker.
+        lower(Resource::Nofile, u64::from(RING.unsigned_abs()) + 1)?;
+    } else {
+        LATE.iter().try_for_each(|resource| lower(*resource, 0))?;
+    }
     lower(Resource::Data, data_bytes)?;
     states
         .enforced(Layer::ResourceLimits, format!("{data_bytes} bytes of data, no new descriptors"));

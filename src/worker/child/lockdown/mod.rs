@@ -16,11 +16,13 @@ mod process;
 mod root;
 mod seccomp;
 mod states;
+mod supervision;
 mod syscalls;
 #[cfg(test)]
 mod tests;
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use crate::data::isolation::{IsolationReport, Layer};
 use states::States;
@@ -41,6 +43,8 @@ pub(crate) struct Settings {
     /// Memory reserved for writing counts even if it was never written. V8's code space alone
     /// counts 512 MiB; a worker that has run nothing yet is at about 720 MiB.
     pub data_bytes: u64,
+    /// Set if the worker may be copied, as often as its parent permits.
+    pub forkable: bool,
 }
 
 /// The result of [`before_threads`], which [`after_load`] continues.
@@ -110,7 +114,7 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     process::leave_session()?;
     limits::set_early()?;
     // A user namespace permits the other namespaces and the empty root.
-    namespaces::enter(&mut states);
+    namespaces::enter(settings.forkable, &mut states);
     root::replace(&mut states);
     capabilities::drop_all(&mut states);
     // Landlock may only be used by processes that cannot gain privileges.
@@ -122,24 +126,28 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     Ok(Early(states))
 }
 
-/// Repeats the steps that a forked copy of a process does not inherit.
+/// Repeats the steps that a forked copy of a process does not inherit. `template` is the number of
+/// the process that made the copy, as the copy sees it.
 ///
 /// # Errors
 ///
-/// [`LockdownError`] if the template, which is the parent of the copy, has ended.
+/// [`LockdownError`] if the process that made the copy has ended.
 pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownError> {
     let Early(mut states) = early;
     let id = std::process::id();
+    // The first process of a PID namespace sees no parent.
+    let template = if id == 1 { 0 } else { template };
     states.enforced(Layer::Process, format!("process {id}, a copy of process {template}"));
     process::die_with(template)?;
     Ok(Early(states))
 }
 
-/// Runs the second part, when everything is loaded and every thread started.
+/// Runs the second part, when everything is loaded and every thread started. `hand_over` gives the
+/// parent the descriptor by which it permits copies of a worker that is forkable.
 ///
 /// Afterwards any system call outside the table of `syscalls.rs` kills the process, on every
 /// thread. Writable memory is limited to [`Settings::data_bytes`]. No thread can be started and no
-/// descriptor created.
+/// descriptor created, except as a forkable worker's parent permits.
 ///
 /// # Errors
 ///
@@ -148,10 +156,16 @@ pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownE
 pub(crate) fn after_load(
     early: Early,
     settings: &Settings,
+    hand_over: impl FnOnce(OwnedFd) -> io::Result<()>,
 ) -> Result<IsolationReport, LockdownError> {
     let Early(mut states) = early;
-    limits::set_late(settings.data_bytes, &mut states)?;
+    limits::set_late(settings, &mut states)?;
+    if settings.forkable {
+        let step = |step| move |source| LockdownError::Step { step, source };
+        let listener = supervision::begin().map_err(step("have its copies supervised"))?;
+        hand_over(listener).map_err(step("hand over the supervision of its copies"))?;
+    }
     // The last step, because the filter forbids the system calls that the other steps need.
-    seccomp::apply(&mut states)?;
+    seccomp::apply(settings.forkable, &mut states)?;
     Ok(IsolationReport::process(states))
 }

@@ -1,7 +1,7 @@
-//! The worker's own namespaces: user, mount, network, IPC.
+//! The worker's own namespaces: user, mount, network, IPC, and for a forkable worker PID.
 //!
-//! Two kinds are not used. A PID namespace would be for children, which a worker never has. A UTS
-//! namespace starts with a copy of the host name that it should hide.
+//! Other workers have no children, for which a PID namespace would be. A UTS namespace is not used:
+//! it starts with a copy of the host name that it should hide.
 
 use rustix::io::Errno;
 use rustix::thread::UnshareFlags;
@@ -14,7 +14,7 @@ use crate::data::isolation::Layer;
 /// The user namespace comes first: in it, any process may create the others. No user is mapped into
 /// it, so the worker's user has no name there. If it is denied, a privileged process can still
 /// enter the others.
-pub(super) fn enter(states: &mut States) {
+pub(super) fn enter(forkable: bool, states: &mut States) {
     let user = unshare(UnshareFlags::NEWUSER);
     match user {
         Ok(()) => states.enforced(Layer::UserNamespace, "its user is nobody"),
@@ -23,11 +23,16 @@ pub(super) fn enter(states: &mut States) {
             format!("the kernel does not allow this process a user namespace: {errno}"),
         ),
     }
+    let pid = (Layer::PidNamespace, UnshareFlags::NEWPID, "PID", "for it and its copies");
     let others = [
         (Layer::MountNamespace, UnshareFlags::NEWNS, "mount", ""),
         (Layer::NetworkNamespace, UnshareFlags::NEWNET, "network", "a loopback that is down"),
         (Layer::IpcNamespace, UnshareFlags::NEWIPC, "IPC", ""),
     ];
+    if !forkable {
+        states.missing(Layer::PidNamespace, "only a session that can be forked has one");
+    }
+    let others = others.into_iter().chain(forkable.then_some(pid));
     for (layer, flag, name, detail) in others {
         match unshare(flag) {
             Ok(()) => states.enforced(layer, detail),

@@ -1,4 +1,4 @@
-//! The seccomp filters: compiles the table of [`CALLS`] and applies it to all threads.
+//! The seccomp filters: compiles the table of [`calls`] and applies it to all threads.
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
@@ -7,20 +7,23 @@ use seccompiler::{
 
 use super::LockdownError;
 use super::states::States;
-use super::syscalls::{CALLS, Call, Then, When};
+use super::syscalls::{Call, PRIVATE, Then, When, calls};
 use crate::data::isolation::Layer;
+use crate::worker::wire::RING;
 
 /// Applies the filters to every thread of the process.
 ///
 /// Afterwards a system call that is not in the table, or that uses another architecture's numbers,
 /// kills the process.
-pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
-    let programs = programs().map_err(LockdownError::Filter)?;
+pub(super) fn apply(forkable: bool, states: &mut States) -> Result<(), LockdownError> {
+    let calls = calls(forkable);
+    let programs = programs(&calls).map_err(LockdownError::Filter)?;
     let applied = programs.iter().try_for_each(|one| seccompiler::apply_filter_all_threads(one));
     match applied {
         Ok(()) => {
-            let run = CALLS.iter().filter(|call| call.then == Then::Run).count();
-            let detail = format!("{run} system calls, nearly any other kills the process");
+            let run = calls.iter().filter(|call| call.then == Then::Run).count();
+            let copies = if forkable { ", copies as its parent permits" } else { "" };
+            let detail = format!("{run} system calls, nearly any other kills the process{copies}");
             states.enforced(Layer::Seccomp, detail);
         }
         Err(error) => {
@@ -35,17 +38,17 @@ pub(super) fn apply(states: &mut States) -> Result<(), LockdownError> {
 /// A filter can return only two results, so each error number needs a separate filter. The kernel
 /// takes the strictest result of all filters, and failing is stricter than running. The filter that
 /// kills comes last, because it prevents further filters.
-pub(super) fn programs() -> Result<Vec<BpfProgram>, BackendError> {
+pub(super) fn programs(calls: &[Call]) -> Result<Vec<BpfProgram>, BackendError> {
     let error = |call: &Call| match call.then {
         Then::Run => None,
         Then::Fail(error) => Some(error.unsigned_abs()),
     };
-    let errors: std::collections::BTreeSet<u32> = CALLS.iter().filter_map(error).collect();
+    let errors: std::collections::BTreeSet<u32> = calls.iter().filter_map(error).collect();
     let refusing = errors.iter().map(|number| {
-        let refused = CALLS.iter().filter(|call| error(call) == Some(*number));
+        let refused = calls.iter().filter(|call| error(call) == Some(*number));
         program(refused, SeccompAction::Errno(*number), SeccompAction::Allow)
     });
-    let killing = program(CALLS.iter(), SeccompAction::Allow, SeccompAction::KillProcess);
+    let killing = program(calls.iter(), SeccompAction::Allow, SeccompAction::KillProcess);
     refusing.chain([killing]).collect()
 }
 
@@ -86,5 +89,14 @@ fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> 
             Ok(vec![rule(argument, Qword, MaskedEq(mask.cast_unsigned()), bits(value))?])
         }
         When::OwnProcess(argument) => Ok(vec![rule(argument, Dword, Eq, own)?]),
+        When::MapsRing => {
+            let flags = bits(libc::MAP_SHARED | libc::MAP_FIXED);
+            let conditions = vec![
+                SeccompCondition::new(3, Qword, Eq, flags)?,
+                SeccompCondition::new(4, Dword, Eq, bits(RING))?,
+            ];
+            let ring = SeccompRule::new(conditions)?;
+            Ok(alternatives(PRIVATE, own)?.into_iter().chain([ring]).collect())
+        }
     }
 }

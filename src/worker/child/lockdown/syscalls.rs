@@ -3,7 +3,7 @@
 //! They were found by tracing the interpreter, V8's compilers and its garbage collector. Some that
 //! did not occur in traces are permitted too: they occur in signal handlers, in crashes, on other
 //! kernels or on other machines. No permitted call names a file, creates a descriptor, thread or
-//! process, or changes another process.
+//! process, or changes another process; a forkable worker can create what its parent permits.
 
 use std::ffi::{c_int, c_long};
 
@@ -46,9 +46,12 @@ pub(super) enum When {
     LongMasked(u8, c_long, c_int),
     /// The argument is the number of the calling process.
     OwnProcess(u8),
+    /// A mapping of private memory, or of the descriptor that the parent gives a copy for its
+    /// output.
+    MapsRing,
 }
 
-use When::{Always, IntIs, IntMasked, LongMasked, OwnProcess};
+use When::{Always, IntIs, IntMasked, LongMasked, MapsRing, OwnProcess};
 
 /// The operations of `futex`, except those on priority-inheriting locks.
 const FUTEX_OPERATIONS: &[c_int] =
@@ -63,10 +66,23 @@ const MAPPING: c_long =
     !((libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE | libc::MAP_STACK)
         as c_long);
 
+/// A mapping of private memory.
+pub(super) const PRIVATE: When = LongMasked(3, MAPPING, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+
 const ADVICE: &[c_int] = &[
     libc::MADV_DONTNEED,
     libc::MADV_FREE,
     libc::MADV_DONTFORK,
+    libc::MADV_DONTDUMP,
+    libc::MADV_DODUMP,
+];
+
+/// [`ADVICE`], and to copy memory that V8 has excluded from copies.
+const FORKABLE_ADVICE: &[c_int] = &[
+    libc::MADV_DONTNEED,
+    libc::MADV_FREE,
+    libc::MADV_DONTFORK,
+    libc::MADV_DOFORK,
     libc::MADV_DONTDUMP,
     libc::MADV_DODUMP,
 ];
@@ -97,7 +113,52 @@ pub fn system_calls() -> Vec<SystemCall> {
     CALLS.iter().map(described).collect()
 }
 
-/// All system calls that do not kill the process.
+/// Returns the system calls that do not kill a worker, which may be forkable.
+pub(super) fn calls(forkable: bool) -> Vec<Call> {
+    let own: &[Call] = if forkable { FORKABLE } else { &[] };
+    let is_replaced = |call: &&Call| own.iter().any(|one| one.number == call.number);
+    CALLS.iter().filter(|call| !is_replaced(call)).chain(own).copied().collect()
+}
+
+/// The calls that a forkable worker needs, and those that it may use otherwise than others.
+const FORKABLE: &[Call] = &[
+    call(
+        libc::SYS_clone,
+        "clone",
+        Always,
+        "copies the worker and starts the threads of the copy, each once the parent permits it",
+    ),
+    refused(
+        libc::SYS_clone3,
+        "clone3",
+        Always,
+        libc::ENOSYS,
+        "its flags are in memory, where the parent cannot check them; the C library then uses \
+         clone",
+    ),
+    call(
+        libc::SYS_mmap,
+        "mmap",
+        MapsRing,
+        "as for others; and a copy maps the memory for its output, which its parent has opened",
+    ),
+    call(
+        libc::SYS_madvise,
+        "madvise",
+        IntIs(2, FORKABLE_ADVICE),
+        "as for others; and V8's memory is copied with the rest",
+    ),
+    refused(
+        libc::SYS_tgkill,
+        "tgkill",
+        Always,
+        libc::EPERM,
+        "a copy could signal the worker that it was copied from; abort then ends by an \
+         instruction",
+    ),
+];
+
+/// All system calls that do not kill a worker that is not forkable.
 pub(super) const CALLS: &[Call] = &[
     // The socket to the host, and the event loop.
     call(
@@ -138,7 +199,7 @@ pub(super) const CALLS: &[Call] = &[
     call(
         libc::SYS_mmap,
         "mmap",
-        LongMasked(3, MAPPING, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS),
+        PRIVATE,
         "memory for V8 and malloc; no files, and nothing that limits do not count",
     ),
     call(libc::SYS_munmap, "munmap", Always, "gives memory back"),

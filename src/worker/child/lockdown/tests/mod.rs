@@ -145,7 +145,7 @@ fn say(text: impl std::fmt::Display) {
 }
 
 fn settings() -> Settings {
-    Settings { parent: std::os::unix::process::parent_id(), data_bytes: 1 << 30 }
+    Settings { parent: std::os::unix::process::parent_id(), data_bytes: 1 << 30, forkable: false }
 }
 
 /// Runs the first part of the lockdown, in a worker.
@@ -155,5 +155,5 @@ fn first_part() -> Early {
 
 /// Runs the whole lockdown, in a worker.
 fn lock() -> IsolationReport {
-    after_load(first_part(), &settings()).unwrap()
+    after_load(first_part(), &settings(), |_| Ok(())).unwrap()
 }

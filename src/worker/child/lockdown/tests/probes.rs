@@ -203,7 +203,7 @@ fn late_threads() {
     let early = first_part();
     let start = |_| std::thread::Builder::new().name("late".to_owned()).spawn(|| ()).unwrap();
     let threads: Vec<_> = (0..16).map(start).collect();
-    after_load(early, &settings()).unwrap();
+    after_load(early, &settings(), |_| Ok(())).unwrap();
     for thread in threads {
         thread.join().unwrap();
     }
@@ -222,7 +222,7 @@ fn threads(number: usize, job: fn()) {
         (locked, std::thread::spawn(wait_and_work))
     };
     let threads: Vec<_> = (0..number).map(start).collect();
-    after_load(early, &settings()).unwrap();
+    after_load(early, &settings(), |_| Ok(())).unwrap();
     for (locked, thread) in threads {
         locked.send(()).unwrap();
         thread.join().unwrap();
@@ -260,7 +260,7 @@ fn segfault() {
 fn memory() {
     /// More memory than a worker uses that runs nothing, and less than the test attempts to use.
     const DATA: u64 = 256 << 20;
-    after_load(first_part(), &Settings { data_bytes: DATA, ..settings() }).unwrap();
+    after_load(first_part(), &Settings { data_bytes: DATA, ..settings() }, |_| Ok(())).unwrap();
     let reserve = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     say(format!("{} {}", reserve(64 << 20), reserve(512 << 20)));
 }
@@ -268,7 +268,7 @@ fn memory() {
 /// Sets only the limit, without the filter that follows it.
 fn no_descriptor() {
     let _early = first_part();
-    super::super::limits::set_late(1 << 30, &mut super::super::States::default()).unwrap();
+    super::super::limits::set_late(&settings(), &mut super::super::States::default()).unwrap();
     let error = std::net::UdpSocket::bind("0.0.0.0:0").unwrap_err();
     say(error.raw_os_error() == Some(libc::EMFILE));
 }

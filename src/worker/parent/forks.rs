@@ -1,0 +1,256 @@
+//! Copies a worker that has a session. The kernel asks this side before it makes a process or a
+//! thread for the worker, and this side permits what belongs to a fork that its owner has asked
+//! for.
+//!
+//! A worker, its copies and theirs are a family: they have one filter, and one listener for it.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::sync::oneshot;
+
+use super::launch::{START_TIME, in_time};
+use super::link::{self, Bounds, Started, WorkerControl, thread};
+use super::notifications::{Listener, Notification};
+use super::process::{Copied, Process};
+use super::template::Template;
+use crate::data::error::{Error, ErrorKind};
+use crate::data::isolation::IsolationReport;
+use crate::protocol::{Control, Forker, Host, Link, Message, Outbox};
+use crate::support::lock::lock;
+use crate::worker::wire::output_ring::{self, Consumer};
+use crate::worker::wire::{COPY_THREADS, INTERRUPTS, RING, SOCKET};
+
+/// How often it is checked whether the worker still can be copied.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The flags with which the C library copies a process.
+const FORK: u64 = flags(libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD);
+
+/// The flags with which the C library starts a thread.
+const THREAD: u64 = flags(
+    libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_PARENT_SETTID
+        | libc::CLONE_CHILD_CLEARTID,
+);
+
+const fn flags(flags: i32) -> u64 {
+    flags.cast_unsigned() as u64
+}
+
+/// A worker that was made to be copied, its copies, and theirs.
+pub(super) struct Family {
+    /// Locked during a fork, so that a new process is the copy that was asked for.
+    listener: Mutex<Listener>,
+    /// The numbers of the processes.
+    members: Mutex<HashSet<u32>>,
+    max_copies: usize,
+    bounds: Bounds,
+    /// It reaps the processes, and ends them all when it ends.
+    template: Arc<Template>,
+}
+
+/// A process of a family. It counts until this is dropped.
+pub(super) struct Member {
+    family: Arc<Family>,
+    process: u32,
+    control: Arc<WorkerControl>,
+    messages: Outbox,
+    report: IsolationReport,
+}
+
+/// The descriptors of a new copy.
+struct Ends {
+    socket: UnixStream,
+    interrupts: UnixStream,
+    output: OwnedFd,
+}
+
+impl Family {
+    /// Makes the family of a worker, of which there are no copies yet.
+    pub(super) fn new(
+        listener: OwnedFd,
+        max_copies: usize,
+        bounds: Bounds,
+        template: Arc<Template>,
+    ) -> Arc<Self> {
+        let listener = Mutex::new(Listener::new(listener));
+        Arc::new(Self { listener, members: Mutex::default(), max_copies, bounds, template })
+    }
+
+    /// Gives a link the ability to copy its worker, which is in this family.
+    pub(super) fn join(
+        self: Arc<Self>,
+        link: &mut Link,
+        control: Arc<WorkerControl>,
+        report: &IsolationReport,
+    ) -> io::Result<()> {
+        let process = control.process_number()?;
+        lock(&self.members).insert(process);
+        let (messages, report) = (Arc::clone(&link.messages), report.clone());
+        link.forker = Some(Arc::new(Member { family: self, process, control, messages, report }));
+        Ok(())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        lock(&self.family.members).remove(&self.process);
+    }
+}
+
+impl Forker for Member {
+    fn fork(&self, host: Arc<dyn Host>) -> BoxFuture<'_, Result<(Link, IsolationReport), Error>> {
+        Box::pin(self.copy(host))
+    }
+}
+
+impl Member {
+    async fn copy(&self, host: Arc<dyn Host>) -> Result<(Link, IsolationReport), Error> {
+        let failed = |error: io::Error| {
+            let message = format!("the session cannot be forked: {error}");
+            Error::new(ErrorKind::Start, message).with_source(error).with_session_alive()
+        };
+        let (limit, needed) = (self.family.max_copies, lock(&self.family.members).len());
+        if needed > limit {
+            let message =
+                format!("too many copies of a session at once: limit {limit}, needed {needed}");
+            let hint = "drop some, or raise the number with `SandboxBuilder::forkable`";
+            return Err(Error::new(ErrorKind::Limit, message).with_hint(hint).with_session_alive());
+        }
+        let (socket, their_socket) = UnixStream::pair().map_err(failed)?;
+        let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
+        interrupts.set_nonblocking(true).map_err(failed)?;
+        // The copy cannot change how its descriptors are used.
+        their_socket.set_nonblocking(true).map_err(failed)?;
+        let output = output_ring::file().map_err(failed)?;
+        let ring = Consumer::map(output.as_fd()).map_err(failed)?;
+        let ends = Ends { socket: their_socket, interrupts: their_interrupts, output };
+        let process = self.supervised(ends).await.map_err(failed)?;
+        let process = Process::Copied(Copied::new(process, Arc::clone(&self.family.template)));
+        let bounds = self.family.bounds;
+        let started = link::start(socket, interrupts, ring, process, host, bounds, |_| Ok(()));
+        let Started { mut link, control, ready } = started.map_err(failed)?;
+        let stuck = Arc::clone(&control);
+        let armed = in_time(move || stuck.terminate()).map_err(failed)?;
+        let ready = ready.await;
+        drop(armed);
+        let reason = match ready {
+            // What the copy says of its layers is a guest's word. They are those of the worker.
+            Ok(Ok(_)) => {
+                let number = control.process_number().map_err(failed)?;
+                let details = format!("process {number}, forked from a session");
+                let report = self.report.with_process(details);
+                Arc::clone(&self.family).join(&mut link, control, &report).map_err(failed)?;
+                return Ok((link, report));
+            }
+            Ok(Err(reason)) => reason,
+            Err(_) => "it ended".to_owned(),
+        };
+        control.terminate();
+        Err(failed(io::Error::other(format!("the copy did not start: {reason}"))))
+    }
+
+    /// Has the worker copy itself, and returns the descriptor of the copy. Waits on a thread.
+    async fn supervised(&self, ends: Ends) -> io::Result<OwnedFd> {
+        let (family, control) = (Arc::clone(&self.family), Arc::clone(&self.control));
+        let (messages, process) = (Arc::clone(&self.messages), self.process);
+        let (sender, copy) = oneshot::channel();
+        thread("isolet-fork", move || {
+            let listener = lock(&family.listener);
+            control.begin_fork();
+            messages(Message::Fork);
+            let fork = Supervision { listener: &listener, family: &family, control: &control };
+            // If nobody waits any more, the copy ends with its sockets.
+            let _ = sender.send(fork.run(process, &ends));
+        })?;
+        copy.await.map_err(|_| io::Error::other("its supervision has ended"))?
+    }
+}
+
+/// One fork.
+struct Supervision<'a> {
+    listener: &'a Listener,
+    family: &'a Family,
+    control: &'a WorkerControl,
+}
+
+impl Supervision<'_> {
+    /// Permits one process and its threads, and refuses everything else.
+    fn run(&self, process: u32, ends: &Ends) -> io::Result<OwnedFd> {
+        let started = Instant::now();
+        let call = self.next(started, |call| call.argument == FORK && is_of(process, call))?;
+        self.listener.permit(&call)?;
+        // The only thread of a process that nobody knows yet is the copy.
+        let call = self.next(started, |call| call.argument == THREAD && self.is_new(call))?;
+        let copy = call.thread;
+        let fd = process_of(&call)?;
+        if !self.listener.is_waiting(&call) {
+            return Err(io::Error::other("the copy has ended"));
+        }
+        self.listener.give(&call, ends.socket.as_fd(), SOCKET)?;
+        self.listener.give(&call, ends.interrupts.as_fd(), INTERRUPTS)?;
+        self.listener.give(&call, ends.output.as_fd(), RING)?;
+        self.listener.permit(&call)?;
+        for _ in 1..COPY_THREADS {
+            let call = self.next(started, |call| call.argument == THREAD && call.thread == copy)?;
+            self.listener.permit(&call)?;
+        }
+        Ok(fd)
+    }
+
+    /// Waits for a call that is expected.
+    fn next(
+        &self,
+        started: Instant,
+        is_expected: impl Fn(&Notification) -> bool,
+    ) -> io::Result<Notification> {
+        loop {
+            if let Some(call) = self.listener.next(TICK)? {
+                if is_expected(&call) {
+                    return Ok(call);
+                }
+                self.listener.refuse(&call, libc::EPERM)?;
+                continue;
+            }
+            if let Some(error) = self.control.not_forked() {
+                return Err(error);
+            }
+            if !self.control.is_alive() {
+                return Err(io::Error::other("the worker has ended"));
+            }
+            if started.elapsed() > START_TIME {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    fn is_new(&self, call: &Notification) -> bool {
+        let members = lock(&self.family.members);
+        u32::try_from(call.thread).is_ok_and(|thread| !members.contains(&thread))
+            && process_of(call).is_ok()
+    }
+}
+
+/// Returns the process whose first thread makes the call. Fails for other threads.
+fn process_of(call: &Notification) -> io::Result<OwnedFd> {
+    let pid = Pid::from_raw(call.thread).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+/// Returns `true` if a process makes the call.
+fn is_of(process: u32, call: &Notification) -> bool {
+    std::fs::exists(format!("/proc/{process}/task/{}", call.thread)).is_ok_and(|exists| exists)
+}
