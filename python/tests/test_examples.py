@@ -39,7 +39,15 @@ def test_each_example_has_a_test():
         "data_analysis.py",
         "pool.py",
         "rlm.py",
+        "take_back.py",
     }
+
+
+def test_an_agent_takes_back_its_bad_steps_and_keeps_the_others(tmp_path: Path):
+    lines = example("take_back.py", tmp_path)
+    kept = [line for line in lines if line.endswith("kept")]
+    assert [line[5] for line in kept] == list("1346")
+    assert lines[-1] == "cake: 17.5"
 
 
 def test_a_recursive_language_model_finds_what_a_long_text_hides(tmp_path: Path):

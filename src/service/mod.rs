@@ -256,10 +256,27 @@ impl Service {
             lock(&self.sessions).remove(&session);
             entry.kill();
         }
+        let copy = match command {
+            Command::Fork { copy } => Some(copy),
+            _ => None,
+        };
+        if let Some(copy) = copy {
+            let mut sessions = lock(&self.sessions);
+            if sessions.contains_key(&copy) {
+                return Err(Failure::protocol(format!("there is a session {copy} already")));
+            }
+            sessions.insert(copy, entry.expect_copy(copy));
+        }
         match entry.push(number, command) {
             Ok(true) => Ok(Some(self.draining(entry))),
             Ok(false) => Ok(None),
-            Err(Refused::Busy) => Err(Failure::busy(session)),
+            Err(Refused::Busy) => {
+                if let Some(copy) = copy {
+                    entry.expect_no_copy(copy);
+                    lock(&self.sessions).remove(&copy);
+                }
+                Err(Failure::busy(session))
+            }
             Err(Refused::Look(command)) => {
                 let client = Arc::clone(&self.client);
                 Ok(Some(Work::new(move || client.reply(number, entry.look(command)))))

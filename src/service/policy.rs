@@ -36,6 +36,7 @@ pub(super) struct Policy {
     isolation: Option<Isolation>,
     require: Vec<Layer>,
     audit: bool,
+    forkable: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +126,9 @@ impl Policy {
             .permissions(permissions)
             .isolation(isolation)
             .require(self.require.iter().copied());
+        if let Some(copies) = self.forkable {
+            builder = builder.forkable(copies);
+        }
         builder = self.add_tools(builder, &handler)?;
         if self.audit {
             builder = builder.on_audit(move |event| audit(event));
@@ -134,13 +138,15 @@ impl Policy {
 
     /// Returns `true` if it makes no difference for the packages whether an image has imported
     /// them: there is nothing that they could read then, the audit log does not miss them, and the
-    /// sessions have room for all that they import.
+    /// sessions have room for all that they import. An image that has imported them has no
+    /// templates, which sessions that can be forked need.
     fn may_start_imported(&self, limits: &Limits) -> bool {
         !self.packages.is_empty()
             && self.preload.is_empty()
             && self.env.is_empty()
             && self.allow_env.is_empty()
             && !self.audit
+            && self.forkable.is_none()
             && limits.memory_bytes() >= engines::IMAGE_MEMORY_BYTES
     }
 

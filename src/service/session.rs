@@ -1,6 +1,6 @@
 //! A session of a client: its commands, in their order, and what works while code runs.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -26,6 +26,10 @@ pub(crate) enum Command {
     /// A run that was interrupted before its turn.
     Interrupted,
     Reset,
+    /// Copy the session. Its copy gets this number.
+    Fork {
+        copy: i64,
+    },
     Run {
         code: String,
         inputs: Vec<(String, Value)>,
@@ -109,6 +113,8 @@ pub(super) struct SessionEntry {
     /// The number of the request whose code runs.
     run: AtomicI64,
     output: Arc<Collector>,
+    /// The copies that it was asked for and that do not exist yet.
+    copies: Mutex<HashMap<i64, Arc<Self>>>,
 }
 
 #[derive(Default)]
@@ -152,7 +158,21 @@ impl SessionEntry {
             handles: Mutex::default(),
             run: AtomicI64::new(0),
             output: Collector::new(),
+            copies: Mutex::default(),
         }
+    }
+
+    /// Makes the entry of a copy. Its commands wait until this session has made it.
+    pub(super) fn expect_copy(&self, number: i64) -> Arc<Self> {
+        let copy = Arc::new(Self::new(number, Arc::clone(&self.sandbox)));
+        lock(&copy.queue).is_draining = true;
+        lock(&self.copies).insert(number, Arc::clone(&copy));
+        copy
+    }
+
+    /// Gives up a copy that was expected.
+    pub(super) fn expect_no_copy(&self, number: i64) {
+        lock(&self.copies).remove(&number);
     }
 
     pub(super) fn number(&self) -> i64 {
@@ -284,6 +304,14 @@ impl SessionEntry {
         if let Command::Interrupted = command {
             return Ok(execution::interrupted());
         }
+        if let Command::Fork { copy } = command {
+            let copied = match session {
+                Some(session) => session.fork().map_err(Failure::from),
+                None => Err(self.closed()),
+            };
+            let Some(copy) = lock(&self.copies).remove(&copy) else { return Err(self.closed()) };
+            return copy.begin_as_copy(service, copied);
+        }
         let session = session.as_mut().ok_or_else(|| self.closed())?;
         let done = match command {
             Command::Reset => return self.reset(service, session),
@@ -328,7 +356,9 @@ impl SessionEntry {
                 Value::List(session.files().list(&path)?.into_iter().map(entry).collect())
             }
             Command::RemoveFile { path } => session.files().remove(&path)?.into(),
-            Command::Open { .. } | Command::Close | Command::Interrupted => Value::None,
+            Command::Open { .. } | Command::Close | Command::Interrupted | Command::Fork { .. } => {
+                Value::None
+            }
         };
         Ok(done)
     }
@@ -349,6 +379,29 @@ impl SessionEntry {
         }
         let report = report(session.isolation());
         Ok((session, report))
+    }
+
+    /// Begins as the copy of another session, if there is one, and has its commands carried out.
+    fn begin_as_copy(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        copied: Result<Session, Failure>,
+    ) -> Result<Value, Failure> {
+        let begun = copied.and_then(|copied| {
+            let made = self.sandbox.wait()?;
+            self.introduce(service, &copied, made.grace)?;
+            let report = report(copied.isolation());
+            *lock(&self.session) = Some(copied);
+            Ok(report)
+        });
+        let mut queue = lock(&self.queue);
+        queue.failure = begun.as_ref().err().cloned();
+        queue.is_draining = !queue.commands.is_empty();
+        if queue.is_draining {
+            let (entry, service) = (Arc::clone(self), Arc::clone(service));
+            std::thread::spawn(move || entry.drain(&service));
+        }
+        begun
     }
 
     fn reset(self: &Arc<Self>, service: &Service, session: &mut Session) -> Result<Value, Failure> {

@@ -11,7 +11,7 @@ from . import _session
 from ._link import Box, Link, Run
 from ._runs import Refused, abandon, ask
 from ._values import text
-from .errors import Interrupted, IsoletError, from_wire
+from .errors import Interrupted, IsoletError, SessionClosed, from_wire
 
 if TYPE_CHECKING:
     from ._connection import Registration
@@ -43,8 +43,9 @@ class Core:
         sandbox: Registration[Box],
         inputs: dict[str, Any] | None,
         later: bool,
+        original: Core | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its box is filled."""
+        """Opens a session of a sandbox, which is made when its box is filled, or a copy."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -58,12 +59,27 @@ class Core:
         self._opening: tuple[Box, ...] = (sandbox.made, opened)
         self._sandbox = sandbox
         arguments = [self.number, sandbox.number]
-        if inputs is None:
+        if original is not None:
+            link.request(opened, "fork", original.number, self.number)
+        elif inputs is None:
             link.request(opened, "session", *arguments, later=later)
         else:
             link.request(opened, "session", *arguments, inputs, later=later)
         self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
         self._finalizer.atexit = False
+
+    def fork(self, copies: int) -> list[Core]:
+        """Makes copies of the session."""
+        self.check_opening()
+        if not self._finalizer.alive:
+            raise SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+        made = [
+            Core(self.link, self.tools, self._sandbox, None, False, original=self)
+            for _ in range(copies)
+        ]
+        for copy in made:
+            copy.check_opening()
+        return made
 
     @property
     def is_alive(self) -> bool:

@@ -157,6 +157,9 @@ class Policy(TypedDict, total=False):
     """Where guests run: in a locked-down process each, the default, or on threads of the server."""
     require: Iterable[str]
     """Layers of isolation, such as `seccomp`, without which nothing runs."""
+    forkable: int
+    """How many sessions at once may descend from one by `Session.fork`. Without it, none can be
+    forked."""
     on_audit: Callable[[AuditEvent], object]
     """Called with an `AuditEvent` for each access that was allowed or denied, in a thread that
     waits for a session."""

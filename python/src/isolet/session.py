@@ -279,6 +279,29 @@ class Session(Handle):
         self._core.report = self._core.ask("reset")
         self._core.is_dead = False
 
+    def fork(self) -> Session:
+        """Returns a second session that has all that this one has: variables, modules, files.
+
+        From then on the two are apart. The policy has to say `forkable`. The copy has the tools of
+        this session, and lives until it is closed, also after this one. As with `os.fork`,
+        functions of `os.register_at_fork` run, and `random` is seeded anew.
+
+        Raises:
+            ConfigError: the policy does not say `forkable`.
+            Busy: code runs.
+            SessionClosed: the session has ended.
+            LimitError: there are too many sessions, or copies of this one.
+        """
+        return self.fork_many(1)[0]
+
+    def fork_many(self, copies: int) -> list[Session]:
+        """Returns several copies, as `fork` does.
+
+        Args:
+            copies: how many.
+        """
+        return [Session(core) for core in self._core.fork(copies)]
+
     def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
 

@@ -97,6 +97,7 @@ fn command(name: &str, rest: &mut Arguments) -> Result<SessionCommand, Mismatch>
     Ok(match name {
         "close" => SessionCommand::Close,
         "reset" => SessionCommand::Reset,
+        "fork" => SessionCommand::Fork { copy: rest.int("COPY")? },
         "run" => SessionCommand::Run {
             code: rest.text("CODE")?,
             inputs: rest.variables("INPUTS")?,

@@ -17,38 +17,18 @@ use tokio::sync::oneshot;
 
 use super::launch::{START_TIME, in_time};
 use super::link::{self, Bounds, Started, WorkerControl, thread};
-use super::notifications::{Listener, Notification};
 use super::process::{Copied, Process};
 use super::template::Template;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::IsolationReport;
 use crate::protocol::{Control, Forker, Host, Link, Message, Outbox};
 use crate::support::lock::lock;
+use crate::worker::wire::notifications::{Listener, Notification};
 use crate::worker::wire::output_ring::{self, Consumer};
-use crate::worker::wire::{COPY_THREADS, INTERRUPTS, RING, SOCKET};
+use crate::worker::wire::{COPY_THREADS, FORK, INTERRUPTS, RING, SOCKET, THREAD};
 
 /// How often it is checked whether the worker still can be copied.
 const TICK: Duration = Duration::from_millis(20);
-
-/// The flags with which the C library copies a process.
-const FORK: u64 = flags(libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD);
-
-/// The flags with which the C library starts a thread.
-const THREAD: u64 = flags(
-    libc::CLONE_VM
-        | libc::CLONE_FS
-        | libc::CLONE_FILES
-        | libc::CLONE_SIGHAND
-        | libc::CLONE_THREAD
-        | libc::CLONE_SYSVSEM
-        | libc::CLONE_SETTLS
-        | libc::CLONE_PARENT_SETTID
-        | libc::CLONE_CHILD_CLEARTID,
-);
-
-const fn flags(flags: i32) -> u64 {
-    flags.cast_unsigned() as u64
-}
 
 /// A worker that was made to be copied, its copies, and theirs.
 pub(super) struct Family {

@@ -5,7 +5,6 @@ mod find;
 mod forks;
 mod launch;
 pub(crate) mod link;
-mod notifications;
 pub(crate) mod process;
 mod reader;
 mod spawner;

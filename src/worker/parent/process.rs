@@ -1,6 +1,8 @@
-//! The process of a worker: a child of this one, or of a template.
+//! The process of a worker: a child of this one, of a template, or of another worker. Contains the
+//! unsafe code to learn how one has ended that is nobody's child here.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
@@ -9,7 +11,6 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::notifications::exit_status;
 use super::template::{Forked, Template};
 
 pub(crate) enum Process {
@@ -88,4 +89,25 @@ fn number(descriptor: &OwnedFd) -> io::Result<u32> {
     let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
     let number = line.and_then(|number| number.trim().parse().ok());
     number.ok_or_else(|| io::Error::other("the kernel does not say which process a worker is"))
+}
+
+/// Returns how a process has ended, as the kernel reports it; an error if the kernel is too old to
+/// know. `fd` is the process's descriptor.
+fn exit_status(fd: &OwnedFd) -> io::Result<i32> {
+    let mut info = MaybeUninit::<libc::pidfd_info>::zeroed();
+    let mask = libc::__u64::from(libc::PIDFD_INFO_EXIT);
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: all bytes of the structure are initialised, and any are valid. The request reads and
+    // writes one structure of this size.
+    let info = unsafe {
+        (*info.as_mut_ptr()).mask = mask;
+        if libc::ioctl(fd.as_raw_fd(), libc::PIDFD_GET_INFO, info.as_mut_ptr()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.assume_init()
+    };
+    if info.mask & mask == 0 {
+        return Err(io::Error::other("the kernel does not say"));
+    }
+    Ok(info.exit_code)
 }

@@ -4,6 +4,7 @@
 //! negotiated; the worker reports its version.
 
 pub(crate) mod incoming;
+pub(crate) mod notifications;
 pub(crate) mod outgoing;
 pub(crate) mod output_ring;
 pub(crate) mod template_record;
@@ -163,6 +164,27 @@ pub(crate) const RING: RawFd = 5;
 
 /// How many threads a copy starts, each with the parent's permission.
 pub(crate) const COPY_THREADS: u32 = 3;
+
+/// The flags with which the C library copies a process.
+pub(crate) const FORK: u64 =
+    flags(libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD);
+
+/// The flags with which the C library starts a thread.
+pub(crate) const THREAD: u64 = flags(
+    libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_PARENT_SETTID
+        | libc::CLONE_CHILD_CLEARTID,
+);
+
+const fn flags(flags: i32) -> u64 {
+    flags.cast_unsigned() as u64
+}
 
 /// The maximum length of the first frame, in bytes. It arrives at once.
 pub(crate) const SETUP_BYTES: usize = 32 << 10;

@@ -64,7 +64,8 @@ const UNSAFE_FILES: &[&str] = &[
     "src/worker/child/lockdown/tests/mod.rs",
     "src/worker/child/lockdown/tests/probes.rs",
     "src/worker/child/session_fork.rs",
-    "src/worker/parent/notifications.rs",
+    "src/worker/parent/process.rs",
+    "src/worker/wire/notifications.rs",
 ];
 
 /// The only directory that may name the JavaScript engine.

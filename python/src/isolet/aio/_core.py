@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _session
 from .._values import text
-from ..errors import IsoletError, from_wire
+from ..errors import IsoletError, SessionClosed, from_wire
 from ..execution import Display, Execution, Output
 from ._link import Link, Run
 
@@ -44,8 +44,9 @@ class Core:
         sandbox: Registration[asyncio.Future[Any]],
         inputs: dict[str, Any] | None,
         later: bool,
+        original: Core | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its future is done."""
+        """Opens a session of a sandbox, which is made when its future is done, or a copy."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -55,7 +56,9 @@ class Core:
         self.dropped: deque[Run] = deque()
         """Runs whose streams were dropped. They may go on."""
         arguments = [self.number, sandbox.number]
-        if inputs is None:
+        if original is not None:
+            opened = link.request("fork", original.number, self.number)
+        elif inputs is None:
             opened = link.request("session", *arguments, later=later)
         else:
             opened = link.request("session", *arguments, inputs, later=later)
@@ -65,6 +68,19 @@ class Core:
         self._assigned: deque[asyncio.Future[Any]] = deque()
         self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
         self._finalizer.atexit = False
+
+    async def fork(self, copies: int) -> list[Core]:
+        """Makes copies of the session."""
+        await self.check_opening()
+        if not self._finalizer.alive:
+            raise SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+        made = [
+            Core(self.link, self.tools, self._sandbox, None, False, original=self)
+            for _ in range(copies)
+        ]
+        for copy in made:
+            await copy.check_opening()
+        return made
 
     @property
     def is_alive(self) -> bool:

@@ -256,6 +256,25 @@ class Session(Handle):
         self._core.report = await self._core.ask("reset")
         self._core.is_dead = False
 
+    async def fork(self) -> Session:
+        """Returns a second session that has all that this one has: as `isolet.Session.fork`.
+
+        Raises:
+            ConfigError: the policy does not say `forkable`.
+            Busy: code runs.
+            SessionClosed: the session has ended.
+            LimitError: there are too many sessions, or copies of this one.
+        """
+        return (await self.fork_many(1))[0]
+
+    async def fork_many(self, copies: int) -> list[Session]:
+        """Returns several copies, as `fork` does.
+
+        Args:
+            copies: how many.
+        """
+        return [Session(core) for core in await self._core.fork(copies)]
+
     async def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
 

@@ -7,6 +7,7 @@
 
 mod denied;
 mod early;
+mod forkable;
 mod landlocked;
 mod late;
 mod probes;

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use super::super::{LockdownError, Settings, after_load, before_threads, syscalls::CALLS};
 use super::denied::{self, DENIED};
-use super::{first_part, lock, say, settings, tell, worker};
+use super::{first_part, forkable, lock, say, settings, tell, worker};
 
 /// The probes by name.
 const PROBES: &[(&str, fn())] = &[
@@ -52,6 +52,9 @@ pub(super) fn run(name: &str) {
     let _open = File::open("/proc/self/status").unwrap();
     if name == "sweep" {
         return sweep();
+    }
+    if let Some(name) = name.strip_prefix("forkable:") {
+        return forkable::run(name);
     }
     if let Some(name) = name.strip_prefix("denied:") {
         let (_, call) = *DENIED.iter().find(|(denied, _)| *denied == name).unwrap();

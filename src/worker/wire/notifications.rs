@@ -9,25 +9,25 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Receives the calls.
-pub(super) struct Listener(OwnedFd);
+pub(crate) struct Listener(OwnedFd);
 
 /// A system call that waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Notification {
+pub(crate) struct Notification {
     id: u64,
     /// The thread that makes the call, as this process numbers it.
-    pub(super) thread: i32,
+    pub(crate) thread: i32,
     /// The first argument.
-    pub(super) argument: u64,
+    pub(crate) argument: u64,
 }
 
 impl Listener {
-    pub(super) fn new(fd: OwnedFd) -> Self {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
         Self(fd)
     }
 
     /// Waits for a call, for at most this long.
-    pub(super) fn next(&self, limit: Duration) -> io::Result<Option<Notification>> {
+    pub(crate) fn next(&self, limit: Duration) -> io::Result<Option<Notification>> {
         let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
         match poll(&mut fds, Some(&limit)) {
@@ -58,7 +58,7 @@ impl Listener {
 
     /// Returns `true` if the call still waits. While it does, the number of its thread belongs to
     /// nobody else.
-    pub(super) fn is_waiting(&self, call: &Notification) -> bool {
+    pub(crate) fn is_waiting(&self, call: &Notification) -> bool {
         #[expect(unsafe_code, reason = "there is no safe binding")]
         // SAFETY: the request reads one number, which lives until it returns.
         let result = unsafe {
@@ -68,7 +68,7 @@ impl Listener {
     }
 
     /// Makes this file the descriptor `number` of the process that makes the call.
-    pub(super) fn give(
+    pub(crate) fn give(
         &self,
         call: &Notification,
         fd: BorrowedFd<'_>,
@@ -90,12 +90,12 @@ impl Listener {
     }
 
     /// Lets the call run.
-    pub(super) fn permit(&self, call: &Notification) -> io::Result<()> {
+    pub(crate) fn permit(&self, call: &Notification) -> io::Result<()> {
         self.answer(call, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE)
     }
 
     /// Makes the call fail with this error.
-    pub(super) fn refuse(&self, call: &Notification, error: i32) -> io::Result<()> {
+    pub(crate) fn refuse(&self, call: &Notification, error: i32) -> io::Result<()> {
         self.answer(call, -error, 0)
     }
 
@@ -116,25 +116,4 @@ impl Listener {
             },
         }
     }
-}
-
-/// Returns how a process has ended, as the kernel reports it; an error if the kernel is too old to
-/// know. `fd` is the process's descriptor.
-pub(super) fn exit_status(fd: &OwnedFd) -> io::Result<i32> {
-    let mut info = MaybeUninit::<libc::pidfd_info>::zeroed();
-    let mask = libc::__u64::from(libc::PIDFD_INFO_EXIT);
-    #[expect(unsafe_code, reason = "there is no safe binding")]
-    // SAFETY: all bytes of the structure are initialised, and any are valid. The request reads and
-    // writes one structure of this size.
-    let info = unsafe {
-        (*info.as_mut_ptr()).mask = mask;
-        if libc::ioctl(fd.as_raw_fd(), libc::PIDFD_GET_INFO, info.as_mut_ptr()) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        info.assume_init()
-    };
-    if info.mask & mask == 0 {
-        return Err(io::Error::other("the kernel does not say"));
-    }
-    Ok(info.exit_code)
 }
