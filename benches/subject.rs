@@ -10,6 +10,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::io::{self, BufRead};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,9 @@ count";
 /// Interpreters kept ready for the `pool` scenario. More would boot during the measurement.
 const POOL: usize = 2;
 const IDLE_SESSIONS: usize = 5;
+const MAKE_SMALL: &str = "x = 1";
+/// 200 MB of objects.
+const MAKE_LARGE: &str = "large = [bytes(1000) for _ in range(200_000)]; len(large)";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +54,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let engine = Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation);
-    let mut subject = Subject::new(&engine.build()?)?;
+    let mut subject = Subject::new(&engine.build()?, isolation)?;
     println!("{}", json!(concat!("isolet ", env!("CARGO_PKG_VERSION"))));
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -63,16 +67,19 @@ fn main() -> Result<()> {
 
 struct Subject {
     engine: Engine,
+    isolation: Isolation,
     sandbox: Sandbox,
     /// The session of the scenarios that measure a warm session.
     warm: Session,
     runtime: tokio::runtime::Runtime,
     /// A session with a mounted directory, for the scenarios that read files.
     reader: Option<(TempDir, Session)>,
+    /// The sessions that are copied, by the code that they have run.
+    originals: HashMap<&'static str, Session>,
 }
 
 impl Subject {
-    fn new(engine: &Engine) -> Result<Self> {
+    fn new(engine: &Engine, isolation: Isolation) -> Result<Self> {
         let echo = Tool::from_handler(ToolSpec::new("f").param(Param::new("x")), |arguments, _| {
             let Value::Dict(arguments) = arguments else {
                 return std::future::ready(Ok(Value::None));
@@ -84,7 +91,15 @@ impl Subject {
         let mut warm = sandbox.blocking().session()?;
         warm.run(format!("out = 'All work and no play. ' * 50_000; out = out[:{MIB}]"))?;
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-        Ok(Self { engine: engine.clone(), sandbox, warm, runtime, reader: None })
+        Ok(Self {
+            engine: engine.clone(),
+            isolation,
+            sandbox,
+            warm,
+            runtime,
+            reader: None,
+            originals: HashMap::new(),
+        })
     }
 
     fn measure(&mut self, scenario: &str, count: usize) -> Result<Json> {
@@ -108,6 +123,20 @@ impl Subject {
             "lines" => |subject| subject.read("sum(1 for _ in open('/data/lines'))"),
             "small_reads" => |subject| subject.read(SMALL_READS),
             "memory" => |subject| subject.memory(),
+            name if name.starts_with("fork") && self.isolation == Isolation::Thread => {
+                return Ok(json!({"skip": "a thread cannot be copied"}));
+            }
+            "fork" => |subject| Ok(subject.copy(MAKE_SMALL)?.0),
+            "fork_large" => |subject| Ok(subject.copy(MAKE_LARGE)?.0),
+            "fork_run" => |subject| {
+                let (_, mut copy) = subject.copy(MAKE_SMALL)?;
+                let start = Instant::now();
+                let ran = copy.run("x + 41")?;
+                let took = start.elapsed();
+                ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
+                Ok(took)
+            },
+            "fork_memory" => |subject| subject.memory_of(|subject| Ok(subject.copy(MAKE_SMALL)?.1)),
             _ => return Ok(json!({"skip": "not a scenario of this subject"})),
         };
         let times: Result<Vec<Duration>> = (0..count).map(|_| one(self)).collect();
@@ -176,13 +205,32 @@ impl Subject {
         Ok(took)
     }
 
+    /// Copies a session that has run this code. Returns how long that took, and the copy.
+    fn copy(&mut self, make: &'static str) -> Result<(Duration, Session)> {
+        if !self.originals.contains_key(make) {
+            let sandbox = Sandbox::builder(&self.engine).forkable(IDLE_SESSIONS + 2).build()?;
+            let mut session = sandbox.blocking().session()?;
+            session.run(make)?;
+            self.originals.insert(make, session);
+        }
+        let original = self.originals.get_mut(make).context("there is an original")?;
+        let start = Instant::now();
+        let copy = original.fork()?;
+        Ok((start.elapsed(), copy))
+    }
+
     /// Returns the bytes per additional idle session, in place of nanoseconds.
     fn memory(&mut self) -> Result<Duration> {
         // After this, the template for further workers exists.
-        let mut sessions = vec![first_copy(&self.sandbox)?];
+        let _first = first_copy(&self.sandbox)?;
+        self.memory_of(|subject| Ok(subject.sandbox.blocking().session()?))
+    }
+
+    fn memory_of(&mut self, open: impl Fn(&mut Self) -> Result<Session>) -> Result<Duration> {
+        let mut sessions = vec![open(self)?];
         let before = pss(std::process::id())?;
         for _ in 0..IDLE_SESSIONS {
-            let mut session = self.sandbox.blocking().session()?;
+            let mut session = open(self)?;
             session.run("40+2")?;
             sessions.push(session);
         }

@@ -39,6 +39,20 @@ while True:
 """
 
 
+# A copy that nobody talks to: the floor is the system call alone.
+FORK = """
+import os, time
+def fork():
+    start = time.perf_counter_ns()
+    copy = os.fork()
+    if not copy:
+        os._exit(0)
+    took = time.perf_counter_ns() - start
+    os.waitpid(copy, 0)
+    return took
+"""
+
+
 class CPython(peer.Peer):
     def open(self):
         return subprocess.Popen([sys.executable, "-c", GUEST], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -47,6 +61,9 @@ class CPython(peer.Peer):
         session.stdin.close()
         session.stdout.close()
         session.wait()
+
+    def fork(self, make="x = 1"):
+        return self.run(self.original(make + FORK), "fork()")
 
     def execute(self, session, code, variables):
         pickle.dump((code, variables), session.stdin, 5)

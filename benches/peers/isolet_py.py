@@ -22,6 +22,19 @@ class Isolet(peer.Peer):
         self.ready.prewarm(2)
         return self.first_result(self.ready.session)
 
+    def original(self, make):
+        # A session that can be forked starts in another way, so the others are not.
+        if not hasattr(self, "forkable"):
+            self.forkable = isolet.Sandbox(forkable=peer.IDLE_SESSIONS + 2)
+        self.open, other = self.forkable.session, self.open
+        try:
+            return super().original(make)
+        finally:
+            self.open = other
+
+    def copy(self, session):
+        return session.fork()
+
     def close(self, session):
         session.close()
 

@@ -40,6 +40,11 @@ class Monty(peer.Peer):
     def close(self, session):
         session.close()
 
+    def copy(self, session):
+        copy = self.open()
+        copy.checkout.load_session(session.checkout.dump())
+        return copy
+
     def run(self, session, code):
         return session.feed_run(code, external_lookup={"f": lambda x: x})
 

@@ -18,6 +18,7 @@ OUTPUT = "for _ in range(10_485): print('x' * 99)"
 OUTPUT_BYTES = 1_048_500
 TOOL_CALLS = 200
 IDLE_SESSIONS = 5
+MAKE_LARGE = "large = [bytes(1000) for _ in range(200_000)]; len(large)"
 
 
 class Skip(Exception):
@@ -80,6 +81,38 @@ class Peer:
     def pool(self):
         raise Skip("keeps no interpreters ready")
 
+    def copy(self, session):
+        """Returns a second session that has all that this one has."""
+        raise Skip("cannot copy a session")
+
+    def original(self, make):
+        """A session that is copied, which has run this code."""
+        if not hasattr(self, "_originals"):
+            self._originals = {}
+        if make not in self._originals:
+            self._originals[make] = self.open()
+            self.run(self._originals[make], make)
+        return self._originals[make]
+
+    def fork(self, make="x = 1"):
+        took, copy = timed(self.copy, self.original(make))
+        self.close(copy)
+        return took
+
+    def fork_large(self):
+        return self.fork(MAKE_LARGE)
+
+    def fork_run(self):
+        copy = self.copy(self.original("x = 1"))
+        took, result = timed(self.run, copy, "x + 41")
+        self.close(copy)
+        expect(str(result) == "42", result)
+        return took
+
+    def fork_memory(self):
+        """Bytes for each further idle copy, in the place of nanoseconds."""
+        return self.memory_of(lambda: self.copy(self.original("x = 1")))
+
     def scenario_run(self):
         took, result = timed(self.run, self.warm(), "40+2")
         expect(str(result) == "42", result)
@@ -113,8 +146,12 @@ class Peer:
     def memory(self):
         """Bytes for each further idle session, in the place of nanoseconds."""
         self.warm()
+        return self.memory_of(self.open)
+
+    def memory_of(self, open):
+        self.close(open())
         before = pss(os.getpid())
-        sessions = [self.open() for _ in range(IDLE_SESSIONS)]
+        sessions = [open() for _ in range(IDLE_SESSIONS)]
         for session in sessions:
             self.run(session, "40+2")
         after = pss(os.getpid())
@@ -154,6 +191,10 @@ def serve(name, peer):
         "value_out": peer.value_out,
         "output": peer.output,
         "memory": peer.memory,
+        "fork": peer.fork,
+        "fork_large": peer.fork_large,
+        "fork_run": peer.fork_run,
+        "fork_memory": peer.fork_memory,
     }
 
     def say(answer):

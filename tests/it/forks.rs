@@ -10,7 +10,9 @@ use isolet::{
 };
 
 use crate::server::{Response, Server};
-use crate::util::{LONGEST, Scratch, builder, engine_builder, eval, exec, processes, raised};
+use crate::util::{
+    LONGEST, Scratch, builder, engine_builder, eval, exec, isolation, processes, raised, root,
+};
 
 fn forkable() -> SandboxBuilder {
     builder().isolation(Isolation::Process).forkable(20)
@@ -338,4 +340,121 @@ async fn forks_leave_no_process_behind() {
         assert!(start.elapsed() < LONGEST, "a copy is still there");
         tokio::task::yield_now().await;
     }
+}
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (self.0 >> 33) % limit
+    }
+
+    /// Returns a cell that uses and changes what earlier cells have made.
+    fn cell(&mut self) -> String {
+        let [a, b, i, j] = [9, 7, 3, 3].map(|limit| self.below(limit));
+        match self.below(14) {
+            0 => format!("v{i} = [{a}, {b}] * {}", j + 1),
+            1 => format!("v{i}.append(len(v{j})); print(v{i})"),
+            2 => format!("d = dict(zip('abc', v{j})); print(sorted(d.items()))"),
+            3 => format!("def f{i}(x, seen=[]):\n    seen.append(x)\n    return sum(seen) + {a}"),
+            4 => format!("print(f{j}({b}))"),
+            5 => format!("g = (n * {a} for n in range({b})); print(next(g, None))"),
+            6 => "print(next(g, 'over'))".to_owned(),
+            7 => format!("c.step({a}); print(c.count, c.names)"),
+            8 => format!("with open('/tmp/f{i}', 'a') as f: print(f.write(str(v{j})))"),
+            9 => format!(
+                "import os; print(os.path.exists('/tmp/f{i}') and open('/tmp/f{i}').read())"
+            ),
+            10 => format!("import json; print(json.dumps({{'v': v{j}, 'c': c.count}}))"),
+            11 => format!("it = itertools.cycle(v{i}); print(next(it), next(it))"),
+            12 => format!("try: v{j}[{a}9]\nexcept IndexError as error: print(error)"),
+            _ => format!("print(next(it), await asyncio.sleep(0, {b}), raised{i})"),
+        }
+    }
+}
+
+const FIRST: &str = "
+import asyncio, itertools
+v0, v1, v2 = [1], [2, 3], [4, 5, 6]
+f0 = f1 = f2 = lambda x: -x
+g = iter(range(5))
+it = itertools.count()
+class Counter:
+    count, names = 0, []
+    def step(self, n):
+        self.count += n
+        self.names.append(str(n))
+c = Counter()
+raised0 = raised1 = raised2 = None
+";
+
+/// Runs cells and returns what they print and how they end.
+async fn printed(session: &mut Session, cells: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    for cell in cells {
+        let ran = session.run(cell.as_str()).await.unwrap();
+        let error = ran.exception().map(|error| format!("{}: {}", error.type_name, error.message));
+        all.push(format!("{}{}", ran.stdout(), error.unwrap_or_default()));
+    }
+    all
+}
+
+#[tokio::test]
+async fn random_programs_go_on_in_a_copy_as_they_do_without_a_fork() {
+    const PROGRAMS: u64 = 1000;
+    // The sessions are in processes in any case, so once is enough.
+    if isolation() == Isolation::Thread {
+        return;
+    }
+    let sandbox = forkable().build().unwrap();
+    for program in 0..PROGRAMS {
+        let mut numbers = Numbers(program);
+        let mut cells = vec![FIRST.to_owned()];
+        for _ in 0..12 {
+            cells.push(numbers.cell());
+        }
+        let cut = usize::try_from(numbers.below(12)).unwrap() + 1;
+        let mut whole = sandbox.session().await.unwrap();
+        let expected = printed(&mut whole, &cells).await;
+        let mut session = sandbox.session().await.unwrap();
+        let (before, after) = cells.split_at(cut);
+        let mut first = printed(&mut session, before).await;
+        let mut copy = session.fork().await.unwrap();
+        let (in_copy, on) = (printed(&mut copy, after).await, printed(&mut session, after).await);
+        assert_eq!(in_copy, on, "{cells:#?}");
+        first.extend(in_copy);
+        assert_eq!(first, expected, "cut at {cut}: {cells:#?}");
+    }
+}
+
+#[tokio::test]
+async fn the_corpus_runs_in_a_copy_of_a_copy_as_in_a_fresh_session() {
+    if isolation() == Isolation::Thread {
+        return;
+    }
+    let sandbox = forkable().build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, "x = 1").await;
+    let mut copy = session.fork().await.unwrap();
+    let mut files = 0;
+    for entry in fs::read_dir(root().join("tests/corpus")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "py") {
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap();
+        let program = || Cell::new(source.as_str()).program().argv(["program.py"]);
+        let mut fresh = sandbox.session().await.unwrap();
+        let mut deeper = copy.fork().await.unwrap();
+        let (expected, found) =
+            (fresh.run(program()).await.unwrap(), deeper.run(program()).await.unwrap());
+        let name = path.display();
+        assert_eq!(found.stdout(), expected.stdout(), "{name}");
+        assert_eq!(found.stderr(), expected.stderr(), "{name}");
+        assert_eq!(format!("{:?}", found.outcome()), format!("{:?}", expected.outcome()), "{name}");
+        files += 1;
+    }
+    assert!(files > 50, "{files} files");
 }

@@ -79,6 +79,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..Scenario::served("memory", "for each further idle session", 1)
     }
     .goal(30.0),
+    Scenario::served("fork", "a copy of a session with a variable", 3).goal(5.0),
+    Scenario::served("fork_large", "a copy of one with 200 MB of objects", 2).goal(15.0),
+    Scenario::served("fork_run", "the first run in a copy", 3).goal(2.0),
+    Scenario {
+        unit: Unit::Mebibytes,
+        kind: Kind::ServedAfresh,
+        every: 5,
+        ..Scenario::served("fork_memory", "for each further idle copy", 1)
+    }
+    .goal(3.0),
 ];
 
 #[cfg(test)]
