@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isolet::{
     Access, AuditEvent, Cell, ErrorKind, Isolation, Limits, Mount, Outcome, Param, Permissions,
-    Sandbox, SandboxBuilder, Session, SessionState, Tool, ToolSpec, Value,
+    Sandbox, SandboxBuilder, Session, SessionState, Tool, ToolSpec, Value, WorkerStart,
 };
 
 use crate::server::{Response, Server};
@@ -457,4 +457,44 @@ async fn the_corpus_runs_in_a_copy_of_a_copy_as_in_a_fresh_session() {
         files += 1;
     }
     assert!(files > 50, "{files} files");
+}
+
+#[tokio::test]
+async fn sessions_that_are_kept_ready_or_start_anew_can_be_forked() {
+    let ready = forkable().build().unwrap();
+    ready.prewarm(1).unwrap();
+    ready.prewarmed().await.unwrap();
+    let engine = engine_builder().worker_start(WorkerStart::Fresh).build().unwrap();
+    let fresh = Sandbox::builder(&engine).isolation(Isolation::Process).forkable(3).build();
+    for sandbox in [ready, fresh.unwrap()] {
+        let mut session = sandbox.session().await.unwrap();
+        exec(&mut session, "x = 1").await;
+        let mut copy = session.fork().await.unwrap();
+        drop(session);
+        assert_eq!(eval(&mut copy, "x").await, Value::Int(1));
+        copy.reset().await.unwrap();
+        assert_eq!(raised(&mut copy, "x").await.type_name, "NameError");
+        exec(&mut copy.fork().await.unwrap(), "1").await;
+    }
+}
+
+#[tokio::test]
+async fn a_fork_that_nobody_waits_for_ends_the_session_and_leaves_no_copy() {
+    for steps in 1..6 {
+        let mut session = session().await;
+        let mut before = session.fork().await.unwrap();
+        let mut fork = Box::pin(session.fork());
+        for _ in 0..steps {
+            if futures_util::poll!(&mut fork).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(fork);
+        let error = session.run("1").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        exec(&mut before.fork().await.unwrap(), "1").await;
+        session.reset().await.unwrap();
+        exec(&mut session.fork().await.unwrap(), "1").await;
+    }
 }

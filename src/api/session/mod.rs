@@ -259,6 +259,10 @@ impl Session {
     /// * [`ErrorKind::Limit`](crate::ErrorKind::Limit) if the engine has too many sessions, or this
     ///   one too many copies;
     /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if the system cannot copy the worker.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the session, as for [`run`](Self::run). There is no copy then.
     pub async fn fork(&mut self) -> Result<Self, Error> {
         let slot = self.engine.take_slot()?;
         let id = next_id();

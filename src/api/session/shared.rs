@@ -207,7 +207,13 @@ impl Shared {
         let copied = {
             let Ok(_driver) = self.driver.try_lock() else { return Err(self.busy()) };
             self.check_ready()?;
-            forker.fork(host).await
+            // As for a command. Half of the program's hooks have run.
+            self.set_state(SessionState::Abandoned);
+            let guard = KillOnDrop(self);
+            let copied = forker.fork(host).await;
+            std::mem::forget(guard);
+            self.set_state(SessionState::Ready);
+            copied
         };
         // The program's hooks come in pairs.
         self.quick(Command::Fork(ForkMoment::AfterInOriginal)).await?;
@@ -408,7 +414,7 @@ impl SessionAccess for Shared {
     }
 }
 
-/// Kills the guest if a run's future is dropped before the reply arrives.
+/// Kills the guest if the future of a run or a fork is dropped before its end.
 struct KillOnDrop<'a>(&'a Shared);
 
 impl Drop for KillOnDrop<'_> {

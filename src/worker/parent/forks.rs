@@ -5,6 +5,7 @@
 //! A worker, its copies and theirs are a family: they have one filter, and one listener for it.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
 
 use super::launch::{START_TIME, in_time};
@@ -153,8 +154,15 @@ impl Member {
             control.begin_fork();
             messages(Message::Fork);
             let fork = Supervision { listener: &listener, family: &family, control: &control };
-            // If nobody waits any more, the copy ends with its sockets.
-            let _ = sender.send(fork.run(process, &ends));
+            let copy = fork.run(process, &ends);
+            if copy.is_err() {
+                // A worker that does something else with the permission is not to have a copy.
+                kill_strays(process, &lock(&family.members));
+            }
+            if let Err(Ok(copy)) = sender.send(copy) {
+                // Nobody waits any more.
+                let _ = pidfd_send_signal(&copy, Signal::KILL);
+            }
         })?;
         copy.await.map_err(|_| io::Error::other("its supervision has ended"))?
     }
@@ -230,7 +238,54 @@ fn process_of(call: &Notification) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
+/// Kills the children of a worker that are in no session. A worker has no others than its copies.
+fn kill_strays(worker: u32, members: &HashSet<u32>) {
+    for child in children(worker) {
+        let Some(pid) = Pid::from_raw(child.cast_signed()) else { continue };
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        // If it still is a child, the number was not given to another process before.
+        if !members.contains(&child) && children(worker).contains(&child) {
+            let _ = pidfd_send_signal(&process, Signal::KILL);
+        }
+    }
+}
+
+/// Returns the numbers of a process's children; none if the kernel does not say.
+fn children(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect()
+}
+
 /// Returns `true` if a process makes the call.
 fn is_of(process: u32, call: &Notification) -> bool {
-    std::fs::exists(format!("/proc/{process}/task/{}", call.thread)).is_ok_and(|exists| exists)
+    fs::exists(format!("/proc/{process}/task/{}", call.thread)).is_ok_and(|exists| exists)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn children_of_a_worker_that_are_in_no_session_are_killed_and_others_are_not() {
+        // The children wait for an input that does not end, and the shell says how they ended.
+        let script = "exec 3<&0; cat <&3 >&2 & stray=$!; cat <&3 >&2 & member=$!; \
+                      echo $stray; echo $member; wait $stray; echo $?; kill $member; wait $member; \
+                      echo $?";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+        let mut numbers = lines.map(|line| line.unwrap().parse::<u32>().unwrap());
+        let [stray, member] = [numbers.next().unwrap(), numbers.next().unwrap()];
+        assert!(children(shell.id()).contains(&stray) && children(shell.id()).contains(&member));
+        kill_strays(shell.id(), &HashSet::from([member]));
+        assert_eq!(numbers.next(), Some(128 + 9), "the stray was killed");
+        assert_eq!(numbers.next(), Some(128 + 15), "the member was there to be ended");
+        shell.wait().unwrap();
+    }
 }
