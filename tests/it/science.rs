@@ -192,3 +192,23 @@ assert pd.DataFrame({'a': [1, 2]}).a.sum() == 3
         seen.push(found[1].clone());
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn a_copy_of_a_session_has_its_arrays_and_they_are_apart() {
+    let engine = engine_builder().build().unwrap();
+    let sandbox = Sandbox::builder(&engine).permissions(permissions(&["numpy"])).forkable(3);
+    let sandbox = sandbox.isolation(isolet::Isolation::Process).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    eval(&mut session, "import numpy as np; a = np.arange(10); np.random.seed(3); 0").await;
+    let mut copy = session.fork().await.unwrap();
+    let code = "a[3:] *= 2; [int(a.sum()), float(np.linalg.norm(a[:2])), float(np.random.rand())]";
+    let changed = eval(&mut copy, code).await;
+    let drawn = eval(&mut session, "float(np.random.rand())").await;
+    assert_eq!(changed, Value::List(vec![87.into(), 1.0.into(), drawn]));
+    assert_eq!(eval(&mut session, "int(a.sum())").await, 45.into());
+    // A module that the session has not imported is compiled by the copy.
+    let code = "import numpy.fft; float(abs(numpy.fft.fft([1, 1, 1, 1])[0]))";
+    assert_eq!(eval(&mut copy.fork().await.unwrap(), code).await, 4.0.into());
+}

