@@ -527,7 +527,7 @@ def main_namespace():
     return sys.modules["__main__"].__dict__
 
 
-READERS = frozenset(["check", "complete", "get", "variables"])
+READERS = frozenset(["check", "complete", "fork", "get", "variables"])
 
 COMMANDS = {
     "rehearse": rehearse,

@@ -479,10 +479,51 @@ async fn sessions_that_are_kept_ready_or_start_anew_can_be_forked() {
 }
 
 #[tokio::test]
+async fn a_function_for_forks_that_does_not_end_is_interrupted_and_no_copy_is_left() {
+    let limits = Limits::default().max_run_time(Duration::from_millis(300));
+    let sandbox = forkable().limits(limits).build().unwrap();
+    for moment in ["before", "after_in_parent", "after_in_child"] {
+        let mut session = sandbox.session().await.unwrap();
+        let code = format!(
+            "import os
+def loop():
+    while turns: pass
+turns = True
+os.register_at_fork({moment}=loop)"
+        );
+        exec(&mut session, code).await;
+        let error = session.fork().await.unwrap_err();
+        assert_eq!((error.kind(), error.session_survives()), (ErrorKind::Limit, true), "{error}");
+        for number in children(processes(&session).0) {
+            wait_until_gone(number).await;
+        }
+        exec(&mut session, "turns = False").await;
+        exec(&mut session.fork().await.unwrap(), "1").await;
+    }
+}
+
+/// Returns the processes that a session's worker has made.
+fn children(worker: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{worker}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|one| fs::read_to_string(one.path().join("children")).ok());
+    lists.flat_map(|list| list.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect()
+}
+
+async fn wait_until_gone(process: u32) {
+    let start = std::time::Instant::now();
+    while fs::exists(format!("/proc/{process}")).unwrap() {
+        assert!(start.elapsed() < LONGEST, "process {process} is still there");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_fork_that_nobody_waits_for_ends_the_session_and_leaves_no_copy() {
     for steps in 1..6 {
         let mut session = session().await;
         let mut before = session.fork().await.unwrap();
+        let worker = processes(&session).0;
+        let copies = children(worker);
         let mut fork = Box::pin(session.fork());
         for _ in 0..steps {
             if futures_util::poll!(&mut fork).is_ready() {
@@ -490,7 +531,11 @@ async fn a_fork_that_nobody_waits_for_ends_the_session_and_leaves_no_copy() {
             }
             tokio::task::yield_now().await;
         }
+        let made = children(worker);
         drop(fork);
+        for number in made.iter().filter(|number| !copies.contains(number)) {
+            wait_until_gone(*number).await;
+        }
         let error = session.run("1").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
         exec(&mut before.fork().await.unwrap(), "1").await;

@@ -43,7 +43,7 @@ pub(super) struct Family {
     template: Arc<Template>,
 }
 
-/// A process of a family. It counts until this is dropped.
+/// A process of a family. It ends when this is dropped, and counts until then.
 pub(super) struct Member {
     family: Arc<Family>,
     process: u32,
@@ -88,6 +88,7 @@ impl Family {
 
 impl Drop for Member {
     fn drop(&mut self) {
+        self.control.terminate();
         lock(&self.family.members).remove(&self.process);
     }
 }
@@ -124,6 +125,7 @@ impl Member {
         let bounds = self.family.bounds;
         let started = link::start(socket, interrupts, ring, process, host, bounds, |_| Ok(()));
         let Started { mut link, control, ready } = started.map_err(failed)?;
+        let new = EndOnDrop(Arc::clone(&control));
         let stuck = Arc::clone(&control);
         let armed = in_time(move || stuck.terminate()).map_err(failed)?;
         let ready = ready.await;
@@ -135,12 +137,13 @@ impl Member {
                 let details = format!("process {number}, forked from a session");
                 let report = self.report.with_process(details);
                 Arc::clone(&self.family).join(&mut link, control, &report).map_err(failed)?;
+                // From here on the link ends it.
+                std::mem::forget(new);
                 return Ok((link, report));
             }
             Ok(Err(reason)) => reason,
             Err(_) => "it ended".to_owned(),
         };
-        control.terminate();
         Err(failed(io::Error::other(format!("the copy did not start: {reason}"))))
     }
 
@@ -165,6 +168,15 @@ impl Member {
             }
         })?;
         copy.await.map_err(|_| io::Error::other("its supervision has ended"))?
+    }
+}
+
+/// Ends a worker that nobody has taken over when the future that starts it is dropped.
+struct EndOnDrop(Arc<WorkerControl>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.terminate();
     }
 }
 
