@@ -174,6 +174,11 @@ function guarded(callback, args) {
 const timers = new SafeMap();
 let lastTimer = 0;
 
+/** How many timers are running. */
+export function pendingTimers() {
+  return timers.size;
+}
+
 export function setTimeout(callback, delay = 0, ...args) {
   op_isolet_timer(timers.size);
   const id = ++lastTimer;

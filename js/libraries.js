@@ -1,10 +1,11 @@
-// Keeps the dynamic libraries of preloaded packages in the memory image. When it is made, what
-// Emscripten does to load each is noted; when it is restored, each is instantiated again, in the
-// same order and at the same places. Its data, with all that was written to them, come with the
-// memory.
+// Keeps dynamic libraries: those of preloaded packages in the memory image, those that a session has
+// loaded in the saved session. What Emscripten does to load each is noted; when the memory is
+// restored, each is instantiated again, in the same order and at the same places. Its data, with all
+// that was written to them, come with the memory.
 
 import { primordials } from "ext:core/mod.js";
 import { exportedFunction, functionNames } from "ext:isolet/linking.js";
+import { compiled } from "ext:isolet/wasm.js";
 import { op_isolet_library, op_isolet_library_keep } from "ext:core/ops";
 
 const {
@@ -27,37 +28,62 @@ const grow = uncurryThis(Table.prototype.grow);
 const ENVIRONMENTS = new SafeSet(["env", "wasi_snapshot_preview1"]);
 const ADDRESSES = new SafeSet(["GOT.func", "GOT.mem"]);
 
+/** The name by which Emscripten knows CPython itself among the libraries. */
+const MAIN = "__main__";
+
 export class Libraries {
-  /** Whether libraries are loaded that are in the image. */
+  /** Whether libraries are loaded that are in the image, or in a saved session. */
   isRestoring = false;
   #linking;
   /** What `noted` returned when the image was made. */
   #kept;
-  /** What has happened so far, if an image is made. */
-  #notes;
+  /** Whether the image is made, which keeps the libraries' bytes. */
+  #makesImage;
+  /** What has happened since `begin`. */
+  #notes = null;
+  /** The library that is about to be compiled. */
+  #compiling = null;
   #group = 0;
   #own = null;
+  /** While libraries are loaded that are in the image. */
+  #isBooting = false;
+  /** Where the libraries are that are being restored. */
+  #places = null;
 
   constructor(linking, kept, makeImage) {
     this.#linking = linking;
     this.#kept = kept;
-    this.#notes = makeImage
-      ? { loads: [], places: { __proto__: null }, binaries: [], callbacks: new SafeMap() }
-      : null;
+    this.#makesImage = makeImage;
+    this.#forget();
+    compiled.tell = (module) => {
+      if (this.#compiling !== null) this.#notes.modules.set(this.#compiling, module);
+      this.#compiling = null;
+    };
+  }
+
+  #forget() {
+    this.#notes = {
+      __proto__: null,
+      loads: [],
+      places: { __proto__: null },
+      modules: new SafeMap(),
+      callbacks: new SafeMap(),
+      start: 0,
+    };
   }
 
   /** Notes the callbacks that ctypes makes: they are functions of JavaScript in the table. */
   hook(env) {
-    if (this.#notes === null) return;
-    const { callbacks } = this.#notes;
     const { ffi_prep_closure_loc_js: prepare, ffi_closure_free_js: free } = env;
     env.ffi_prep_closure_loc_js = (callback, signature, target, data, at) => {
       const status = prepare(callback, signature, target, data, at);
-      if (status === 0) callbacks.set(callback, [callback, signature, target, data, at]);
+      if (status === 0) {
+        this.#notes.callbacks.set(callback, [callback, signature, target, data, at]);
+      }
       return status;
     };
     env.ffi_closure_free_js = (callback) => {
-      callbacks.delete(callback);
+      this.#notes.callbacks.delete(callback);
       free(callback);
     };
     env.ffi_prep_closure_loc_js.sig = prepare.sig;
@@ -69,11 +95,17 @@ export class Libraries {
     this.#own = own;
   }
 
-  /** Called before the first package is imported. */
+  /** Called before the first package of an image is imported, or a session begins. */
   begin() {
     const { table, free } = this.#own;
     // What fills one later would be outside the part of the table that is noted.
-    if (free.length > 0) throw new TypeError("the table has free places below the libraries'");
+    if (this.#makesImage && free.length > 0) {
+      throw new TypeError("the table has free places below the libraries'");
+    }
+    const { callbacks } = this.#notes;
+    this.#forget();
+    // Those of the image are as good as the session's own.
+    if (!this.#makesImage) this.#notes.callbacks = callbacks;
     this.#notes.start = table.length;
   }
 
@@ -84,15 +116,14 @@ export class Libraries {
 
   /** Called with a library's bytes before it is compiled. */
   read(name, binary) {
-    if (this.#notes === null) return;
+    if (!this.#makesImage) return;
     const bytes = new Uint8Array(binary.buffer, binary.byteOffset, binary.byteLength);
     op_isolet_library_keep(name, bytes);
-    ArrayPrototypePush(this.#notes.binaries, bytes);
   }
 
   /** A library that is in the image: its module, in place of its bytes. */
   kept(name) {
-    return this.isRestoring ? op_isolet_library(name) : undefined;
+    return this.#isBooting ? op_isolet_library(name) : undefined;
   }
 
   /** The libraries that one needs. Those in the image are loaded before it anyway. */
@@ -105,29 +136,32 @@ export class Libraries {
    */
   place(name, count, allocate) {
     const { table } = this.#own;
+    let memory;
     if (this.isRestoring) {
-      const at = this.#kept.places[name];
+      const at = this.#places[name];
       this.#growTo(at[1], `the library ${name}`);
-      return at[0];
+      memory = at[0];
+    } else {
+      memory = allocate();
     }
-    const memory = allocate();
-    if (this.#notes !== null) {
-      this.#notes.places[name] = [memory, table.length, count];
-    }
+    this.#notes.places[name] = [memory, table.length, count];
+    this.#compiling = name;
     return memory;
   }
 
   /** Called when a library has been loaded, or was before. */
   loaded(name, { global, nodelete }, handle) {
-    if (this.#notes === null) return;
+    this.#compiling = null;
     ArrayPrototypePush(this.#notes.loads, [name, global, nodelete, this.#group, handle]);
   }
 
   /** What has to be kept with the memory; null if there are no libraries. */
   noted() {
-    const { loads, places, binaries, start } = this.#notes;
-    const { table, addresses, functions, exports, byName } = this.#own;
-    if (loads.length === 0 && table.length === start) return null;
+    const { loads, places, modules, callbacks: made, start } = this.#notes;
+    const { table, addresses, functions, exports, byName, free: ownFree } = this.#own;
+    const { isWhole } = this.#linking;
+    const isSame = loads.length === 0 && table.length === start && made.size === 0;
+    if (isSame && (this.#makesImage || !isWhole)) return null;
     const indices = new SafeMap();
     const names = functionNames();
     for (let i = 0; i < names.length; i++) indices.set(names[i], i);
@@ -136,14 +170,16 @@ export class Libraries {
     const slots = [];
     const seen = new SafeSet();
     const { first, end } = this.#linking.places;
-    for (let i = 0; i < binaries.length; i++) {
-      const all = importsOf(new Module(binaries[i]));
+    modules.forEach((library) => {
+      const all = importsOf(library);
       for (let j = 0; j < all.length; j++) {
         const { module, name } = all[j];
         const key = `${module} ${name}`;
         if (seen.has(key)) continue;
         seen.add(key);
         if (ENVIRONMENTS.has(module)) {
+          // Of a session that has loaded a library, all functions of CPython are linked.
+          if (!this.#makesImage) continue;
           // The others are functions of JavaScript, or of libraries.
           const index = indices.get(name);
           if (indices.has(name) && functions[name] === exportedFunction(exports, index)) {
@@ -155,12 +191,12 @@ export class Libraries {
           const { value } = addresses[name];
           ArrayPrototypePush(values, [name, value]);
           // A place that is kept free for a function of CPython.
-          if (value >= first && value < end && indices.has(name)) {
+          if (this.#makesImage && value >= first && value < end && indices.has(name)) {
             ArrayPrototypePush(slots, [value, "", indices.get(name)]);
           }
         }
       }
-    }
+    });
     // What libraries export has an address, too, whether or not a library imports it. Without it,
     // a start would put the function at the end of the table, where the next library begins.
     for (let i = 0; i < loads.length; i++) {
@@ -172,8 +208,19 @@ export class Libraries {
     }
     const callbacks = this.#noteSlots(slots, start);
     const free = [];
-    for (let i = 0; i < this.#own.free.length; i++) ArrayPrototypePush(free, this.#own.free[i]);
-    return { start, end: table.length, loads, places, imports, values, slots, callbacks, free };
+    for (let i = 0; i < ownFree.length; i++) ArrayPrototypePush(free, ownFree[i]);
+    return {
+      isWhole,
+      start,
+      end: table.length,
+      loads,
+      places,
+      imports,
+      values,
+      slots,
+      callbacks,
+      free,
+    };
   }
 
   /**
@@ -189,10 +236,15 @@ export class Libraries {
     const begins = new SafeMap();
     for (let i = 0; i < loads.length; i++) {
       const name = loads[i][0];
-      const exported = byName[name].exports;
       const first = ranges[name][1];
       begins.set(first, name);
       for (let at = first; at < first + ranges[name][2]; at++) theirs.add(at);
+    }
+    const libraries = ObjectKeys(byName);
+    for (let i = 0; i < libraries.length; i++) {
+      const name = libraries[i];
+      if (name === MAIN) continue;
+      const exported = byName[name].exports;
       const names = ObjectKeys(exported);
       for (let j = 0; j < names.length; j++) known.set(exported[names[j]], [name, names[j]]);
     }
@@ -231,28 +283,55 @@ export class Libraries {
   /** Loads what is in the image, before its memory is there. */
   restore() {
     if (this.#kept === null) return;
-    const { start, end, loads, imports, values, slots } = this.#kept;
-    const { table, addresses, functions, exports, byName, load, forget } = this.#own;
-    if (table.length !== start) throw new TypeError("the table is not what it was in the image");
+    const { imports } = this.#kept;
+    const { functions, exports } = this.#own;
     for (let i = 0; i < imports.length; i++) {
       const [name, index] = imports[i];
       functions[name] = index < 0 ? exports[name] : exportedFunction(exports, index);
     }
+    this.#isBooting = this.#linking.isHeld = true;
+    this.#load(this.#kept);
+    this.#isBooting = this.#linking.isHeld = false;
+  }
+
+  /** Makes ctypes' callbacks again, once the memory is there that says what each calls. */
+  restoreCallbacks() {
+    if (this.#kept !== null) this.#makeCallbacks(this.#kept);
+  }
+
+  /** Loads what a saved session has loaded, before its memory is there. */
+  restoreSaved(kept) {
+    if (kept === null) return;
+    if (kept.isWhole) this.#linking.complete();
+    this.#load(kept);
+  }
+
+  /** As `restoreCallbacks`, for a saved session. */
+  restoreSavedCallbacks(kept) {
+    if (kept !== null) this.#makeCallbacks(kept);
+  }
+
+  #load({ start, end, loads, places, values, slots }) {
+    const { table, addresses, functions, exports, byName, load, forget } = this.#own;
+    if (table.length !== start) throw new TypeError("the table is not what it was in the image");
     for (let i = 0; i < values.length; i++) {
       const [name, value] = values[i];
       addresses[name] ??= new Global({ __proto__: null, value: "i32", mutable: true }, -1);
       addresses[name].value = value;
     }
     const scopes = { __proto__: null };
-    this.isRestoring = this.#linking.isHeld = true;
+    this.isRestoring = true;
+    this.#places = places;
     for (let i = 0; i < loads.length; i++) {
       const [name, global, nodelete, group, handle] = loads[i];
       const scope = global ? null : (scopes[group] ??= {});
+      this.#group = group;
       // All addresses are known; Emscripten would look through them for each library.
       const flags = { global, nodelete, loadAsync: false, allowUndefined: true };
       load(name, flags, scope, handle ?? undefined);
     }
-    this.isRestoring = this.#linking.isHeld = false;
+    this.isRestoring = false;
+    this.#places = null;
     this.#growTo(end, "what follows the libraries");
     const ours = [];
     for (let i = 0; i < slots.length; i++) {
@@ -265,10 +344,7 @@ export class Libraries {
     forget();
   }
 
-  /** Makes ctypes' callbacks again, once the memory is there that says what each calls. */
-  restoreCallbacks() {
-    if (this.#kept === null) return;
-    const { callbacks, free } = this.#kept;
+  #makeCallbacks({ callbacks, free }) {
     const { functions, free: ownFree } = this.#own;
     const { ffi_prep_closure_loc_js: prepare } = functions;
     for (let i = 0; i < callbacks.length; i++) {
@@ -277,6 +353,7 @@ export class Libraries {
         throw new TypeError("a callback of ctypes cannot be made again");
       }
     }
+    ownFree.length = 0;
     for (let i = 0; i < free.length; i++) ArrayPrototypePush(ownFree, free[i]);
   }
 

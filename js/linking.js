@@ -18,6 +18,7 @@ const {
   JSONParse,
   ObjectKeys,
   SafeMap,
+  SafeSet,
   StringPrototypeCharCodeAt,
   TypeError,
   Uint8Array,
@@ -125,6 +126,8 @@ function unplaced(names, addresses, functions) {
 /** What the module has in place of most of its exports: `src/isolate/adapt/side_table.rs`. */
 const FILL = "isolet:fill";
 const FUNCTIONS = "isolet:functions";
+/** What it has besides, which no package links to. */
+const ADDED = new SafeSet([FILL, FUNCTIONS, "isolet:immortals", "isolet:objects"]);
 
 /** The names of all functions that CPython exported as Emscripten built it. */
 export function functionNames() {
@@ -149,7 +152,7 @@ function allOf(exports) {
   }
   const kept = ObjectKeys(exports);
   for (let i = 0; i < kept.length; i++) {
-    if (kept[i] !== FILL && kept[i] !== FUNCTIONS) all[kept[i]] = exports[kept[i]];
+    if (!ADDED.has(kept[i])) all[kept[i]] = exports[kept[i]];
   }
   return all;
 }

@@ -49,6 +49,16 @@ export class LocalTime {
     this.#tell();
   }
 
+  /** What a saved session has of it: the memory has the rest. */
+  save() {
+    return { zone: this.#zone, places: this.places };
+  }
+
+  restore({ zone, places }) {
+    this.#zone = zone;
+    this.places = places;
+  }
+
   #tell() {
     if (this.places === undefined) return; // the C library asks when it first needs it
     const { HEAP8, HEAP32 } = this.#Module;

@@ -15,6 +15,7 @@ import { Libraries } from "ext:isolet/libraries.js";
 import { TextOutput } from "ext:isolet/text_output.js";
 import { Suspensions } from "ext:isolet/suspension.js";
 import { checkFrames, hookFrames } from "ext:isolet/frames.js";
+import { Saving } from "ext:isolet/saving.js";
 import {
   op_isolet_confine,
   op_isolet_died,
@@ -64,7 +65,8 @@ function prepareFileSystem(Module) {
   Module.API.sitePackages = SITE_PACKAGES;
   FS.mkdirTree(SITE_PACKAGES);
   FS.mkdirTree("/lib/python3.14/lib-dynload");
-  FS.writeFile(STDLIB, new Uint8Array(op_isolet_stdlib()), { canOwn: true });
+  Module.stdlib = op_isolet_stdlib();
+  FS.writeFile(STDLIB, new Uint8Array(Module.stdlib), { canOwn: true });
   FS.mkdirTree(HOME);
   FS.chdir(HOME);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
@@ -125,6 +127,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       hookFrames(Module, env);
       hookCalls(Module, env);
       libraries.hook(env);
+      booted.saving.objects.hook(env);
       const module = op_isolet_wasm_module();
       const instance = new WebAssembly.Instance(module, imports);
       const { memory } = instance.exports;
@@ -134,6 +137,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       booted.errnos.value = makeImage ? 0 : 1;
       booted.memory = memory;
       booted.exports = instance.exports;
+      booted.saving.objects.connect(instance.exports);
       op_isolet_memory_begin(memory);
       op_isolet_memory_adopt(memory);
       adoptMemory(memory);
@@ -206,6 +210,8 @@ export async function boot(createModule, makeImage) {
     suspensions,
     exitStatus: null,
     localTime: null,
+    saving: null,
+    stdlib: null,
   };
   const image = makeImage
     ? { places: null, libraries: null, textOutput: null }
@@ -214,22 +220,28 @@ export async function boot(createModule, makeImage) {
   const linking = new Linking(image.places, textOutput.write);
   const libraries = new Libraries(linking, image.libraries, makeImage);
   booted.localTime = new LocalTime(image.localTime);
+  booted.saving = new Saving(libraries, booted.localTime);
   const options = settings(makeImage, suspensions, linking, libraries, booted);
   // Emscripten looks once for a worker scope; seeing one, it takes entropy from `crypto` instead of
   // asking a shell for it.
+  // Of the files in memory, which are not the image's; but some of their times are.
+  if (makeImage) Date.now = () => 0;
   globalThis.WorkerGlobalScope = function () {};
-  const booting = createModule(options);
+  const booting = booted.saving.forgetful(() => createModule(options));
   delete globalThis.WorkerGlobalScope;
-  const Module = await booting; 
+  const Module = await booting;
   if (options.exitStatus !== undefined) {
     throw new Error(`the interpreter exited with status ${options.exitStatus} while it started`);
   }
   // It serves the boot only, and hands out what it was given.
   delete Module.instantiateWasm;
+  booted.stdlib = Module.stdlib;
+  delete Module.stdlib;
   const { API } = Module;
   if (makeImage) {
     checkFrames(booted.memory);
     API.finalizeBootstrap(undefined, undefined);
+    booted.saving.objects.check();
     API.sys.path.insert(0, "");
     const glue = loadGlue(API);
     glue.adopt_errnos();

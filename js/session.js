@@ -22,6 +22,7 @@ import {
   op_isolet_net_send,
   op_isolet_net_start,
   op_isolet_report,
+  op_isolet_save_refused,
   op_isolet_submit,
   op_isolet_tool_block,
   op_isolet_tool_call,
@@ -62,7 +63,7 @@ function within(promise, timeout) {
 /**
  * What our Python glue may call. Addresses are in the guest's own memory, where they do no harm.
  */
-function bridge(Module, memory, suspensions, parking, localTime) {
+function bridge(Module, memory, suspensions, parking, localTime, saving) {
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
@@ -82,6 +83,13 @@ function bridge(Module, memory, suspensions, parking, localTime) {
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
     set_zone: (zone) => localTime.set(zone),
+    /** How many objects of JavaScript Python refers to that cannot be saved. */
+    foreign: () => saving.objects.foreign(),
+    is_kept: (object) => saving.objects.isKept(object),
+    /** Has the session saved once Python has returned; it waits for so many timers. */
+    save: (timers) => {
+      session.timers = timers;
+    },
     spawn,
     park: (number, timeout, thread) => parking.park(number, timeout, thread),
     unpark: (number) => parking.unpark(number),
@@ -141,10 +149,10 @@ function bridge(Module, memory, suspensions, parking, localTime) {
 async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
-  const { Module, memory, suspensions, exitStatus, localTime } = booted;
+  const { Module, memory, suspensions, exitStatus, localTime, saving, stdlib } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
   const parking = new Parking();
-  glue.attach(bridge(Module, memory, suspensions, parking, localTime));
+  glue.attach(bridge(Module, memory, suspensions, parking, localTime, saving));
   const entry = glue.handle.copy();
   const { callPromising } = entry;
   session = {
@@ -155,9 +163,13 @@ async function start(createModule, makeImage) {
     parking,
     writtenFiles: new WrittenFiles(Module.FS),
     exitStatus,
+    saving,
+    /** How many timers there are of Python's, if the session is to be saved. */
+    timers: null,
   };
   Module.API.sys.modules.delete("_isolet");
   glue.destroy();
+  saving.begin(Module, memory, stdlib);
 }
 
 /**
@@ -174,6 +186,24 @@ async function handle(length) {
     op_isolet_exited(status);
   }
   session.writtenFiles.tell();
+  if (session.timers !== null) save();
+}
+
+/** Hands the session to the host, or says why it cannot be saved. */
+function save() {
+  const { timers } = session;
+  session.timers = null;
+  try {
+    session.saving.save(timers);
+  } catch (error) {
+    op_isolet_save_refused(`${error?.message ?? error}`);
+  }
+}
+
+/** Becomes the session that the host has saved; a command that resumes it follows. */
+function restore() {
+  session.saving.restore();
+  session.writtenFiles.forget();
 }
 
 function interrupt() {
@@ -190,4 +220,4 @@ function peek(length) {
   session.peek(length);
 }
 
-op_isolet_entry_points(start, handle, interrupt, stalled, peek);
+op_isolet_entry_points(start, handle, interrupt, stalled, peek, restore);

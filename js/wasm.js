@@ -55,9 +55,14 @@ function demandNew(target, name) {
   if (target === undefined) throw new TypeError(`WebAssembly.${name} must be invoked with 'new'`);
 }
 
+/** What is to be told of each module that is compiled by `new`. */
+export const compiled = { __proto__: null, tell: null };
+
 function Module(bytes) {
   demandNew(new.target, "Module");
-  return op_isolet_wasm_compile(bytes);
+  const module = op_isolet_wasm_compile(bytes);
+  compiled.tell?.(module);
+  return module;
 }
 for (const name of ["customSections", "exports", "imports"]) {
   ObjectDefineProperty(Module, name, ObjectGetOwnPropertyDescriptor(NativeModule, name));

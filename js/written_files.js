@@ -37,6 +37,11 @@ export class WrittenFiles {
     }
   }
 
+  /** Drops what it remembers. */
+  forget() {
+    this.#paths = new SafeSet();
+  }
+
   /** Tells of the files that are still there. */
   tell() {
     if (this.#paths.size === 0) return;

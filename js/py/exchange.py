@@ -4,6 +4,7 @@ The host decides what may be requested, follows no redirect here, and says no wi
 """
 
 import errno
+import weakref
 from marshal import dumps
 
 import _isolet_tools as tools
@@ -14,6 +15,7 @@ BYTES_HEADER = bytes.__basicsize__ - 1
 CHUNK = 256 * 1024  # bytes that are read at a time
 
 bridge = None
+opened = weakref.WeakSet()  # exchanges that may be open
 
 
 def attach(host_bridge):
@@ -31,9 +33,10 @@ class Exchange:
         """
         request = {"method": method, "url": url, "headers": headers, "body": body}
         data = dumps(request, MARSHAL_VERSION)
-        self.timeout = timeout
+        self.timeout, self.url = timeout, url
         self.number = bridge.net_start(id(data) + BYTES_HEADER, len(data))
         self.call = self.number
+        opened.add(self)
 
     def send(self, piece):
         """Sends a piece of the body; an empty one ends it. The response may come all the same."""

@@ -19,7 +19,7 @@ def attach(host_bridge):
 
 def start(has_packages):
     """Has imports that fail ask the host, if it has anything to answer with."""
-    if has_packages:
+    if has_packages and not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(-1, Finder())  # before the stand-ins for what nobody has
 
 

@@ -39,6 +39,7 @@ import _isolet_modules as modules
 import _isolet_packages as packages
 import _isolet_programs as programs
 import _isolet_returns as returns
+import _isolet_saving as saving
 import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
@@ -64,6 +65,7 @@ BRIDGE = (
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
+    *("foreign", "is_kept", "save"),
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -156,6 +158,7 @@ def attach(host_bridge):
     exchange.attach(bridge)
     packages.attach(bridge)
     displays.attach(bridge)
+    saving.attach(bridge)
     exception = {"type": "MemoryError", "message": "", "traceback": "MemoryError\n"}
     no_memory = dump({"status": "raised", "exception": exception}, None)
 
@@ -226,14 +229,36 @@ def start(command):
         figures.start()
     if "PYTHONPATH" in command["env"]:
         programs.search_environment(command["env"])
-    terminal = command.get("terminal")
-    if terminal is not None:
-        bridge.terminal(*terminal)
+    become_terminal(command)
     for fd in OUTPUT:
         if fd not in spare:
             spare[fd] = os.dup(fd)
     reopen_output()
     packages.start(command["packages"])
+    return {}
+
+
+def become_terminal(command):
+    terminal = command.get("terminal")
+    if terminal is not None:
+        bridge.terminal(*terminal)
+
+
+def resume(command):
+    """Goes on as a session that was saved."""
+    os.environ.update(command["env"])
+    if "TZ" in command["env"]:
+        time.tzset()
+    become_terminal(command)
+    packages.loaded()
+    packages.start(command["packages"])
+    waits.resume()
+    reopen_output()
+    return {}
+
+
+def save(command):
+    saving.begin()
     return {}
 
 
@@ -527,13 +552,15 @@ def main_namespace():
     return sys.modules["__main__"].__dict__
 
 
-READERS = frozenset(["check", "complete", "fork", "get", "variables"])
+READERS = frozenset(["check", "complete", "fork", "get", "resume", "save", "variables"])
 
 COMMANDS = {
     "rehearse": rehearse,
     "start": start,
     "run": run,
     "fork": fork,
+    "save": save,
+    "resume": resume,
     "check": check,
     "set": lambda command: variables.set_variables(command, main_namespace()),
     "complete": lambda command: completion.complete(command, main_namespace()),

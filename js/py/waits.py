@@ -25,6 +25,8 @@ cells = None  # the loop that runs in every cell
 thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
 hit = weakref.WeakSet()  # tasks that the cell's last interrupt was raised in
+scheduled = {}  # callbacks of loops that are due later or soon: each with its handle, by number
+last_scheduled = 0
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
 # Pyodide's own callbacks of futures: a type of C without a module, and a method of every loop.
 DONE = next(kind for kind in object.__subclasses__() if kind.__name__ == "FutureDoneCallback")
@@ -213,6 +215,24 @@ def sleep(seconds):
         webloop._orig_sleep(seconds)
 
 
+def schedule(run, delay):
+    """Has JavaScript call back after so many seconds."""
+    delay = min(max(delay, 0) * 1000, MAX_TIMEOUT)
+    bridge.schedule(create_once_callable(run, _may_syncify=True), delay)
+
+
+def timers():
+    """How many timers JavaScript has for Python."""
+    return sum(isinstance(handle, asyncio.TimerHandle) for _, handle in scheduled.values())
+
+
+def resume():
+    """Has JavaScript call back for all that was scheduled in another interpreter."""
+    now = time.monotonic()
+    for run, handle in list(scheduled.values()):
+        schedule(run, handle.when() - now if isinstance(handle, asyncio.TimerHandle) else 0)
+
+
 def default_loop():
     return asyncio.get_event_loop_policy().get_event_loop()
 
@@ -285,9 +305,11 @@ class Loop(webloop.WebLoop):
 
         One that did would lose the callback, and a task that it should have woken sleeps forever.
         """
+        global last_scheduled
 
         def run():  # interrupts are held back here, as in every entry from JavaScript
             global thread
+            scheduled.pop(number, None)
             thread = self._thread
             self._install_running_loop()
             self._install_asyncgen_hooks()
@@ -314,8 +336,9 @@ class Loop(webloop.WebLoop):
                 )
 
         if delay != math.inf:
-            delay = min(max(delay, 0) * 1000, MAX_TIMEOUT)
-            bridge.schedule(create_once_callable(run, _may_syncify=True), delay)
+            number = last_scheduled = last_scheduled + 1
+            scheduled[number] = run, handle
+            schedule(run, delay)
         return handle
 
     def run_in_executor(self, executor, func, *args):

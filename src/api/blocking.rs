@@ -95,6 +95,15 @@ impl Sandbox {
         block_on(self.0.session()).map(Session)
     }
 
+    /// Starts a session that was saved, as [`Sandbox::restore`](crate::Sandbox::restore) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::restore`](crate::Sandbox::restore).
+    pub fn restore(&self, path: impl Into<PathBuf>) -> Result<Session, Error> {
+        block_on(self.0.restore(path)).map(Session)
+    }
+
     /// Runs one cell in a new session, as [`Sandbox::run`](crate::Sandbox::run) does.
     ///
     /// # Errors
@@ -262,6 +271,15 @@ impl Session {
     /// As [`Session::fork`](crate::Session::fork).
     pub fn fork_many(&mut self, copies: usize) -> Result<Vec<Self>, Error> {
         Ok(block_on(self.0.fork_many(copies))?.into_iter().map(Self).collect())
+    }
+
+    /// Saves the session to a file, as [`Session::save`](crate::Session::save) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::save`](crate::Session::save).
+    pub fn save(&mut self, path: impl Into<PathBuf>) -> Result<(), Error> {
+        block_on(self.0.save(path))
     }
 
     /// Starts over with a fresh interpreter, as [`Session::reset`](crate::Session::reset) does.

@@ -254,6 +254,29 @@ impl Sandbox {
         Session::start(self.engine.clone(), Arc::clone(&self.policy)).await
     }
 
+    /// Starts a session that [`Session::save`] has saved to this file. It goes on where it was.
+    ///
+    /// The file grants nothing: the session has this sandbox's permissions, limits and tools. Tools
+    /// of the sandbox are defined anew, and environment variables that it grants are set. Packages
+    /// that the session had loaded must be [allowed](Permissions::package), and the overlays that
+    /// it had changed must be mounted. An open file beneath a mount that this sandbox does not have
+    /// is closed. Calls, requests and the like are counted from zero. The file is not trusted:
+    /// whoever can write it can do what code in the session could.
+    ///
+    /// The monotonic clock goes on from where it was. Random generators go on as well, so that two
+    /// sessions of one file draw the same numbers from `random`; the system's entropy differs.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Config`] if the file cannot be read, is damaged or was saved by another
+    ///   version, or the sandbox lacks what the session needs;
+    /// * [`ErrorKind::Packages`] if a package of the session is not allowed or cannot be loaded;
+    /// * [`ErrorKind::Start`] if the session exceeds the sandbox's limits, or the file has no valid
+    ///   session; otherwise as [`session`](Self::session).
+    pub async fn restore(&self, path: impl Into<PathBuf>) -> Result<Session, Error> {
+        Session::restore(self.engine.clone(), Arc::clone(&self.policy), path.into()).await
+    }
+
     /// Runs one cell in a new session.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ pub(crate) use error::FileError;
 pub(crate) use events::FileEvent;
 pub(crate) use limits::FileLimits;
 pub use mount::{Mount, MountMode};
+pub(crate) use overlay::SavedOverlay;
 pub use overlay::{ChangeKind, ExportDirectory, FileChange};
 #[cfg(any(test, feature = "engine"))]
 pub(crate) use request::{FileKind, FileStat, OpenFlags};

@@ -11,7 +11,7 @@ use super::host_tree::HostTree;
 use super::inodes::Inodes;
 use super::limits::FileLimits;
 use super::mount::{Mount, MountMode};
-use super::overlay::{ExportDirectory, FileChange, Overlay};
+use super::overlay::{ExportDirectory, FileChange, Overlay, SavedOverlay};
 use super::path::{RelativePath, check_target, join};
 use super::read_only::ReadOnly;
 use super::read_write::ReadWrite;
@@ -176,6 +176,31 @@ impl FileSystem {
     /// Links are written only if their targets contain no `..`.
     pub(crate) fn export(&self, mount: usize, target: &ExportDirectory) -> Result<u64, Error> {
         self.overlay(mount)?.export(target)
+    }
+
+    /// Describes the guest's changes in each overlay that has any, by guest path.
+    pub(crate) fn save(&self) -> Vec<(String, SavedOverlay)> {
+        let overlays = self.mounts.iter().filter_map(|mounted| {
+            let saved = mounted.overlay.as_ref()?.save();
+            (!saved.is_empty()).then(|| (mounted.guest.clone(), saved))
+        });
+        overlays.collect()
+    }
+
+    /// Makes these changes in the overlay at a guest path. Fails if there is no overlay there.
+    pub(crate) fn restore(&self, guest: &str, saved: SavedOverlay) -> Result<(), Error> {
+        let mounted = self.mounts.iter().find(|mounted| mounted.guest == guest);
+        let Some(overlay) = mounted.and_then(|mounted| mounted.overlay.as_ref()) else {
+            return Err(config(format!(
+                "the saved session has changed files in an overlay at `{}`, and the sandbox has \
+                 none there",
+                guest.escape_default()
+            ))
+            .with_hint("mount the same directory with `Mount::overlay`"));
+        };
+        overlay.restore(saved).map_err(|error| {
+            config(format!("the files of the saved session beneath `{guest}`: {error}"))
+        })
     }
 
     fn overlay(&self, mount: usize) -> Result<&Overlay, Error> {

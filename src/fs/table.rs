@@ -78,6 +78,15 @@ impl MountTable {
         self.0.iter().map(|entry| entry.guest.as_str())
     }
 
+    /// Returns how many bytes the overlays may have in all.
+    pub(crate) fn overlay_bytes(&self) -> u64 {
+        let quota = |entry: &Entry| match &entry.source {
+            Source::Host(mount) if mount.mode() == MountMode::Overlay => mount.quotas().0,
+            _ => 0,
+        };
+        self.0.iter().map(quota).fold(0, u64::saturating_add)
+    }
+
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.0
     }

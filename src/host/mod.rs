@@ -7,6 +7,7 @@ mod exchanges;
 pub(crate) mod guarded;
 mod packages;
 pub(crate) mod pipe;
+pub(crate) mod saved;
 pub(crate) mod stop;
 pub(crate) mod tools;
 mod written_files;
@@ -17,9 +18,11 @@ use std::time::Instant;
 use self::displays::Displays;
 use self::exchanges::{Answers, Exchanges};
 pub(crate) use self::packages::SessionPackages;
+use self::saved::{SavedState, Saving};
 use self::stop::{Gate, Passage, RunCounters, RunStopper, Stoppable};
 use self::written_files::WrittenFiles;
 use crate::data::display::Display;
+use crate::data::error::Error;
 use crate::data::limits::Limits;
 use crate::data::output::{Capture, Captured, Stream};
 use crate::data::stdin::{Input, InputPump, Stdin};
@@ -64,6 +67,7 @@ pub(crate) struct SessionHost {
     audit: AuditLog,
     answers: Answers,
     counters: Arc<RunCounters>,
+    saving: Saving,
 }
 
 /// What the host recorded of a finished run.
@@ -118,7 +122,29 @@ impl SessionHost {
             audit,
             answers,
             counters,
+            saving: Saving::default(),
         }
+    }
+
+    /// Takes over what the host had of a saved session, as far as this one's policy permits it.
+    pub(crate) fn restore(&self, state: SavedState) -> Result<(), Error> {
+        let SavedState { preloaded, packages, overlays } = state;
+        self.packages.restore(&preloaded, &packages)?;
+        for (guest, overlay) in overlays {
+            self.files.restore(&guest, overlay)?;
+        }
+        Ok(())
+    }
+
+    /// Describes what the host has of the session.
+    fn saved(&self) -> SavedState {
+        let (preloaded, packages) = self.packages.saved();
+        SavedState { preloaded, packages, overlays: self.files.save() }
+    }
+
+    /// Returns where the session is saved to and restored from.
+    pub(crate) fn saving(&self) -> &Saving {
+        &self.saving
     }
 
     /// Makes the host of a copy of the session: it has the same tools, packages and files, and its
@@ -144,6 +170,7 @@ impl SessionHost {
             audit,
             answers,
             counters,
+            saving: Saving::default(),
         })
     }
 
@@ -298,6 +325,18 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
+            HostRequest::Saved(piece) => match self.saving.write(piece, || self.saved()) {
+                Ok(()) => HostReply::Done,
+                Err(reason) => HostReply::Failed(reason),
+            },
+            HostRequest::SaveRefused(reason) => {
+                self.saving.refuse(reason);
+                HostReply::Done
+            }
+            HostRequest::SavedPart { offset, max } => match self.saving.read(offset, max) {
+                Ok(piece) => HostReply::Bytes(piece),
+                Err(reason) => HostReply::Failed(reason),
+            },
             HostRequest::FileWritten { path, size } => {
                 lock(&self.run).files.add(path, size);
                 HostReply::Done

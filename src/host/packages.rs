@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use isolet_pyodide_assets::Digest;
 
 use super::exchanges::{Answers, send};
-use crate::data::error::Error;
+use super::saved::SavedPackage;
+use crate::data::error::{Error, ErrorKind};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
@@ -20,6 +21,8 @@ pub(crate) struct SessionPackages(Arc<Inner>);
 struct Inner {
     store: Arc<LazyStore>,
     tree: Arc<PackageTree>,
+    /// The packages of the image.
+    preloaded: Arc<[LoadedPackage]>,
     audit: AuditLog,
     answers: Answers,
     /// All packages that were requested or preloaded; they must be compatible with each other.
@@ -53,13 +56,15 @@ impl SessionPackages {
         answers: Answers,
     ) -> Self {
         let (wanted, attempt) = (Mutex::new(wanted), Mutex::default());
-        Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt }))
+        let preloaded = tree.loaded().into();
+        Self(Arc::new(Inner { store, tree, preloaded, audit, answers, wanted, attempt }))
     }
 
     /// Makes the packages of a copy of the session: the same ones are loaded. Also returns their
     /// files.
     pub(super) fn copy(&self, audit: AuditLog, answers: Answers) -> (Self, Arc<PackageTree>) {
-        let Inner { store, tree, wanted, attempt, .. } = &*self.0;
+        let Inner { store, tree, preloaded, wanted, attempt, .. } = &*self.0;
+        let preloaded = Arc::clone(preloaded);
         let (store, tree) = (Arc::clone(store), Arc::new(tree.copy()));
         let wanted = Mutex::new(lock(wanted).clone());
         let attempt = Mutex::new(match &*lock(attempt) {
@@ -69,7 +74,8 @@ impl SessionPackages {
             Attempt::Ended(reason) => Attempt::Ended(reason.clone()),
         });
         let files = Arc::clone(&tree);
-        (Self(Arc::new(Inner { store, tree, audit, answers, wanted, attempt })), files)
+        let inner = Inner { store, tree, preloaded, audit, answers, wanted, attempt };
+        (Self(Arc::new(inner)), files)
     }
 
     /// Loads packages for the owner. Blocks while they are resolved and fetched.
@@ -181,11 +187,73 @@ impl SessionPackages {
         if known { Ok(()) } else { Err(ToolError::new("PermissionError", REFUSAL)) }
     }
 
+    /// Describes the packages of the image, each as `NAME VERSION`, and those that were loaded.
+    pub(super) fn saved(&self) -> (Vec<String>, Vec<SavedPackage>) {
+        let Inner { tree, preloaded, .. } = &*self.0;
+        let loaded = tree.loaded().into_iter().filter(|package| !preloaded.contains(package));
+        let loaded = loaded.map(|LoadedPackage { name, version, sha256, .. }| SavedPackage {
+            name,
+            version,
+            sha256,
+        });
+        (shown(preloaded), loaded.collect())
+    }
+
+    /// Loads the packages of a saved session, if they are allowed.
+    pub(super) fn restore(&self, preloaded: &[String], wanted: &[SavedPackage]) -> Result<(), Error> {
+        let own = shown(&self.0.preloaded);
+        if own != preloaded {
+            let list = |names: &[String]| match names.join(", ") {
+                none if none.is_empty() => "no packages".to_owned(),
+                names => names,
+            };
+            let message = format!(
+                "the session was saved over an image with {}, and this engine's has {}",
+                list(preloaded),
+                list(&own)
+            );
+            return Err(Error::new(ErrorKind::Config, message)
+                .with_hint("use an engine with the same `EngineBuilder::preload`"));
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.load(self.0.store.allowed())?;
+        *lock(&self.0.attempt) = Attempt::Ended(None);
+        let loaded = self.0.tree.loaded();
+        for package in wanted {
+            let same = |one: &&LoadedPackage| one.name == package.name;
+            let found = loaded.iter().find(same);
+            if found.is_some_and(|found| found.sha256 == package.sha256) {
+                continue;
+            }
+            let SavedPackage { name, version, sha256 } = package;
+            let message = match found {
+                None => format!(
+                    "the saved session has loaded the package {name} {version}, which the sandbox \
+                     does not allow"
+                ),
+                Some(found) => format!(
+                    "the saved session has loaded {name} {version} with sha256 {sha256}, and the \
+                     sandbox gives {} with sha256 {}",
+                    found.version, found.sha256
+                ),
+            };
+            let hint = format!("allow it with `Permissions::package(\"{name}=={version}\")`");
+            return Err(Error::new(ErrorKind::Packages, message).with_hint(hint));
+        }
+        Ok(())
+    }
+
     /// Returns `true` if packages are allowed, so that asking the host about a failed import makes
     /// sense.
     pub(crate) fn any_allowed(&self) -> bool {
         !self.0.store.allowed().is_empty()
     }
+}
+
+fn shown(packages: &[LoadedPackage]) -> Vec<String> {
+    packages.iter().map(|one| format!("{} {}", one.name, one.version)).collect()
 }
 
 fn import_error(reason: String) -> ToolError {

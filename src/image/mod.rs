@@ -29,7 +29,7 @@ pub(crate) use self::v8_flags::V8_FLAGS;
 use crate::data::error::{Error, ErrorKind};
 use crate::support::shared_file::SharedFile;
 
-const MAGIC: &[u8; 16] = b"isolet image 005";
+const MAGIC: &[u8; 16] = b"isolet image 006";
 /// Bytes of the magic, the key and the digest of what follows.
 pub(crate) const HEADER: usize = MAGIC.len() + 64;
 

@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 22] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -26,6 +26,9 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
     "linking.js",
     "libraries.js",
     "text_output.js",
+    "objects.js",
+    "saved_files.js",
+    "saving.js",
     "pyodide.js",
     "suspension.js",
     "frames.js",
@@ -36,7 +39,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 19] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 32] = python![
+pub(crate) const PYTHON: [(&str, &str); 33] = python![
     "errnos",
     "arrays",
     "values",
@@ -66,6 +69,7 @@ pub(crate) const PYTHON: [(&str, &str); 32] = python![
     "clients",
     "packages",
     "files",
+    "saving",
     "programs",
     "returns",
     "session",

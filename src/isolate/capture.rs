@@ -1,7 +1,7 @@
 //! Boots the interpreters that an image is made of: captures their memory and compiled code.
 
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use super::Files;
@@ -44,13 +44,14 @@ pub(crate) struct ImageHost {
     made: Mutex<Option<Vec<u8>>>,
     /// Set if a package printed something.
     has_printed: AtomicBool,
+    seeds: Seeds,
 }
 
 impl ImageHost {
     /// The host of an interpreter that imports nothing.
     pub(crate) fn without_packages() -> Self {
         let made = Mutex::new(Some(Vec::new()));
-        Self { packages: None, made, has_printed: AtomicBool::new(false) }
+        Self { packages: None, made, has_printed: AtomicBool::new(false), seeds: Seeds::default() }
     }
 
     pub(crate) fn new(preload: &Preload) -> Self {
@@ -106,21 +107,49 @@ impl Host for ImageHost {
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         self.packages.as_ref().ok_or(FileError::BadHandle)?.read(file, offset, into)
     }
+
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        self.seeds.fill(into);
+        Ok(())
+    }
+}
+
+/// Bytes in place of entropy for an interpreter that is booted for an image: the same ones wherever
+/// the image is made, so that a session that was saved as a change of it can be restored over one
+/// that another machine has made. Sessions get seeds of their own when they start.
+#[derive(Default)]
+struct Seeds(AtomicU64);
+
+impl Seeds {
+    fn fill(&self, into: &mut [u8]) {
+        let at = self.0.fetch_add(into.len() as u64, Ordering::Relaxed);
+        let mut reader = blake3::Hasher::new_derive_key("isolet 2026-11-25 memory image").finalize_xof();
+        reader.set_position(at);
+        reader.fill(into);
+    }
 }
 
 /// The host in another process, as an interpreter sees it that is booted for an image.
-struct Timeless(Arc<dyn Host>);
+struct Timeless {
+    host: Arc<dyn Host>,
+    seeds: Seeds,
+}
 
 impl Host for Timeless {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match request {
             HostRequest::Now | HostRequest::WallClock => HostReply::Time(0.0),
-            request => self.0.call(request),
+            request => self.host.call(request),
         }
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
-        self.0.read_file(file, offset, into)
+        self.host.read_file(file, offset, into)
+    }
+
+    fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {
+        self.seeds.fill(into);
+        Ok(())
     }
 }
 
@@ -251,7 +280,7 @@ fn libraries(image: &Image, modules: &Modules) -> Result<Vec<Vec<u8>>, String> {
 /// Sends the memory of an interpreter that imports packages to its host in another process.
 pub(super) fn import_for_host(mut parts: Parts) -> Result<Reply, String> {
     let host = Arc::clone(&parts.host);
-    parts.host = Arc::new(Timeless(parts.host));
+    parts.host = Arc::new(Timeless { host: parts.host, seeds: Seeds::default() });
     let isolate = ManuallyDrop::new(in_full_loop(boot(parts, None))?);
     send(&*host, &saved(&isolate)?.encoded())
 }
@@ -259,7 +288,7 @@ pub(super) fn import_for_host(mut parts: Parts) -> Result<Reply, String> {
 /// Sends the native code of an image's libraries to the host in another process.
 pub(super) fn compile_for_host(mut parts: Parts, image: &Image) -> Result<Reply, String> {
     let (host, modules) = (Arc::clone(&parts.host), Arc::clone(&parts.modules));
-    parts.host = Arc::new(Timeless(parts.host));
+    parts.host = Arc::new(Timeless { host: parts.host, seeds: Seeds::default() });
     in_full_loop(async {
         let mut isolate = ManuallyDrop::new(boot(parts, Some(image)).await?);
         run_first(&mut isolate).await

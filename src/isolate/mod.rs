@@ -22,6 +22,7 @@ mod platform;
 mod relay;
 mod restore;
 mod runtime;
+mod saved;
 mod signal;
 mod state;
 mod stdlib;

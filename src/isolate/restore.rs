@@ -65,7 +65,25 @@ pub(crate) fn map_over(
     Ok(())
 }
 
-/// Does the same with an `image` that cannot be mapped.
+/// Undoes all that was written to `memory` since [`map_over`] has mapped an image over it: its pages
+/// are again those of the image, or zero.
+#[cfg(target_os = "linux")]
+pub(crate) fn forget_changes(memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+    use rustix::mm::{Advice, madvise};
+
+    let buffer = memory.buffer();
+    let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
+    // SAFETY: the range is the contents of a WebAssembly memory, which begin and end with a page.
+    // All of its pages are private mappings, of the image or of nothing, so that they read as the
+    // image's or as zeros afterwards. Rust has no reference into them here.
+    #[expect(unsafe_code, reason = "the memory changes")]
+    unsafe {
+        madvise(start.as_ptr(), buffer.byte_length(), Advice::LinuxDontNeed)?;
+    }
+    Ok(())
+}
+
+/// Does the same as [`map_over`] with an `image` that cannot be mapped.
 pub(crate) fn copy_over(
     memory: v8::Local<'_, v8::WasmMemoryObject>,
     length: usize,
@@ -138,5 +156,11 @@ pub(crate) fn copy_on_write(
     _image: &SharedFile,
     _part: Range<usize>,
 ) -> io::Result<v8::UniqueRef<v8::BackingStore>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Fails, as [`map_over`] does.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forget_changes(_memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -101,6 +101,9 @@ impl Isolate {
             inbox: parts.inbox,
             held: VecDeque::new(),
             memory: WasmMemory::new(Arc::clone(&memory.budget)),
+            clock_ahead: 0.0,
+            writer: None,
+            reader: None,
         };
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![extension(state)],
@@ -183,6 +186,17 @@ impl Isolate {
         std::future::poll_fn(|context| self.state(|state| state.poll_message(context))).await
     }
 
+    /// Becomes the saved session that the host has, and carries out the command of this frame.
+    pub(super) async fn restore(&mut self, frame: Vec<u8>, replies: &ReplySink) -> Reply {
+        let restore = self.entry_points.restore.clone();
+        match self.call(&restore, &[], replies).await {
+            Called::Returned => self.carry_out(frame, replies).await,
+            Called::Stopped => self.stopped(),
+            Called::Threw(error) => Reply::Failed(summary(&error)),
+            Called::Ended => Reply::Failed("it ended while it was restored".to_owned()),
+        }
+    }
+
     pub(super) async fn carry_out(&mut self, frame: Vec<u8>, replies: &ReplySink) -> Reply {
         let length = self.offer(frame);
         self.state(|state| state.report = None);
@@ -256,7 +270,7 @@ impl Isolate {
                 let _ = replies(Reply::Peeked { number, refusal, report });
             }
             // A session sends only one command at a time, and this one arrived during another.
-            Message::Command(_) | Message::Fork => {}
+            Message::Command(_) | Message::Fork | Message::Restore(_) => {}
         }
     }
 

@@ -12,6 +12,7 @@ use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
+use super::saved::{Reader, Writer};
 use super::pending::PendingCalls;
 use super::{Confine, Files};
 use crate::protocol::{Inbox, Message};
@@ -36,6 +37,8 @@ pub(crate) struct EntryPoints {
     /// Called when the guest waits and its event loop has nothing left to do.
     pub(crate) stalled: v8::Global<v8::Function>,
     pub(crate) peek: v8::Global<v8::Function>,
+    /// Makes the interpreter the saved session that the host has.
+    pub(crate) restore: v8::Global<v8::Function>,
 }
 
 /// The state that the ops of one isolate share.
@@ -75,6 +78,13 @@ pub(crate) struct State {
     /// Messages that arrived while the guest waited for another one.
     pub(crate) held: VecDeque<Message>,
     pub(crate) memory: WasmMemory,
+    /// What the monotonic clock is ahead of the host's, in milliseconds, in a session that was
+    /// saved.
+    pub(crate) clock_ahead: f64,
+    /// The session that is being saved.
+    pub(crate) writer: Option<Writer>,
+    /// The saved session that is being restored.
+    pub(crate) reader: Option<Reader>,
 }
 
 impl State {

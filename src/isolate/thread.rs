@@ -160,6 +160,7 @@ impl Booted {
             while let Some(message) = self.isolate.next_message().await {
                 let reply = match message {
                     Message::Command(frame) => self.isolate.carry_out(frame, replies).await,
+                    Message::Restore(frame) => self.isolate.restore(frame, replies).await,
                     Message::Fork => {
                         if let Forked::Copy = fork()? {
                             self.isolate.renew();

@@ -42,6 +42,9 @@ pub(crate) enum Message {
     Answer(u32, Bytes),
     /// Copies the process of the isolate. Comes between commands, through a [`Forker`].
     Fork,
+    /// Makes the interpreter the saved session that the host has, then runs the [`Command`] in this
+    /// frame and replies. In place of a session's first command.
+    Restore(Vec<u8>),
 }
 
 /// A command from a session to its isolate.
@@ -61,6 +64,17 @@ pub(crate) enum Command {
     },
     /// Runs what programs have registered with `os.register_at_fork`, at this moment of a fork.
     Fork(ForkMoment),
+    /// Has the session saved: the host gets it before the reply.
+    Save,
+    /// Goes on as a session that was saved.
+    Resume {
+        /// The guest's environment variables, in addition to those that it had.
+        env: Vec<(String, String)>,
+        /// As for `Start`.
+        terminal: Option<Terminal>,
+        /// As for `Start`.
+        has_packages: bool,
+    },
     /// Discovers the packages that the host has loaded since the last look.
     PackagesLoaded,
     /// Writes a file.
@@ -323,6 +337,17 @@ pub(crate) enum HostRequest<'a> {
     Display(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Takes the next piece of what an isolate that is booted for an image makes of it.
     Image(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Takes the next piece of a session that is saved.
+    Saved(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Takes the reason why the session cannot be saved.
+    SaveRefused(&'a str),
+    /// Returns a piece of the saved session that is restored; nothing at its end.
+    SavedPart {
+        /// Where it begins.
+        offset: u64,
+        /// The maximum size in bytes.
+        max: u32,
+    },
     /// Takes the path of a file that the run has written.
     FileWritten {
         /// The guest path.
@@ -368,6 +393,7 @@ impl HostRequest<'_> {
             Self::Write(..)
             | Self::Display(_)
             | Self::Image(_)
+            | Self::SaveRefused(_)
             | Self::FileWritten { .. }
             | Self::CallTool { .. }
             | Self::CancelCall(_)
@@ -383,6 +409,8 @@ impl HostRequest<'_> {
             | Self::File(_)
             | Self::NetCheck { .. }
             | Self::VerifyModule(_)
+            | Self::Saved(_)
+            | Self::SavedPart { .. }
             | Self::Submit { .. } => false,
         }
     }

@@ -64,6 +64,7 @@ mod race;
 mod recursion;
 mod repl;
 mod returns;
+mod saved;
 mod science;
 mod security;
 mod serve;

@@ -5,10 +5,12 @@ mod finish;
 mod interrupt_handle;
 mod packages;
 mod run;
+mod saved;
 mod shared;
 mod state;
 mod variables;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,6 +72,32 @@ impl Session {
         Ok(session)
     }
 
+    /// Starts a session that was saved to this file, under the sandbox's policy.
+    pub(crate) async fn restore(
+        engine: Engine,
+        policy: Arc<Policy>,
+        path: PathBuf,
+    ) -> Result<Self, Error> {
+        let slot = engine.take_slot()?;
+        let (pool, kind) = (engine.pool(), policy.kind());
+        let _refill = Refill { pool, kind: &kind };
+        let (file, state) = saved::open(path, &policy).await?;
+        let id = next_id();
+        let host = saved::host(id, &engine, &policy, file, state).await?;
+        let fresh = match pool.take(&kind) {
+            Some(ready) => ready,
+            None => pool.boot(&kind).await?,
+        };
+        let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
+        host.connect(&link.messages);
+        let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
+        let (engine, policy) = (engine.clone(), Arc::clone(&policy));
+        let session = Self { shared, engine, policy, isolation, slot: Some(slot) };
+        session.shared.restore(&session.policy).await?;
+        session.define().await?;
+        Ok(session)
+    }
+
     /// Makes a session of an interpreter that belongs to none yet. A `rehearsed` interpreter
     /// finishes its start-up in the background, and the session's first command waits for it.
     async fn make(
@@ -85,16 +113,23 @@ impl Session {
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
         let (engine, policy) = (engine.clone(), Arc::clone(policy));
         let session = Self { shared, engine, policy, isolation, slot: None };
-        let Policy { env, terminal, tools, submit, modules, .. } = &*session.policy;
+        let Policy { env, terminal, .. } = &*session.policy;
         session.shared.start(env.clone(), *terminal).await;
         if !has_rehearsed {
             session.shared.started().await?;
         }
-        let modules = modules.defined();
-        if !tools.is_empty() || !submit.is_empty() || modules.is_some() {
-            session.shared.define(tools.clone(), submit.clone(), modules).await?;
-        }
+        session.define().await?;
         Ok(session)
+    }
+
+    /// Defines the sandbox's tools in the guest.
+    async fn define(&self) -> Result<(), Error> {
+        let Policy { tools, submit, modules, .. } = &*self.policy;
+        let modules = modules.defined();
+        if tools.is_empty() && submit.is_empty() && modules.is_none() {
+            return Ok(());
+        }
+        self.shared.define(tools.clone(), submit.clone(), modules).await
     }
 
     /// Runs a cell and returns its result.
@@ -294,6 +329,31 @@ impl Session {
             made.push(self.fork().await?);
         }
         Ok(made)
+    }
+
+    /// Saves the session to a file, from which [`Sandbox::restore`](crate::Sandbox::restore) makes a
+    /// session that goes on: in this process or another one, and on another machine with the same
+    /// version of isolet.
+    ///
+    /// The file has everything that the guest has: variables, modules, native packages, files in
+    /// memory, open files, changes in overlays, tasks that wait for time. It takes the place of
+    /// another one only when it is whole, and only its owner may read it. The session stays as it
+    /// is.
+    ///
+    /// # Errors
+    ///
+    /// The session stays usable, unless an object of the guest exceeds a limit while it is freed.
+    /// * [`ErrorKind::Value`](crate::ErrorKind::Value) if the guest has what cannot be saved:
+    ///   threads that have not ended, open connections and pipes, objects of JavaScript other than
+    ///   those that every session has. The message names it, and what holds it;
+    /// * [`ErrorKind::Config`](crate::ErrorKind::Config) if the file cannot be written;
+    /// * otherwise as [`run`](Self::run).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the session, as for [`run`](Self::run), and writes no file.
+    pub async fn save(&mut self, path: impl Into<PathBuf>) -> Result<(), Error> {
+        self.shared.save(path.into()).await
     }
 
     /// Replaces the interpreter with a fresh one under the same policy.

@@ -349,7 +349,9 @@ impl Shared {
     }
 
     fn send_command(&self, command: Command) {
-        self.send(Message::Command(codec::encode(command)));
+        let restores = matches!(command, Command::Resume { .. });
+        let frame = codec::encode(command);
+        self.send(if restores { Message::Restore(frame) } else { Message::Command(frame) });
     }
 
     fn answer(&self, call: u32, outcome: Result<Value, ToolError>) {

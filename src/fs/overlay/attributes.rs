@@ -2,13 +2,15 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 use super::super::request::{FileKind, FileStat};
 use super::super::volume::Times;
 
 const PERMISSIONS: u32 = 0o777;
 
 /// Attributes that were set. The others are the host's.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Attributes {
     mode: Option<u32>,
     accessed_ms: Option<f64>,

@@ -29,6 +29,20 @@ impl Chunks {
         Self { size: self.size, parts: self.parts.clone(), charge: self.charge.copy(budget) }
     }
 
+    /// Returns the chunks that are stored, by their numbers.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.parts.iter().map(|(nth, chunk)| (*nth, chunk.as_slice()))
+    }
+
+    /// Stores the chunk of this number. Fails if it goes beyond the size.
+    pub(super) fn restore(&mut self, nth: u64, chunk: &[u8]) -> Result<(), FileError> {
+        let end = nth.checked_mul(CHUNK_BYTES).and_then(|at| at.checked_add(chunk.len() as u64));
+        if chunk.len() > CHUNK || end.is_none_or(|end| end > self.size) {
+            return Err(FileError::Invalid);
+        }
+        self.write(nth * CHUNK_BYTES, chunk)
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.size
     }

@@ -15,6 +15,7 @@ mod export;
 mod file;
 mod node;
 mod rename;
+mod saved;
 mod state;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use changes::{ChangeKind, FileChange};
 pub(crate) use copy::OverlayCopy;
 pub use export::ExportDirectory;
+pub(crate) use saved::SavedOverlay;
 
 use super::budget::Budget;
 use super::error::FileError;

@@ -1,5 +1,5 @@
-//! Removes exports from CPython. An added function puts all functions that were exported into a
-//! separate table on demand.
+//! Changes CPython's exports. Most are removed: an added function puts all functions that were
+//! exported into a separate table on demand. Pyodide's tables of JavaScript objects are added.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,6 +16,10 @@ use super::{appended, constant};
 /// this form.
 const FILL: &str = "isolet:fill";
 const TABLE: &str = "isolet:functions";
+
+/// The exported tables of the JavaScript objects that Python refers to, in the module's order: those
+/// that are kept forever, and those that are freed.
+const OBJECTS: [&str; 2] = ["isolet:immortals", "isolet:objects"];
 
 /// The header of an element segment that only an instruction copies and whose elements are all
 /// functions.
@@ -47,6 +51,8 @@ struct Contents<'a> {
     constants: HashMap<u32, i32>,
     functions: u32,
     tables: u32,
+    /// The indices of the tables of JavaScript objects.
+    objects: Vec<u32>,
     globals: u32,
     elements: u32,
     /// The index of the function type without parameters and results.
@@ -81,6 +87,9 @@ pub(super) fn move_exports(wasm: &[u8], used: &HashSet<&str>) -> Result<Moved, B
     }
     kept.export(FILL, ExportKind::Func, contents.functions);
     kept.export(TABLE, ExportKind::Table, contents.tables);
+    for (name, table) in OBJECTS.into_iter().zip(&contents.objects) {
+        kept.export(name, ExportKind::Table, *table);
+    }
     let exports = serde_json::to_string(&exports).unwrap_or_default();
     Ok(Moved { wasm: contents.with(&kept, &functions)?, exports })
 }
@@ -121,7 +130,14 @@ impl<'a> Contents<'a> {
                 }
             }
             Payload::FunctionSection(functions) => self.functions += functions.count(),
-            Payload::TableSection(tables) => self.tables += tables.count(),
+            Payload::TableSection(tables) => {
+                for table in tables.clone() {
+                    if table?.ty.element_type == wasmparser::RefType::EXTERNREF {
+                        self.objects.push(self.tables);
+                    }
+                    self.tables += 1;
+                }
+            }
             Payload::GlobalSection(globals) => {
                 for (index, global) in (self.globals..).zip(globals.clone()) {
                     let global = global?;

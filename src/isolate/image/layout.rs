@@ -7,7 +7,7 @@ use std::ops::Range;
 const PAGE: usize = 4096;
 
 /// The number of parts in front of the memory's pages.
-pub(crate) const PARTS: usize = 10;
+pub(crate) const PARTS: usize = 11;
 
 /// The parts in front of the memory's pages, in their order.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,8 @@ pub(crate) enum Part {
     LibraryContents,
     /// The initial contents of an interpreter's memory.
     Data,
+    /// A digest of the memory and of the configuration.
+    Identity,
 }
 
 /// Gaps of zero pages up to this size, in bytes, are stored: each run is mapped separately, which
@@ -148,7 +150,7 @@ mod tests {
         let runs = runs(&memory);
         let places: Vec<_> = runs.iter().map(|(place, run)| (*place, run.len())).collect();
         assert_eq!(places, [(PAGE, 3 * PAGE), (19 * PAGE, PAGE)]);
-        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e", b""];
+        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e", b"", b"f"];
         let file = assemble(10, memory.len(), parts, &runs);
         let found = layout(10, &file).unwrap();
         assert_eq!(found.memory_bytes, memory.len());

@@ -15,7 +15,7 @@ use self::layout::{Layout, PARTS, Part};
 use super::Files;
 use super::capture::{self, MEMORY_BYTES};
 use super::native_code::SharedModules;
-use super::restore::{copy_on_write, copy_over, map_over};
+use super::restore::{copy_on_write, copy_over, forget_changes, map_over};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::{self, HEADER, ImageFile, Place};
 use crate::support::shared_file::SharedFile;
@@ -117,12 +117,30 @@ impl SavedMemory {
         parts[Part::Exports as usize] = &files.exports;
         parts[Part::NativeCode as usize] = &compiled.native_code;
         parts[Part::ScriptCache as usize] = &compiled.script_cache;
+        let identity = self.identity();
+        parts[Part::Identity as usize] = &identity;
         let (libraries, contents) = self.libraries(compiled);
         (parts[Part::Libraries as usize], parts[Part::LibraryContents as usize]) =
             (&libraries, &contents);
         let mut file = layout::assemble(HEADER, self.bytes, parts, &self.runs);
         image::write_header(&mut file, key);
         file
+    }
+
+    /// Returns a digest of what interpreters of the image start with in their memory.
+    fn identity(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        add(&self.bytes.to_le_bytes());
+        add(self.config.as_bytes());
+        for (at, run) in &self.runs {
+            add(&at.to_le_bytes());
+            add(run);
+        }
+        hasher.finalize().into()
     }
 
     /// Returns the image without all of the compiled code.
@@ -296,6 +314,18 @@ impl Image {
         self.0.layout.memory_bytes
     }
 
+    /// Returns a digest of the memory. A session that is saved as a change of it can be restored
+    /// only over the same one.
+    pub(crate) fn identity(&self) -> [u8; 32] {
+        self.part(Part::Identity).as_ref().try_into().unwrap_or_default()
+    }
+
+    /// Returns the bytes of the file, and the runs of the memory: for each its place in the memory
+    /// and its place in the file.
+    pub(crate) fn memory(&self) -> (&[u8], &[(usize, Range<usize>)]) {
+        (self.0.file.bytes(), &self.0.layout.runs)
+    }
+
     /// Returns the files that an isolate needs.
     pub(crate) fn files(&self) -> Files {
         Files {
@@ -364,6 +394,25 @@ impl Image {
         } else {
             copy_over(memory, *memory_bytes, self.0.file.bytes(), runs)
         }
+    }
+
+    /// Undoes all that was written to `memory` since [`restore`](Self::restore), which was called
+    /// with the same `may_be_mapped`.
+    pub(crate) fn reset(
+        &self,
+        memory: v8::Local<'_, v8::WasmMemoryObject>,
+        may_be_mapped: bool,
+    ) -> io::Result<()> {
+        if may_be_mapped && self.0.file.shared().is_some() {
+            return forget_changes(memory);
+        }
+        let Layout { memory_bytes, runs, .. } = &self.0.layout;
+        copy_over(memory, *memory_bytes, self.0.file.bytes(), runs)?;
+        let store = memory.buffer().get_backing_store();
+        for cell in store.get(*memory_bytes..).unwrap_or_default() {
+            cell.set(0);
+        }
+        Ok(())
     }
 
     /// Returns the file for other processes to map, if the system can share it.

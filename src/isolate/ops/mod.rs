@@ -13,6 +13,7 @@ pub(crate) mod file;
 pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod run;
+pub(crate) mod saved;
 pub(crate) mod stdio;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use crate::protocol::{HostReply, HostRequest};
 /// Returns the milliseconds since the session started.
 #[op2(fast)]
 pub(crate) fn op_isolet_now(state: &OpState) -> f64 {
-    time(state, HostRequest::Now)
+    time(state, HostRequest::Now) + state.borrow::<State>().clock_ahead
 }
 
 /// Returns the milliseconds since 1970.

@@ -5,6 +5,7 @@ pub(crate) mod report;
 use std::sync::Arc;
 
 use crate::data::cell::{Program, Role};
+use crate::data::terminal::Terminal;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
@@ -18,15 +19,12 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let (name, fields) = match command {
         Command::Start { env, terminal, has_packages } => {
-            let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
-            let mut fields = vec![("env", dict(env)), ("packages", has_packages.into())];
-            if let Some(terminal) = terminal {
-                let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
-                let streams = [terminal.stdout, terminal.stderr].map(Value::from);
-                fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
-            }
-            ("start", fields)
+            ("start", start_fields(env, terminal, has_packages))
         }
+        Command::Resume { env, terminal, has_packages } => {
+            ("resume", start_fields(env, terminal, has_packages))
+        }
+        Command::Save => ("save", vec![]),
         Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
         Command::Fork(moment) => {
             let moment = match moment {
@@ -72,6 +70,22 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
     let mut bytes = Vec::new();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     bytes
+}
+
+/// Returns the fields that describe what a session begins with.
+fn start_fields(
+    env: Vec<(String, String)>,
+    terminal: Option<Terminal>,
+    has_packages: bool,
+) -> Vec<(&'static str, Value)> {
+    let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
+    let mut fields = vec![("env", dict(env)), ("packages", has_packages.into())];
+    if let Some(terminal) = terminal {
+        let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
+        let streams = [terminal.stdout, terminal.stderr].map(Value::from);
+        fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
+    }
+    fields
 }
 
 /// Returns the fields that describe a cell to the guest. Fields with their default are omitted.

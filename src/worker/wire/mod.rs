@@ -91,6 +91,7 @@ pub(crate) enum MessageHead {
     Peek(u64),
     Answer(u32),
     Fork,
+    Restore,
 }
 
 impl MessageHead {
@@ -100,6 +101,7 @@ impl MessageHead {
             Message::Peek(number, frame) => (Self::Peek(number), frame.into()),
             Message::Answer(call, answer) => (Self::Answer(call), answer),
             Message::Fork => (Self::Fork, Bytes::new()),
+            Message::Restore(frame) => (Self::Restore, frame.into()),
         }
     }
 
@@ -109,6 +111,7 @@ impl MessageHead {
             Self::Peek(number) => Message::Peek(number, body),
             Self::Answer(call) => Message::Answer(call, body.into()),
             Self::Fork => Message::Fork,
+            Self::Restore => Message::Restore(body),
         }
     }
 }

@@ -1,0 +1,92 @@
+//! Saves a session to a file, and makes sessions of such files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::config;
+use super::shared::Shared;
+use super::variables::completed;
+use crate::api::engine::Engine;
+use crate::api::policy::Policy;
+use crate::data::error::{Error, ErrorKind};
+use crate::host::SessionHost;
+use crate::host::saved::{SavedFile, SavedState, SavedWriter};
+use crate::protocol::Command;
+use crate::support::offload;
+
+/// How long a session may take to be saved or restored, at least: its run-time limit is for code.
+const SAVING_TIME: Duration = Duration::from_secs(30);
+
+/// The size of what is saved in addition to the guest's memory, in bytes: names and places.
+const OVERHEAD_BYTES: u64 = 64 << 20;
+
+impl Shared {
+    pub(super) async fn save(self: &Arc<Self>, path: PathBuf) -> Result<(), Error> {
+        let limit = self.limits.memory_bytes().saturating_add(OVERHEAD_BYTES);
+        let file = on_a_thread(move || SavedWriter::create(&path, limit)).await?;
+        self.host.saving().begin(file);
+        let time = self.limits.run_time().max(SAVING_TIME);
+        let report = self.quick_within(Command::Save, time).await;
+        // Whatever happened, nothing more is taken from the guest.
+        let written = self.host.saving().end();
+        completed(&report?, "the session cannot be saved")?;
+        let file = written.map_err(|reason| {
+            let message = format!("the session cannot be saved: {reason}");
+            Error::new(ErrorKind::Value, message).with_session_alive()
+        })?;
+        on_a_thread(move || file.keep()).await
+    }
+
+    /// Makes the interpreter the saved session that the host has.
+    pub(super) async fn restore(self: &Arc<Self>, policy: &Policy) -> Result<(), Error> {
+        let Policy { env, terminal, .. } = policy;
+        let has_packages = self.host.packages().any_allowed();
+        let command = Command::Resume { env: env.clone(), terminal: *terminal, has_packages };
+        let time = self.limits.run_time().max(SAVING_TIME);
+        let resumed = self.quick_within(command, time).await;
+        self.host.saving().forget();
+        let failed = |error: &Error| {
+            let message = format!("the session cannot be restored: {error}");
+            Error::new(ErrorKind::Start, message)
+        };
+        let report = resumed.map_err(|error| failed(&error))?;
+        completed(&report, "the guest's side").map_err(|error| failed(&error))
+    }
+}
+
+/// Opens the file of a saved session for a sandbox with this policy.
+pub(super) async fn open(
+    path: PathBuf,
+    policy: &Policy,
+) -> Result<(Arc<SavedFile>, SavedState), Error> {
+    let quota_bytes = policy.permissions.mounts.overlay_bytes();
+    let (file, state) = on_a_thread(move || SavedFile::open(&path, quota_bytes)).await?;
+    Ok((Arc::new(file), state))
+}
+
+/// Makes the host of a session that was saved.
+pub(super) async fn host(
+    id: u64,
+    engine: &Engine,
+    policy: &Arc<Policy>,
+    file: Arc<SavedFile>,
+    state: SavedState,
+) -> Result<Arc<SessionHost>, Error> {
+    let (engine, policy) = (engine.clone(), Arc::clone(policy));
+    on_a_thread(move || {
+        let host = SessionHost::new(config(id, &engine, &policy));
+        host.restore(state)?;
+        host.saving().read_from(file);
+        Ok(Arc::new(host))
+    })
+    .await
+}
+
+/// Runs work on files on another thread, so that the caller's can do something else.
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let unstarted = |reason| Error::new(ErrorKind::Start, format!("a saved session: {reason}"));
+    offload::by_size(usize::MAX, work).await.map_err(unstarted)?
+}

@@ -1,0 +1,223 @@
+//! The file of a saved session: a header with versions and the length of the host's part, the host's
+//! part, the isolate's part, and a digest of all that. The digest finds damage; it proves nothing
+//! about who wrote the file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::state::SavedState;
+use crate::data::error::{Error, ErrorKind};
+
+/// The beginning of every such file, with the version of the format.
+const MAGIC: &[u8; 16] = b"isolet session 1";
+
+/// The part of it that every version has.
+const MAGIC_WORD: usize = 15;
+
+/// The version of isolet, padded with zeros.
+const VERSION_BYTES: usize = 32;
+
+/// The magic, the version and the length of the host's part.
+const HEADER_BYTES: usize = MAGIC.len() + VERSION_BYTES + size_of::<u64>();
+
+const DIGEST_BYTES: usize = 32;
+
+/// The maximum size of the host's part, in bytes, in addition to the quotas of overlays.
+const STATE_BYTES: u64 = 64 << 20;
+
+/// How much is digested at a time, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Writes a saved session to a file that takes its place when it is whole.
+pub(crate) struct SavedWriter {
+    to: PathBuf,
+    temporary: PathBuf,
+    file: File,
+    hasher: blake3::Hasher,
+    /// How much the isolate may still write, in bytes.
+    left: u64,
+    limit: u64,
+    has_begun: bool,
+    is_kept: bool,
+}
+
+impl SavedWriter {
+    /// Makes the file, next to the place `to`. The isolate's part may have at most `limit` bytes.
+    pub(crate) fn create(to: &Path, limit: u64) -> Result<Self, Error> {
+        let mut random = [0; 8];
+        let failed = |error: io::Error| {
+            let message = format!("cannot save the session to `{}`: {error}", to.display());
+            Error::new(ErrorKind::Config, message).with_session_alive().with_source(error)
+        };
+        getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
+        let name = to.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{:016x}", u64::from_le_bytes(random)));
+        let temporary = to.with_file_name(hidden);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        options.mode(0o600);
+        let file = options.open(&temporary).map_err(failed)?;
+        Ok(Self {
+            to: to.to_owned(),
+            temporary,
+            file,
+            hasher: blake3::Hasher::new(),
+            left: limit,
+            limit,
+            has_begun: false,
+            is_kept: false,
+        })
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Writes the host's part.
+    pub(super) fn begin(&mut self, state: &SavedState) -> Result<(), String> {
+        let state = postcard::to_stdvec(state).map_err(|error| error.to_string())?;
+        let mut header = Vec::from(MAGIC);
+        header.extend_from_slice(&version());
+        header.extend_from_slice(&(state.len() as u64).to_le_bytes());
+        self.has_begun = true;
+        self.put(&header).and_then(|()| self.put(&state)).map_err(|error| error.to_string())
+    }
+
+    /// Writes a piece of the isolate's part.
+    pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), String> {
+        let Some(left) = self.left.checked_sub(piece.len() as u64) else {
+            let limit = self.limit;
+            return Err(format!("it is too large: limit {limit} bytes, needed more"));
+        };
+        self.left = left;
+        self.put(piece).map_err(|error| format!("`{}`: {error}", self.to.display()))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.file.write_all(bytes)
+    }
+
+    /// Puts the file into its place, in which there may be another.
+    pub(crate) fn keep(mut self) -> Result<(), Error> {
+        let digest = self.hasher.finalize();
+        let kept = self
+            .file
+            .write_all(digest.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .and_then(|()| std::fs::rename(&self.temporary, &self.to));
+        self.is_kept = kept.is_ok();
+        kept.map_err(|error| {
+            let message = format!("cannot save the session to `{}`: {error}", self.to.display());
+            Error::new(ErrorKind::Config, message).with_session_alive().with_source(error)
+        })
+    }
+}
+
+impl Drop for SavedWriter {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // It may be gone already, and nothing else can be done.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// A file with a saved session.
+pub(crate) struct SavedFile {
+    file: File,
+    /// Where the isolate's part begins and ends.
+    start: u64,
+    end: u64,
+}
+
+impl SavedFile {
+    /// Opens a file, and reads the host's part. What overlays may have is `quota_bytes`.
+    pub(crate) fn open(path: &Path, quota_bytes: u64) -> Result<(Self, SavedState), Error> {
+        let refused = |reason: String| {
+            let message = format!("the session in `{}` cannot be restored: {reason}", path.display());
+            Error::new(ErrorKind::Config, message)
+        };
+        let unread = |error: io::Error| refused(error.to_string()).with_source(error);
+        let file = File::open(path).map_err(unread)?;
+        let length = file.metadata().map_err(unread)?.len();
+        let mut header = [0; HEADER_BYTES];
+        let size = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES);
+        read_at(&file, &mut header[..size], 0).map_err(unread)?;
+        if !header.starts_with(&MAGIC[..MAGIC_WORD]) {
+            return Err(refused("it is no saved session".to_owned()));
+        }
+        let (magic, rest) = header.split_at(MAGIC.len());
+        let (found, rest) = rest.split_at(VERSION_BYTES);
+        if magic != MAGIC || found != version() {
+            let shown = |version: &[u8]| {
+                let end = version.iter().position(|byte| *byte == 0).unwrap_or(version.len());
+                String::from_utf8_lossy(&version[..end]).into_owned()
+            };
+            let own = env!("CARGO_PKG_VERSION");
+            let found = shown(found);
+            return Err(refused(format!("isolet {found:?} has saved it, and this is {own:?}")));
+        }
+        let state_bytes = u64::from_le_bytes(rest.try_into().unwrap_or_default());
+        let limit = STATE_BYTES.saturating_add(quota_bytes);
+        if state_bytes > limit {
+            let reason = format!("the host's part: limit {limit} bytes, needed {state_bytes}");
+            return Err(refused(reason));
+        }
+        let start = HEADER_BYTES as u64 + state_bytes;
+        let Some(end) = length.checked_sub(DIGEST_BYTES as u64).filter(|end| *end >= start) else {
+            return Err(refused(format!("it ends after {length} bytes")));
+        };
+        let saved = Self { file, start, end };
+        saved.check_digest().map_err(unread)?.map_err(refused)?;
+        let mut state = vec![0; usize::try_from(state_bytes).unwrap_or_default()];
+        read_at(&saved.file, &mut state, HEADER_BYTES as u64).map_err(unread)?;
+        let state = postcard::from_bytes(&state);
+        let state = state.map_err(|error| refused(format!("the host's part: {error}")))?;
+        Ok((saved, state))
+    }
+
+    fn check_digest(&self) -> io::Result<Result<(), String>> {
+        let mut hasher = blake3::Hasher::new();
+        let (mut at, mut piece) = (0, vec![0; PIECE_BYTES]);
+        while at < self.end {
+            let size = usize::try_from(self.end - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
+            read_at(&self.file, &mut piece[..size], at)?;
+            hasher.update(&piece[..size]);
+            at += size as u64;
+        }
+        let mut found = [0; DIGEST_BYTES];
+        read_at(&self.file, &mut found, self.end)?;
+        let (found, expected) = (blake3::Hash::from(found), hasher.finalize());
+        Ok(if found == expected {
+            Ok(())
+        } else {
+            Err(format!("it is damaged: its BLAKE3 is {expected}, and {found} is written in it"))
+        })
+    }
+
+    /// Returns a piece of the isolate's part; nothing at its end.
+    pub(super) fn read(&self, offset: u64, max: u32) -> Result<Vec<u8>, String> {
+        let at = self.start.saturating_add(offset).min(self.end);
+        let size = (self.end - at).min(u64::from(max)).min(PIECE_BYTES as u64);
+        let mut piece = vec![0; usize::try_from(size).unwrap_or_default()];
+        read_at(&self.file, &mut piece, at).map_err(|error| error.to_string())?;
+        Ok(piece)
+    }
+}
+
+fn version() -> [u8; VERSION_BYTES] {
+    let mut padded = [0; VERSION_BYTES];
+    for (to, from) in padded.iter_mut().zip(env!("CARGO_PKG_VERSION").bytes()) {
+        *to = from;
+    }
+    padded
+}
+
+fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+    file.read_exact_at(into, at)
+}

@@ -1,0 +1,347 @@
+//! A saved session as isolates write and read it: a description of what is in JavaScript, the
+//! contents of files, and how the memory differs from that of the image. It passes through the host,
+//! which does not look into it. It is the guest's data, so it is read as hostile.
+//!
+//! It is a sequence of blocks of at most [`BLOCK_BYTES`] bytes, each compressed on its own.
+
+use std::ops::Range;
+
+use lz4_flex::block;
+
+use super::image::Image;
+
+/// The maximum size of a block before it is compressed, in bytes.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// The size of a block's header: its length before and after compression, each four bytes.
+const HEADER_BYTES: usize = 8;
+
+/// The unit in which the memory is compared.
+const PAGE: usize = 4096;
+
+/// The maximum length of the description, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 256 << 20;
+
+/// The maximum size of an interpreter's memory, in bytes.
+const MAX_MEMORY_BYTES: u64 = 1 << 32;
+
+/// Ends the list of runs.
+const NO_RUN: u32 = u32::MAX;
+
+/// Writes a saved session. `send` takes one block after another, and fails with the host's reason.
+pub(crate) struct Writer {
+    block: Vec<u8>,
+}
+
+impl Writer {
+    /// Begins with the description, for an interpreter that started from `image`.
+    ///
+    /// `now` is the time of the monotonic clock, in milliseconds.
+    pub(crate) fn new(
+        image: &Image,
+        now: f64,
+        description: &str,
+        send: impl Fn(&[u8]) -> Result<(), String>,
+    ) -> Result<Self, String> {
+        let mut writer = Self { block: Vec::with_capacity(BLOCK_BYTES) };
+        writer.write(&image.identity(), &send)?;
+        writer.write(&now.to_le_bytes(), &send)?;
+        writer.write(&(description.len() as u64).to_le_bytes(), &send)?;
+        writer.write(description.as_bytes(), &send)?;
+        Ok(writer)
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        mut bytes: &[u8],
+        send: impl Fn(&[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        while !bytes.is_empty() {
+            let room = BLOCK_BYTES - self.block.len();
+            let (now, rest) = bytes.split_at(room.min(bytes.len()));
+            self.block.extend_from_slice(now);
+            bytes = rest;
+            if self.block.len() == BLOCK_BYTES {
+                self.flush(&send)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends with what of the memory differs from the image's. Of a run of pages the differences of
+    /// their bytes are written, which are mostly zero.
+    pub(crate) fn finish(
+        mut self,
+        image: &Image,
+        memory: &[u8],
+        send: impl Fn(&[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.write(&(memory.len() as u64).to_le_bytes(), &send)?;
+        let mut base = Base::new(image);
+        let mut page = [0; PAGE];
+        let mut run: Option<Range<usize>> = None;
+        let mut end_run = |run: Range<usize>, writer: &mut Self| -> Result<(), String> {
+            let number = |number: usize| u32::try_from(number).unwrap_or(NO_RUN).to_le_bytes();
+            writer.write(&number(run.start), &send)?;
+            writer.write(&number(run.len()), &send)?;
+            for nth in run {
+                let now = &memory[nth * PAGE..(nth + 1) * PAGE];
+                match base.page(nth) {
+                    Some(before) => {
+                        for ((out, now), before) in page.iter_mut().zip(now).zip(before) {
+                            *out = now ^ before;
+                        }
+                        writer.write(&page, &send)?;
+                    }
+                    None => writer.write(now, &send)?,
+                }
+            }
+            Ok(())
+        };
+        let mut compared = Base::new(image);
+        for (nth, now) in memory.chunks_exact(PAGE).enumerate() {
+            let is_same = match compared.page(nth) {
+                Some(before) => now == before,
+                None => is_zero(now),
+            };
+            match (&mut run, is_same) {
+                (Some(run), false) => run.end = nth + 1,
+                (None, false) => run = Some(nth..nth + 1),
+                (Some(_), true) => {
+                    if let Some(run) = run.take() {
+                        end_run(run, &mut self)?;
+                    }
+                }
+                (None, true) => {}
+            }
+        }
+        if let Some(run) = run {
+            end_run(run, &mut self)?;
+        }
+        self.write(&NO_RUN.to_le_bytes(), &send)?;
+        self.flush(&send)
+    }
+
+    fn flush(&mut self, send: impl Fn(&[u8]) -> Result<(), String>) -> Result<(), String> {
+        let mut out = vec![0; HEADER_BYTES + block::get_maximum_output_size(self.block.len())];
+        let (header, body) = out.split_at_mut(HEADER_BYTES);
+        let length = block::compress_into(&self.block, body).map_err(|error| error.to_string())?;
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
+        header[..4].copy_from_slice(&number(self.block.len()));
+        header[4..].copy_from_slice(&number(length));
+        out.truncate(HEADER_BYTES + length);
+        self.block.clear();
+        send(&out)
+    }
+}
+
+/// The pages of an image's memory, which are asked for in ascending order.
+struct Base<'a> {
+    file: &'a [u8],
+    /// For each run its first page, and where it is in the file.
+    runs: std::slice::Iter<'a, (usize, Range<usize>)>,
+    run: Option<&'a (usize, Range<usize>)>,
+}
+
+impl<'a> Base<'a> {
+    fn new(image: &'a Image) -> Self {
+        let (file, runs) = image.memory();
+        let mut runs = runs.iter();
+        let run = runs.next();
+        Self { file, runs, run }
+    }
+
+    /// Returns a page; `None` if it is all zero.
+    fn page(&mut self, nth: usize) -> Option<&'a [u8]> {
+        let at = nth * PAGE;
+        while let Some((start, place)) = self.run {
+            if at < start + place.len() {
+                let inside = at.checked_sub(*start)?;
+                return self.file.get(place.start + inside..place.start + inside + PAGE);
+            }
+            self.run = self.runs.next();
+        }
+        None
+    }
+}
+
+fn is_zero(page: &[u8]) -> bool {
+    page.iter().all(|byte| *byte == 0)
+}
+
+/// Reads a saved session that the host hands out in pieces.
+pub(crate) struct Reader {
+    /// How much the host has handed out, in bytes.
+    position: u64,
+    piece: Vec<u8>,
+    /// How much of the piece is read.
+    taken: usize,
+    block: Vec<u8>,
+    /// How much of the block is read.
+    read: usize,
+    /// The length of the memory, once it was read.
+    memory_bytes: Option<u64>,
+}
+
+/// Hands out the bytes from an offset; none at the end.
+pub(crate) type Source<'a> = &'a dyn Fn(u64) -> Result<Vec<u8>, String>;
+
+impl Reader {
+    pub(crate) fn new() -> Self {
+        let (piece, block) = (Vec::new(), Vec::new());
+        Self { position: 0, piece, taken: 0, block, read: 0, memory_bytes: None }
+    }
+
+    /// Reads the time of the monotonic clock, in milliseconds, and the description, if the session
+    /// started from the same image.
+    pub(crate) fn description(
+        &mut self,
+        image: &Image,
+        source: Source<'_>,
+    ) -> Result<(f64, String), String> {
+        let mut identity = [0; 32];
+        self.read(&mut identity, source)?;
+        if identity != image.identity() {
+            let shown = |digest: [u8; 32]| blake3::Hash::from(digest).to_hex()[..16].to_owned();
+            return Err(format!(
+                "it was saved over the memory image {}, and this one is {}: its packages differ, \
+                 or the version",
+                shown(identity),
+                shown(image.identity())
+            ));
+        }
+        let now = f64::from_bits(self.number(source)?);
+        let now = if now.is_finite() { now } else { 0.0 };
+        let length = usize::try_from(self.number(source)?).unwrap_or(usize::MAX);
+        if length > MAX_DESCRIPTION_BYTES {
+            let limit = MAX_DESCRIPTION_BYTES;
+            return Err(format!("its description: limit {limit} bytes, needed {length}"));
+        }
+        // Grows as bytes come, because the length is only claimed.
+        let mut text = Vec::new();
+        while text.len() < length {
+            let start = text.len();
+            text.resize(length.min(start + BLOCK_BYTES), 0);
+            self.read(&mut text[start..], source)?;
+        }
+        let text = String::from_utf8(text);
+        Ok((now, text.map_err(|_| "its description is no text".to_owned())?))
+    }
+
+    /// Fills the buffer.
+    pub(crate) fn read(&mut self, mut into: &mut [u8], source: Source<'_>) -> Result<(), String> {
+        while !into.is_empty() {
+            if self.read == self.block.len() {
+                self.next_block(source)?;
+            }
+            let there = &self.block[self.read..];
+            let count = there.len().min(into.len());
+            let (now, rest) = into.split_at_mut(count);
+            now.copy_from_slice(&there[..count]);
+            self.read += count;
+            into = rest;
+        }
+        Ok(())
+    }
+
+    /// Returns the length of the memory, in bytes.
+    pub(crate) fn memory_bytes(&mut self, source: Source<'_>) -> Result<u64, String> {
+        if let Some(length) = self.memory_bytes {
+            return Ok(length);
+        }
+        let length = self.number(source)?;
+        if length > MAX_MEMORY_BYTES || !length.is_multiple_of(PAGE as u64) {
+            return Err(format!("its memory: limit {MAX_MEMORY_BYTES} bytes, needed {length}"));
+        }
+        self.memory_bytes = Some(length);
+        Ok(length)
+    }
+
+    /// Reads what the memory differs by. Calls `change` with the place of each page that differs
+    /// and with the differences of its bytes.
+    pub(crate) fn memory(
+        &mut self,
+        source: Source<'_>,
+        mut change: impl FnMut(usize, &[u8; PAGE]),
+    ) -> Result<(), String> {
+        let length = self.memory_bytes(source)?;
+        let pages = usize::try_from(length).unwrap_or(usize::MAX) / PAGE;
+        let mut next = 0;
+        loop {
+            let start = self.short(source)?;
+            if start == NO_RUN {
+                return Ok(());
+            }
+            let (start, count) = (start as usize, self.short(source)? as usize);
+            let end = start.saturating_add(count);
+            if start < next || end > pages {
+                return Err(format!(
+                    "its memory has pages {start} to {end} after page {next} of {pages}"
+                ));
+            }
+            for nth in start..end {
+                let mut page = [0; PAGE];
+                self.read(&mut page, source)?;
+                change(nth * PAGE, &page);
+            }
+            next = end;
+        }
+    }
+
+    fn next_block(&mut self, source: Source<'_>) -> Result<(), String> {
+        let mut header = [0; HEADER_BYTES];
+        self.take(&mut header, source)?;
+        let [a, b, c, d, e, f, g, h] = header;
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        let compressed = u32::from_le_bytes([e, f, g, h]) as usize;
+        if length == 0 || length > BLOCK_BYTES {
+            return Err(format!("a block: limit {BLOCK_BYTES} bytes, needed {length}"));
+        }
+        let most = block::get_maximum_output_size(BLOCK_BYTES);
+        if compressed > most {
+            return Err(format!("a compressed block: limit {most} bytes, needed {compressed}"));
+        }
+        let mut bytes = vec![0; compressed];
+        self.take(&mut bytes, source)?;
+        self.block.resize(length, 0);
+        self.read = 0;
+        match block::decompress_into(&bytes, &mut self.block) {
+            Ok(found) if found == length => Ok(()),
+            Ok(found) => Err(format!("a block has {found} bytes and is said to have {length}")),
+            Err(error) => Err(format!("a block cannot be decompressed: {error}")),
+        }
+    }
+
+    /// Takes bytes as the host hands them out.
+    fn take(&mut self, mut into: &mut [u8], source: Source<'_>) -> Result<(), String> {
+        while !into.is_empty() {
+            if self.taken == self.piece.len() {
+                self.piece = source(self.position)?;
+                self.taken = 0;
+                self.position += self.piece.len() as u64;
+                if self.piece.is_empty() {
+                    return Err(format!("it ends after {} bytes", self.position));
+                }
+            }
+            let there = &self.piece[self.taken..];
+            let count = there.len().min(into.len());
+            let (now, rest) = into.split_at_mut(count);
+            now.copy_from_slice(&there[..count]);
+            self.taken += count;
+            into = rest;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, source: Source<'_>) -> Result<u64, String> {
+        let mut bytes = [0; 8];
+        self.read(&mut bytes, source)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn short(&mut self, source: Source<'_>) -> Result<u32, String> {
+        let mut bytes = [0; 4];
+        self.read(&mut bytes, source)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+}
