@@ -122,14 +122,20 @@ export class Objects {
 
   /** Fills the tables as they were. */
   restore({ places, immortals, unique }) {
-    const paths = new SafeMap();
-    for (const { 0: object, 1: path } of this.#paths()) paths.set(path, object);
+    let paths = null;
+    const found = (path) => {
+      if (paths === null) {
+        paths = new SafeMap();
+        for (const { 0: object, 1: path } of this.#paths()) paths.set(path, object);
+      }
+      return paths.get(path) ?? null;
+    };
     fit(this.#objects, places.length);
     for (let i = 0; i < this.#objects.length; i++) {
       const path = places[i] ?? null;
       let object = null;
       if (path === BEGUN) object = this.#begun[i] ?? null;
-      else if (path !== null) object = paths.get(path) ?? null;
+      else if (path !== null) object = found(path);
       put(this.#objects, i, object);
     }
     fit(this.#immortals, OWN_IMMORTALS + immortals.length);

@@ -121,6 +121,7 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
         grown(0);
         return 1;
       };
+      booted.saving.grown = grown;
       hookSpace(env);
       booted.localTime.hook(Module, env);
       suspensions.hook(Module, env);

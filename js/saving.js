@@ -37,6 +37,8 @@ const bufferOf = uncurryThis(ObjectGetOwnPropertyDescriptor(Memory.prototype, "b
 
 export class Saving {
   objects = new Objects();
+  /** Updates Emscripten's views of the memory. */
+  grown = null;
   #Module;
   #memory;
   #libraries;
@@ -133,9 +135,10 @@ export class Saving {
     this.#files.restore(files, take);
     for (; next < sizes.length; next++) read(sizes[next]);
     const length = op_isolet_saved_memory(null);
-    if (length > 0 && !growInterpreter(length, false)) {
+    if (!growInterpreter(length, false)) {
       throw new RangeError(`the saved session has a memory of ${length} bytes`);
     }
+    this.grown(0);
     this.#libraries.restoreSaved(libraries);
     op_isolet_saved_memory(this.#memory);
     this.#libraries.restoreSavedCallbacks(libraries);

@@ -1,6 +1,7 @@
 """Imports of packages that are allowed but not loaded: the host loads them, the import goes on."""
 
 import importlib
+import importlib.machinery
 import sys
 
 import _isolet_imports as imports
@@ -21,6 +22,15 @@ def start(has_packages):
     """Has imports that fail ask the host, if it has anything to answer with."""
     if has_packages and not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.insert(-1, Finder())  # before the stand-ins for what nobody has
+
+
+def look_again():
+    """Has imports look into directories again, which may be others now. The archive with the
+    standard library, which takes long to look into, is the same.
+    """
+    for finder in list(sys.path_importer_cache.values()):
+        if isinstance(finder, importlib.machinery.FileFinder):
+            finder.invalidate_caches()
 
 
 def loaded():

@@ -250,7 +250,7 @@ def resume(command):
     if "TZ" in command["env"]:
         time.tzset()
     become_terminal(command)
-    packages.loaded()
+    packages.look_again()
     packages.start(command["packages"])
     waits.resume()
     reopen_output()
