@@ -402,13 +402,15 @@ async fn printed(session: &mut Session, cells: &[String]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn random_programs_go_on_in_a_copy_as_they_do_without_a_fork() {
+async fn random_programs_go_on_in_a_copy_and_restored_as_they_do_without_either() {
     const PROGRAMS: u64 = 1000;
     // The sessions are in processes in any case, so once is enough.
     if isolation() == Isolation::Thread {
         return;
     }
     let sandbox = forkable().build().unwrap();
+    let dir = Scratch::new("random-programs");
+    let file = dir.path().join("session");
     for program in 0..PROGRAMS {
         let mut numbers = Numbers(program);
         let mut cells = vec![FIRST.to_owned()];
@@ -422,8 +424,11 @@ async fn random_programs_go_on_in_a_copy_as_they_do_without_a_fork() {
         let (before, after) = cells.split_at(cut);
         let mut first = printed(&mut session, before).await;
         let mut copy = session.fork().await.unwrap();
+        session.save(&file).await.unwrap();
+        let mut restored = sandbox.restore(&file).await.unwrap();
         let (in_copy, on) = (printed(&mut copy, after).await, printed(&mut session, after).await);
         assert_eq!(in_copy, on, "{cells:#?}");
+        assert_eq!(printed(&mut restored, after).await, on, "{cells:#?}");
         first.extend(in_copy);
         assert_eq!(first, expected, "cut at {cut}: {cells:#?}");
     }

@@ -212,3 +212,36 @@ async fn a_copy_of_a_session_has_its_arrays_and_they_are_apart() {
     let code = "import numpy.fft; float(abs(numpy.fft.fft([1, 1, 1, 1])[0]))";
     assert_eq!(eval(&mut copy.fork().await.unwrap(), code).await, 4.0.into());
 }
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn a_saved_session_has_its_packages_arrays_and_tables_when_it_is_restored() {
+    let dir = crate::util::Scratch::new("saved-science");
+    let file = dir.path().join("session");
+    let engine = engine_builder().build().unwrap();
+    let sandbox = Sandbox::builder(&engine).permissions(permissions(&["numpy", "pandas"]));
+    let sandbox = sandbox.build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "
+import numpy as np, pandas as pd
+a = np.arange(12.0).reshape(3, 4); np.random.seed(3); np.random.rand()
+t = pd.DataFrame({'g': ['x', 'y', 'x'], 'n': [1, 2, 3]})
+0
+";
+    eval(&mut session, code).await;
+    let seen = "[float((a @ a.T).trace()), float(np.random.rand()), \
+                t.groupby('g').n.sum().to_dict(), t.merge(t, on='g').shape[0]]";
+    session.save(&file).await.unwrap();
+    let expected = eval(&mut session, seen).await;
+    let mut restored = sandbox.restore(&file).await.unwrap();
+    assert_eq!(eval(&mut restored, seen).await, expected);
+    // Modules that it had not imported, from another saved state of it.
+    restored.save(&file).await.unwrap();
+    let mut restored = sandbox.restore(&file).await.unwrap();
+    let code = "import numpy.fft, pandas.io.json; float(abs(numpy.fft.fft([1, 1, 1, 1])[0]))";
+    assert_eq!(eval(&mut restored, code).await, 4.0.into());
+
+    let none = Sandbox::builder(&engine).build().unwrap().restore(&file).await.unwrap_err();
+    assert_eq!(none.kind(), isolet::ErrorKind::Packages);
+    assert!(none.to_string().contains("package numpy"), "{none}");
+}
