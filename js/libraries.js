@@ -47,6 +47,8 @@ export class Libraries {
   #own = null;
   /** While libraries are loaded that are in the image. */
   #isBooting = false;
+  /** Where the files of a saved session's libraries are. */
+  #FS = null;
   /** Where the libraries are that are being restored. */
   #places = null;
 
@@ -121,9 +123,13 @@ export class Libraries {
     op_isolet_library_keep(name, bytes);
   }
 
-  /** A library that is in the image: its module, in place of its bytes. */
+  /**
+   * What stands in place of the bytes that Emscripten would look for: of a library that is in the
+   * image its module, of one of a saved session its file. The memory does not say yet where it is.
+   */
   kept(name) {
-    return this.#isBooting ? op_isolet_library(name) : undefined;
+    if (!this.isRestoring) return undefined;
+    return this.#isBooting ? op_isolet_library(name) : this.#FS.readFile(name);
   }
 
   /** The libraries that one needs. Those in the image are loaded before it anyway. */
@@ -300,8 +306,9 @@ export class Libraries {
   }
 
   /** Loads what a saved session has loaded, before its memory is there. */
-  restoreSaved(kept) {
+  restoreSaved(kept, FS) {
     if (kept === null) return;
+    this.#FS = FS;
     if (kept.isWhole) this.#linking.complete();
     this.#load(kept);
   }

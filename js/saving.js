@@ -139,7 +139,7 @@ export class Saving {
       throw new RangeError(`the saved session has a memory of ${length} bytes`);
     }
     this.grown(0);
-    this.#libraries.restoreSaved(libraries);
+    this.#libraries.restoreSaved(libraries, FS);
     op_isolet_saved_memory(this.#memory);
     this.#libraries.restoreSavedCallbacks(libraries);
     this.objects.restore(objects);

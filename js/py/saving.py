@@ -43,7 +43,7 @@ def name_of(handle):
     import threading
 
     for thread in threading.enumerate():
-        if getattr(thread, "_handle", None) is handle:
+        if thread.ident == handle.ident:
             return repr(thread.name)
     return f"number {handle.number}"
 

@@ -1,12 +1,15 @@
 //! Rewrites the library's messages for the command: replaces calls by the options that do the same.
 
 /// Calls that the messages mention, and the options for them.
-const OPTIONS: [(&str, &str); 7] = [
+const OPTIONS: [(&str, &str); 10] = [
     ("`Permissions::ca_file`", "`--ca-file`"),
     ("`Limits::max_run_time`", "`--timeout`"),
     ("`Limits::max_host_time`", "`--host-timeout`"),
     ("`Limits::max_memory_bytes`", "`--memory`"),
     ("`Permissions::wheels`", "`--wheels`"),
+    ("`Permissions::allow_package`", "`--with`"),
+    ("`EngineBuilder::preload`", "`--with`"),
+    ("`Mount::overlay`", "`--mount HOST:GUEST:overlay`"),
     ("`Permissions::pyodide_packages`", "`--pyodide-packages`"),
     (", or use `Mount::dangerous_*`", ""),
 ];

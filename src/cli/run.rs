@@ -51,6 +51,13 @@ pub(super) struct RunArgs {
     /// names, others under their whole paths
     #[arg(long, value_name = "DIR")]
     files_dir: Option<PathBuf>,
+    /// Save the session to this file when the run has ended, for `--from`
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Go on in the session that `--save` has saved to this file. It has the permissions, limits
+    /// and packages of this command's options
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -70,7 +77,11 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let packages = permissions.packages(&program.source)?;
     let made = args.files_dir.as_deref().map(MadeFiles::open).transpose()?;
     let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
-    let mut session = sandbox.blocking().session()?;
+    let mut session = match &args.from {
+        Some(file) => sandbox.blocking().restore(file)?,
+        None => sandbox.blocking().session()?,
+    };
+    let save = args.save.as_deref();
     let interrupts = Interrupts::of(&session)?;
     let viewer = Viewer::new(args.show_dir.as_deref(), notebook.is_some())?;
     let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
@@ -96,9 +107,10 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
             .write_back(session)
             .and_then(|()| files.export(session))
             .and_then(|()| keep(made.as_ref(), session, &runs, permissions))
+            .and_then(|()| save_to(save, session))
             .and(kept);
         show_unseen(&shown, args.json)?;
-        if made.is_none() && !args.json {
+        if made.is_none() && save.is_none() && !args.json {
             made_files::tell_of_lost(&runs, permissions)?;
         }
         return played.end(written, &neighbours, args.json, args.raw);
@@ -110,7 +122,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         let written = files
             .write_back(&mut session)
             .and_then(|()| files.export(&mut session))
-            .and_then(|()| keep(made.as_ref(), &mut session, &[&execution], permissions));
+            .and_then(|()| keep(made.as_ref(), &mut session, &[&execution], permissions))
+            .and_then(|()| save_to(save, &mut session));
         let (report, status) = match &written {
             Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
             Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
@@ -123,7 +136,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
     let written = files
         .write_back(&mut session)
         .and_then(|()| files.export(&mut session))
-        .and_then(|()| keep(made.as_ref(), &mut session, &runs, permissions));
+        .and_then(|()| keep(made.as_ref(), &mut session, &runs, permissions))
+        .and_then(|()| save_to(save, &mut session));
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
         if let Some(hint) = neighbours.hint(&streamed.execution) {
@@ -131,7 +145,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         }
         streamed.show_missing()?;
         show_unseen(&shown, args.json)?;
-        if made.is_none() {
+        if made.is_none() && save.is_none() {
             made_files::tell_of_lost(&runs, permissions)?;
         }
     }
@@ -159,6 +173,11 @@ fn keep(
     permissions: &PermissionArgs,
 ) -> Result<()> {
     made.map_or(Ok(()), |made| made.write(session, runs, permissions))
+}
+
+/// Saves the session to the file, if one is named.
+fn save_to(file: Option<&Path>, session: &mut Session) -> Result<()> {
+    Ok(file.map_or(Ok(()), |file| session.save(file))?)
 }
 
 /// Prints to standard error that there were pictures which nobody has seen.

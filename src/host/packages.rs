@@ -239,7 +239,7 @@ impl SessionPackages {
                     found.version, found.sha256
                 ),
             };
-            let hint = format!("allow it with `Permissions::package(\"{name}=={version}\")`");
+            let hint = format!("allow `{name}=={version}` with `Permissions::allow_package`");
             return Err(Error::new(ErrorKind::Packages, message).with_hint(hint));
         }
         Ok(())

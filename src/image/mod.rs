@@ -8,6 +8,8 @@
 
 mod key;
 mod place;
+#[cfg(any(feature = "engine", feature = "fuzzing"))]
+pub(crate) mod saved;
 mod sources;
 mod store;
 mod v8_flags;

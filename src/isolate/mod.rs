@@ -22,7 +22,6 @@ mod platform;
 mod relay;
 mod restore;
 mod runtime;
-mod saved;
 mod signal;
 mod state;
 mod stdlib;

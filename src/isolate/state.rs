@@ -12,9 +12,9 @@ use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
-use super::saved::{Reader, Writer};
 use super::pending::PendingCalls;
 use super::{Confine, Files};
+use crate::image::saved::{Reader, Writer};
 use crate::protocol::{Inbox, Message};
 use crate::support::spin;
 

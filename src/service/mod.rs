@@ -55,8 +55,8 @@ pub(crate) enum Request {
     Drop { sandbox: i64 },
     /// Keep interpreters ready.
     Prewarm { sandbox: i64, count: usize },
-    /// Start a session.
-    Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)> },
+    /// Start a session, or go on in one that was saved.
+    Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)>, from: Option<String> },
     /// Do something in a session, in its turn.
     InSession { session: i64, command: Command },
     /// Interrupt a session's run.
@@ -134,8 +134,8 @@ impl Service {
                 dropped.map(|_| Some(self.answered(number))).ok_or_else(|| no_sandbox(sandbox))
             }
             Request::Prewarm { sandbox, count } => self.prewarm(number, sandbox, count),
-            Request::Session { session, sandbox, inputs } => {
-                self.open_session(number, session, sandbox, inputs)
+            Request::Session { session, sandbox, inputs, from } => {
+                self.open_session(number, session, sandbox, Command::Open { inputs, from })
             }
             Request::InSession { session, command } => self.in_session(number, session, command),
             Request::Interrupt { session } => self
@@ -230,7 +230,7 @@ impl Service {
         number: i64,
         session: i64,
         sandbox: i64,
-        inputs: Vec<(String, Value)>,
+        open: Command,
     ) -> Result<Option<Work>, Failure> {
         let sandbox = self.sandbox(sandbox)?;
         let mut sessions = lock(&self.sessions);
@@ -241,7 +241,7 @@ impl Service {
         sessions.insert(session, Arc::clone(&entry));
         drop(sessions);
         // A new session has no other work.
-        let _ = entry.push(number, Command::Open { inputs });
+        let _ = entry.push(number, open);
         Ok(Some(self.draining(entry)))
     }
 

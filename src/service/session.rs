@@ -21,6 +21,8 @@ use super::{Failure, Service, execution, lock, tools};
 pub(crate) enum Command {
     Open {
         inputs: Vec<(String, Value)>,
+        /// The file that it was saved to, if it goes on.
+        from: Option<String>,
     },
     Close,
     /// A run that was interrupted before its turn.
@@ -29,6 +31,10 @@ pub(crate) enum Command {
     /// Copy the session. Its copy gets this number.
     Fork {
         copy: i64,
+    },
+    /// Save the session to this file.
+    Save {
+        path: String,
     },
     Run {
         code: String,
@@ -283,8 +289,8 @@ impl SessionEntry {
         command: Command,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
-        if let Command::Open { inputs } = command {
-            let opened = self.open(service, inputs);
+        if let Command::Open { inputs, from } = command {
+            let opened = self.open(service, inputs, from);
             return match opened {
                 Ok((opened, report)) => {
                     *session = Some(opened);
@@ -319,6 +325,7 @@ impl SessionEntry {
                 let running = Running { request, interrupted };
                 return self.run(service, session, running, code, inputs, options);
             }
+            Command::Save { path } => session.save(path).map(|()| Value::None)?,
             Command::Set { variables } => session.set_many(variables).map(|()| Value::None)?,
             Command::Get { name } => optional(session.get(&name)?),
             Command::Delete { name } => session.delete(&name)?.into(),
@@ -367,9 +374,14 @@ impl SessionEntry {
         self: &Arc<Self>,
         service: &Service,
         inputs: Vec<(String, Value)>,
+        from: Option<String>,
     ) -> Result<(Session, Value), Failure> {
         let made = self.sandbox.wait()?;
-        let mut session = made.sandbox.blocking().session()?;
+        let sandbox = made.sandbox.blocking();
+        let mut session = match from {
+            Some(path) => sandbox.restore(path)?,
+            None => sandbox.session()?,
+        };
         self.introduce(service, &session, made.grace)?;
         if !made.packages.is_empty() {
             session.load_packages(&made.packages)?;

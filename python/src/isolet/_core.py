@@ -44,8 +44,11 @@ class Core:
         inputs: dict[str, Any] | None,
         later: bool,
         original: Core | None = None,
+        saved: str | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its box is filled, or a copy."""
+        """Opens a session of a sandbox, which is made when its box is filled, or a copy, or one
+        that was saved.
+        """
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -61,6 +64,8 @@ class Core:
         arguments = [self.number, sandbox.number]
         if original is not None:
             link.request(opened, "fork", original.number, self.number)
+        elif saved is not None:
+            link.request(opened, "restore", *arguments, saved)
         elif inputs is None:
             link.request(opened, "session", *arguments, later=later)
         else:

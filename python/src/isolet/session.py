@@ -302,6 +302,24 @@ class Session(Handle):
         """
         return [Session(core) for core in self._core.fork(copies)]
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the session to a file, from which `Sandbox.restore` makes one that goes on.
+
+        That works in another process and on another machine with the same version of isolet. The
+        file has all that the guest has, and only its owner may read it. The session stays as it is.
+
+        Args:
+            path: the file. An existing one is replaced.
+
+        Raises:
+            TransferError: the guest has what cannot be saved, such as threads, open connections,
+                or objects of JavaScript. The message says what, and where it is held.
+            ConfigError: the file cannot be written.
+            Busy: code runs.
+            SessionClosed: the session has ended.
+        """
+        self._core.ask("save", os.path.abspath(path))
+
     def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
 

@@ -101,6 +101,20 @@ class Sandbox(Handle):
         """
         return Session(self._open(inputs, later=False))
 
+    def restore(self, path: str | os.PathLike[str]) -> Session:
+        """Opens a session that `Session.save` has saved to a file. It goes on where it was.
+
+        The file grants nothing: the session has the policy of this sandbox. What goes wrong is
+        raised by the first use of the session, as for `session`.
+
+        Args:
+            path: the file.
+
+        Raises:
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(None, later=False, saved=os.path.abspath(path)))
+
     def run(
         self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
     ) -> Execution:
@@ -191,10 +205,10 @@ class Sandbox(Handle):
                 self._link, self._registration = link, registration
             return link, registration
 
-    def _open(self, inputs: Inputs | None, later: bool) -> Core:
+    def _open(self, inputs: Inputs | None, later: bool, saved: str | None = None) -> Core:
         plain = variables(inputs) if inputs else None
         link, registration = self._bind(later)
-        return Core(link, self._policy.tools, registration, plain, later)
+        return Core(link, self._policy.tools, registration, plain, later, saved=saved)
 
 
 # For runs without a policy.

@@ -80,6 +80,13 @@ impl Message {
                 session: rest.int("SESSION")?,
                 sandbox: rest.int("SANDBOX")?,
                 inputs: rest.variables("INPUTS")?,
+                from: None,
+            },
+            "restore" => Request::Session {
+                session: rest.int("SESSION")?,
+                sandbox: rest.int("SANDBOX")?,
+                from: Some(rest.text("PATH")?),
+                inputs: Vec::new(),
             },
             "interrupt" => Request::Interrupt { session: rest.int("SESSION")? },
             "cancel" => Request::Cancel { session: rest.int("SESSION")? },
@@ -98,6 +105,7 @@ fn command(name: &str, rest: &mut Arguments) -> Result<SessionCommand, Mismatch>
         "close" => SessionCommand::Close,
         "reset" => SessionCommand::Reset,
         "fork" => SessionCommand::Fork { copy: rest.int("COPY")? },
+        "save" => SessionCommand::Save { path: rest.text("PATH")? },
         "run" => SessionCommand::Run {
             code: rest.text("CODE")?,
             inputs: rest.variables("INPUTS")?,

@@ -17,6 +17,7 @@ use super::capture::{self, MEMORY_BYTES};
 use super::native_code::SharedModules;
 use super::restore::{copy_on_write, copy_over, forget_changes, map_over};
 use crate::data::error::{Error, ErrorKind};
+use crate::image::saved::Pages;
 use crate::image::{self, HEADER, ImageFile, Place};
 use crate::support::shared_file::SharedFile;
 
@@ -322,7 +323,7 @@ impl Image {
 
     /// Returns the bytes of the file, and the runs of the memory: for each its place in the memory
     /// and its place in the file.
-    pub(crate) fn memory(&self) -> (&[u8], &[(usize, Range<usize>)]) {
+    pub(crate) fn memory(&self) -> Pages<'_> {
         (self.0.file.bytes(), &self.0.layout.runs)
     }
 

@@ -4,8 +4,8 @@
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
+use crate::image::saved::{Reader, Writer};
 use crate::isolate::image::Image;
-use crate::isolate::saved::{Reader, Writer};
 use crate::isolate::state::State;
 use crate::protocol::{HostReply, HostRequest};
 
@@ -20,7 +20,7 @@ pub(crate) fn op_isolet_save_begin(
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
     let now = now(state) + state.clock_ahead;
-    let writer = Writer::new(image(state)?, now, &description, |block| send(state, block));
+    let writer = Writer::new(image(state)?.identity(), now, &description, |block| send(state, block));
     state.writer = Some(writer.map_err(OpError::Host)?);
     Ok(())
 }
@@ -46,7 +46,7 @@ pub(crate) fn op_isolet_save_memory(
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
     let writer = state.writer.take().ok_or(OpError::Phase("saving"))?;
-    let written = writer.finish(image(state)?, memory, |block| send(state, block));
+    let written = writer.finish(image(state)?.memory(), memory, |block| send(state, block));
     written.map_err(OpError::Host)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn op_isolet_is_stdlib(state: &OpState, #[buffer] bytes: &[u8]) -> bo
 pub(crate) fn op_isolet_saved_description(state: &mut OpState) -> Result<String, OpError> {
     let mut reader = Reader::new();
     let state = state.borrow_mut::<State>();
-    let description = reader.description(image(state)?, &|offset| receive(state, offset));
+    let description = reader.description(image(state)?.identity(), &|offset| receive(state, offset));
     let (then, description) = description.map_err(unreadable)?;
     state.clock_ahead = then - now(state);
     state.reader = Some(reader);

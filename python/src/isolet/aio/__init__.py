@@ -93,6 +93,20 @@ class Sandbox(Handle):
         """
         return Session(self._open(inputs, later=False))
 
+    def restore(self, path: str | os.PathLike[str]) -> Session:
+        """Opens a session that was saved to a file: as `isolet.Sandbox.restore`.
+
+        Use it as `session = await sandbox.restore(path)`, which waits until it is open, or as
+        `async with sandbox.restore(path) as session`.
+
+        Args:
+            path: the file.
+
+        Raises:
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(None, later=False, saved=os.path.abspath(path)))
+
     async def run(
         self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
     ) -> Execution:
@@ -166,7 +180,7 @@ class Sandbox(Handle):
             self._link, self._registration = weakref.ref(link), registration
         return link, registration
 
-    def _open(self, inputs: Inputs | None, later: bool) -> Core:
+    def _open(self, inputs: Inputs | None, later: bool, saved: str | None = None) -> Core:
         plain = variables(inputs) if inputs else None
         link, registration = self._bind(later)
-        return Core(link, self._policy.tools, registration, plain, later)
+        return Core(link, self._policy.tools, registration, plain, later, saved=saved)

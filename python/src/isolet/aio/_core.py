@@ -45,8 +45,11 @@ class Core:
         inputs: dict[str, Any] | None,
         later: bool,
         original: Core | None = None,
+        saved: str | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its future is done, or a copy."""
+        """Opens a session of a sandbox, which is made when its future is done, or a copy, or one
+        that was saved.
+        """
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -58,6 +61,8 @@ class Core:
         arguments = [self.number, sandbox.number]
         if original is not None:
             opened = link.request("fork", original.number, self.number)
+        elif saved is not None:
+            opened = link.request("restore", *arguments, saved)
         elif inputs is None:
             opened = link.request("session", *arguments, later=later)
         else:

@@ -275,6 +275,17 @@ class Session(Handle):
         """
         return [Session(core) for core in await self._core.fork(copies)]
 
+    async def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the session to a file: as `isolet.Session.save`.
+
+        Raises:
+            TransferError: the guest has what cannot be saved.
+            ConfigError: the file cannot be written.
+            Busy: code runs.
+            SessionClosed: the session has ended.
+        """
+        await self._core.ask("save", os.path.abspath(path))
+
     async def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
 

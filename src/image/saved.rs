@@ -8,8 +8,6 @@ use std::ops::Range;
 
 use lz4_flex::block;
 
-use super::image::Image;
-
 /// The maximum size of a block before it is compressed, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
@@ -17,7 +15,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 const HEADER_BYTES: usize = 8;
 
 /// The unit in which the memory is compared.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// The maximum length of the description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 256 << 20;
@@ -34,21 +32,27 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Begins with the description, for an interpreter that started from `image`.
+    /// Begins with the description, for an interpreter that started from the image of this
+    /// identity.
     ///
     /// `now` is the time of the monotonic clock, in milliseconds.
     pub(crate) fn new(
-        image: &Image,
+        identity: [u8; 32],
         now: f64,
         description: &str,
         send: impl Fn(&[u8]) -> Result<(), String>,
     ) -> Result<Self, String> {
-        let mut writer = Self { block: Vec::with_capacity(BLOCK_BYTES) };
-        writer.write(&image.identity(), &send)?;
+        let mut writer = Self::empty();
+        writer.write(&identity, &send)?;
         writer.write(&now.to_le_bytes(), &send)?;
         writer.write(&(description.len() as u64).to_le_bytes(), &send)?;
         writer.write(description.as_bytes(), &send)?;
         Ok(writer)
+    }
+
+    /// A writer that has written nothing.
+    pub(crate) fn empty() -> Self {
+        Self { block: Vec::with_capacity(BLOCK_BYTES) }
     }
 
     pub(crate) fn write(
@@ -72,7 +76,7 @@ impl Writer {
     /// their bytes are written, which are mostly zero.
     pub(crate) fn finish(
         mut self,
-        image: &Image,
+        image: Pages<'_>,
         memory: &[u8],
         send: impl Fn(&[u8]) -> Result<(), String>,
     ) -> Result<(), String> {
@@ -122,7 +126,11 @@ impl Writer {
         self.flush(&send)
     }
 
-    fn flush(&mut self, send: impl Fn(&[u8]) -> Result<(), String>) -> Result<(), String> {
+    /// Sends what is left as a block.
+    pub(crate) fn flush(&mut self, send: impl Fn(&[u8]) -> Result<(), String>) -> Result<(), String> {
+        if self.block.is_empty() {
+            return Ok(());
+        }
         let mut out = vec![0; HEADER_BYTES + block::get_maximum_output_size(self.block.len())];
         let (header, body) = out.split_at_mut(HEADER_BYTES);
         let length = block::compress_into(&self.block, body).map_err(|error| error.to_string())?;
@@ -143,9 +151,12 @@ struct Base<'a> {
     run: Option<&'a (usize, Range<usize>)>,
 }
 
+/// The pages of an image: the bytes of its file, and for each run of pages its place in the memory
+/// and its place in the file.
+pub(crate) type Pages<'a> = (&'a [u8], &'a [(usize, Range<usize>)]);
+
 impl<'a> Base<'a> {
-    fn new(image: &'a Image) -> Self {
-        let (file, runs) = image.memory();
+    fn new((file, runs): Pages<'a>) -> Self {
         let mut runs = runs.iter();
         let run = runs.next();
         Self { file, runs, run }
@@ -196,18 +207,18 @@ impl Reader {
     /// started from the same image.
     pub(crate) fn description(
         &mut self,
-        image: &Image,
+        own: [u8; 32],
         source: Source<'_>,
     ) -> Result<(f64, String), String> {
         let mut identity = [0; 32];
         self.read(&mut identity, source)?;
-        if identity != image.identity() {
+        if identity != own {
             let shown = |digest: [u8; 32]| blake3::Hash::from(digest).to_hex()[..16].to_owned();
             return Err(format!(
                 "it was saved over the memory image {}, and this one is {}: its packages differ, \
                  or the version",
                 shown(identity),
-                shown(image.identity())
+                shown(own)
             ));
         }
         let now = f64::from_bits(self.number(source)?);
@@ -343,5 +354,118 @@ impl Reader {
         let mut bytes = [0; 4];
         self.read(&mut bytes, source)?;
         Ok(u32::from_le_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    const IDENTITY: [u8; 32] = [7; 32];
+
+    /// Returns an image with pages 1 and 2, and its file.
+    fn image() -> (Vec<u8>, Vec<(usize, Range<usize>)>) {
+        let file = (0..3 * PAGE).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        (file, vec![(PAGE, PAGE..3 * PAGE)])
+    }
+
+    fn unchanged(pages: usize) -> Vec<u8> {
+        let (file, runs) = image();
+        let mut memory = vec![0; pages * PAGE];
+        for (at, run) in runs {
+            memory[at..at + run.len()].copy_from_slice(&file[run]);
+        }
+        memory
+    }
+
+    fn written(memory: &[u8], files: &[&[u8]]) -> Vec<u8> {
+        let (file, runs) = image();
+        let out = RefCell::new(Vec::new());
+        let send = |block: &[u8]| {
+            out.borrow_mut().extend_from_slice(block);
+            Ok(())
+        };
+        let mut writer = Writer::new(IDENTITY, 2.5, "{}", send).unwrap();
+        for file in files {
+            writer.write(file, send).unwrap();
+        }
+        writer.finish((&file, &runs), memory, send).unwrap();
+        out.into_inner()
+    }
+
+    /// Reads it as an isolate does, whose memory is as large.
+    fn read(saved: &[u8], files: &mut [Vec<u8>], pages: usize) -> Result<Vec<u8>, String> {
+        // In small pieces, which blocks go across.
+        let source = |offset: u64| {
+            let rest = saved.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
+            Ok(rest[..rest.len().min(1000)].to_vec())
+        };
+        let mut reader = Reader::new();
+        let description = reader.description(IDENTITY, &source)?;
+        assert_eq!(description, (2.5, "{}".to_owned()));
+        for file in files {
+            reader.read(file, &source)?;
+        }
+        let mut memory = unchanged(pages);
+        reader.memory(&source, |at, page| {
+            for (byte, difference) in memory.iter_mut().skip(at).zip(page) {
+                *byte ^= difference;
+            }
+        })?;
+        Ok(memory)
+    }
+
+    #[test]
+    fn a_session_is_read_as_it_was_written() {
+        let mut memory = unchanged(600);
+        for at in [0, PAGE + 5, 3 * PAGE, 4 * PAGE, 599 * PAGE + 1] {
+            memory[at] ^= 0x55;
+        }
+        memory[2 * PAGE..3 * PAGE].fill(0);
+        let large = vec![3; 3 * BLOCK_BYTES + 17];
+        let saved = written(&memory, &[b"note", &large]);
+        assert!(saved.len() < 100_000, "{}", saved.len());
+        let mut files = [vec![0; 4], vec![0; large.len()]];
+        assert!(read(&saved, &mut files, 600).unwrap() == memory);
+        assert!(files == [b"note".to_vec(), large]);
+    }
+
+    #[test]
+    fn another_image_is_refused_with_both() {
+        let saved = written(&unchanged(4), &[]);
+        let source = |offset: u64| Ok(saved[usize::try_from(offset).unwrap()..].to_vec());
+        let error = Reader::new().description([8; 32], &source).unwrap_err();
+        assert!(error.contains("0707070707070707") && error.contains("0808080808080808"), "{error}");
+    }
+
+    #[test]
+    fn what_is_cut_off_is_an_error_wherever_it_ends() {
+        let saved = written(&unchanged(4), &[]);
+        for length in 0..saved.len() {
+            assert!(read(&saved[..length], &mut [], 4).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn pages_outside_of_the_memory_or_out_of_order_are_refused() {
+        for runs in [[(5, 1), (NO_RUN, 0)], [(0, 9), (NO_RUN, 0)], [(2, 1), (1, 1)]] {
+            let out = RefCell::new(Vec::new());
+            let send = |block: &[u8]| {
+                out.borrow_mut().extend_from_slice(block);
+                Ok(())
+            };
+            let mut writer = Writer::new(IDENTITY, 2.5, "{}", send).unwrap();
+            writer.write(&(4 * PAGE as u64).to_le_bytes(), send).unwrap();
+            for (start, count) in runs {
+                writer.write(&u32::to_le_bytes(start), send).unwrap();
+                writer.write(&u32::to_le_bytes(count), send).unwrap();
+                writer.write(&[1; PAGE], send).unwrap();
+            }
+            writer.flush(send).unwrap();
+            let error = read(&out.into_inner(), &mut [], 4).unwrap_err();
+            assert!(error.contains("its memory has pages"), "{error}");
+        }
     }
 }

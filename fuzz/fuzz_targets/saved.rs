@@ -1,0 +1,5 @@
+//! Saved sessions.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| isolet::fuzzing::saved(data));
