@@ -1,7 +1,7 @@
-// Keeps dynamic libraries: those of preloaded packages in the memory image, those that a session has
-// loaded in the saved session. What Emscripten does to load each is noted; when the memory is
-// restored, each is instantiated again, in the same order and at the same places. Its data, with all
-// that was written to them, come with the memory.
+// Keeps dynamic libraries: those of preloaded packages in the memory image, those that a session
+// has loaded in the saved session. What Emscripten does to load each is noted; when the memory is
+// restored, each is instantiated again, in the same order and at the same places. Its data, with
+// all that was written to them, come with the memory.
 
 import { primordials } from "ext:core/mod.js";
 import { exportedFunction, functionNames } from "ext:isolet/linking.js";

@@ -1,5 +1,5 @@
-// The files in memory and the open descriptors, as a saved session has them. What lies beneath mount
-// points is the host's; of it only the paths of open files are kept.
+// The files in memory and the open descriptors, as a saved session has them. What lies beneath
+// mount points is the host's; of it only the paths of open files are kept.
 
 import { primordials } from "ext:core/mod.js";
 
@@ -59,9 +59,10 @@ export class SavedFiles {
       const names = ObjectKeys(node.contents);
       for (let i = 0; i < names.length; i++) {
         const child = node.contents[names[i]];
+        const { mode, id } = child;
         if (FS.isMountpoint(child)) {
-          ArrayPrototypePush(entries, [names[i], { mode: child.mode, isMount: true, id: child.id }]);
-        } else if (FS.isDir(child.mode) || FS.isFile(child.mode) || FS.isLink(child.mode)) {
+          ArrayPrototypePush(entries, [names[i], { mode, isMount: true, id }]);
+        } else if (FS.isDir(mode) || FS.isFile(mode) || FS.isLink(mode)) {
           ArrayPrototypePush(entries, [names[i], this.#saveNode(child, put)]);
         }
       }

@@ -1,5 +1,5 @@
-// Saves a session, and makes a booted interpreter a saved one: its memory, and what belongs to it in
-// JavaScript. All of it is the guest's own data, which is why nothing here is checked: the host
+// Saves a session, and makes a booted interpreter a saved one: its memory, and what belongs to it
+// in JavaScript. All of it is the guest's own data, which is why nothing here is checked: the host
 // passes bytes on that it does not look into.
 
 import { primordials } from "ext:core/mod.js";
@@ -120,7 +120,8 @@ export class Saving {
 
   /** Becomes the session that the host has. */
   restore() {
-    const { objects, libraries, localTime, files, sizes } = JSONParse(op_isolet_saved_description());
+    const description = JSONParse(op_isolet_saved_description());
+    const { objects, libraries, localTime, files, sizes } = description;
     const { FS, API } = this.#Module;
     this.#lives++;
     let next = 0;

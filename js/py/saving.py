@@ -1,6 +1,7 @@
 """Before a session is saved: whether it can be, and what stands in the way. After: it goes on.
 
-What is not in Python's memory cannot be saved: stacks of threads, connections, JavaScript's objects.
+What is not in Python's memory cannot be saved: stacks of threads, connections, objects of
+JavaScript.
 """
 
 import asyncio

@@ -258,9 +258,9 @@ impl Sandbox {
     ///
     /// The file grants nothing: the session has this sandbox's permissions, limits and tools. Tools
     /// of the sandbox are defined anew, and environment variables that it grants are set. Packages
-    /// that the session had loaded must be [allowed](Permissions::allow_package), and the overlays that
-    /// it had changed must be mounted. An open file beneath a mount that this sandbox does not have
-    /// is closed. Calls, requests and the like are counted from zero. The file is not trusted:
+    /// that the session had loaded must be [allowed](Permissions::allow_package), and the overlays
+    /// that it had changed must be mounted. An open file beneath a mount that this sandbox does not
+    /// have is closed. Calls, requests and the like are counted from zero. The file is not trusted:
     /// whoever can write it can do what code in the session could.
     ///
     /// The monotonic clock goes on from where it was. Random generators go on as well, so that two

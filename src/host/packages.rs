@@ -200,7 +200,11 @@ impl SessionPackages {
     }
 
     /// Loads the packages of a saved session, if they are allowed.
-    pub(super) fn restore(&self, preloaded: &[String], wanted: &[SavedPackage]) -> Result<(), Error> {
+    pub(super) fn restore(
+        &self,
+        preloaded: &[String],
+        wanted: &[SavedPackage],
+    ) -> Result<(), Error> {
         let own = shown(&self.0.preloaded);
         if own != preloaded {
             let list = |names: &[String]| match names.join(", ") {

@@ -1,6 +1,6 @@
 //! A saved session as isolates write and read it: a description of what is in JavaScript, the
-//! contents of files, and how the memory differs from that of the image. It passes through the host,
-//! which does not look into it. It is the guest's data, so it is read as hostile.
+//! contents of files, and how the memory differs from that of the image. It passes through the
+//! host, which does not look into it. It is the guest's data, so it is read as hostile.
 //!
 //! It is a sequence of blocks of at most [`BLOCK_BYTES`] bytes, each compressed on its own.
 
@@ -127,7 +127,10 @@ impl Writer {
     }
 
     /// Sends what is left as a block.
-    pub(crate) fn flush(&mut self, send: impl Fn(&[u8]) -> Result<(), String>) -> Result<(), String> {
+    pub(crate) fn flush(
+        &mut self,
+        send: impl Fn(&[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
         if self.block.is_empty() {
             return Ok(());
         }
@@ -302,9 +305,10 @@ impl Reader {
     fn next_block(&mut self, source: Source<'_>) -> Result<(), String> {
         let mut header = [0; HEADER_BYTES];
         self.take(&mut header, source)?;
-        let [a, b, c, d, e, f, g, h] = header;
-        let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        let compressed = u32::from_le_bytes([e, f, g, h]) as usize;
+        let [length, compressed] = [0, 4].map(|at| {
+            let number = header[at..].first_chunk().copied().unwrap_or_default();
+            u32::from_le_bytes(number) as usize
+        });
         if length == 0 || length > BLOCK_BYTES {
             return Err(format!("a block: limit {BLOCK_BYTES} bytes, needed {length}"));
         }
@@ -437,7 +441,10 @@ mod tests {
         let saved = written(&unchanged(4), &[]);
         let source = |offset: u64| Ok(saved[usize::try_from(offset).unwrap()..].to_vec());
         let error = Reader::new().description([8; 32], &source).unwrap_err();
-        assert!(error.contains("0707070707070707") && error.contains("0808080808080808"), "{error}");
+        assert!(
+            error.contains("0707070707070707") && error.contains("0808080808080808"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -123,7 +123,8 @@ struct Seeds(AtomicU64);
 impl Seeds {
     fn fill(&self, into: &mut [u8]) {
         let at = self.0.fetch_add(into.len() as u64, Ordering::Relaxed);
-        let mut reader = blake3::Hasher::new_derive_key("isolet 2026-11-25 memory image").finalize_xof();
+        let mut reader =
+            blake3::Hasher::new_derive_key("isolet 2026-11-25 memory image").finalize_xof();
         reader.set_position(at);
         reader.fill(into);
     }

@@ -65,8 +65,8 @@ pub(crate) fn map_over(
     Ok(())
 }
 
-/// Undoes all that was written to `memory` since [`map_over`] has mapped an image over it: its pages
-/// are again those of the image, or zero.
+/// Undoes all that was written to `memory` since [`map_over`] has mapped an image over it: its
+/// pages are again those of the image, or zero.
 #[cfg(target_os = "linux")]
 pub(crate) fn forget_changes(memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
     use rustix::mm::{Advice, madvise};

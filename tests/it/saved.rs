@@ -176,7 +176,8 @@ async fn an_object_of_javascript_that_cannot_be_saved_is_named_with_its_holder()
 async fn objects_that_every_session_has_are_found_again() {
     let sandbox = sandbox();
     let mut session = sandbox.session().await.unwrap();
-    exec(&mut session, "from js import Object, JSON, Math; import pyodide_js; keys = Object.keys").await;
+    exec(&mut session, "from js import Object, JSON, Math; import pyodide_js; keys = Object.keys")
+        .await;
     let mut session = moved(session, &sandbox).await;
     let seen = "[JSON.stringify(Math.max(1, 2)), JSON.parse('[3]')[0], keys(Object.new()).length, \
                 pyodide_js.version.split('.')[0]]";

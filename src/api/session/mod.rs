@@ -331,8 +331,8 @@ impl Session {
         Ok(made)
     }
 
-    /// Saves the session to a file, from which [`Sandbox::restore`](crate::Sandbox::restore) makes a
-    /// session that goes on: in this process or another one, and on another machine with the same
+    /// Saves the session to a file, from which [`Sandbox::restore`](crate::Sandbox::restore) makes
+    /// a session that goes on: in this process or another one, and on another machine with the same
     /// version of isolet.
     ///
     /// The file has everything that the guest has: variables, modules, native packages, files in

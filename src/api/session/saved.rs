@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::config;
 use super::shared::Shared;
-use super::variables::completed;
+use super::variables::{completed, unusable};
 use crate::api::engine::Engine;
 use crate::api::policy::Policy;
 use crate::data::error::{Error, ErrorKind};
 use crate::host::SessionHost;
 use crate::host::saved::{SavedFile, SavedState, SavedWriter};
-use crate::protocol::Command;
+use crate::protocol::{Command, Status};
 use crate::support::offload;
 
 /// How long a session may take to be saved or restored, at least: its run-time limit is for code.
@@ -30,11 +30,16 @@ impl Shared {
         let report = self.quick_within(Command::Save, time).await;
         // Whatever happened, nothing more is taken from the guest.
         let written = self.host.saving().end();
-        completed(&report?, "the session cannot be saved")?;
-        let file = written.map_err(|reason| {
-            let message = format!("the session cannot be saved: {reason}");
-            Error::new(ErrorKind::Value, message).with_session_alive()
-        })?;
+        let unsaved = |reason: &str| unusable(format!("the session cannot be saved: {reason}"));
+        match &report?.status {
+            // The reason that our Python found.
+            Status::Raised(exception) if exception.type_name == "ValueError" => {
+                return Err(unsaved(&exception.message));
+            }
+            Status::Raised(exception) => return Err(unsaved(&exception.to_string())),
+            Status::Completed | Status::Exited(..) => {}
+        }
+        let file = written.map_err(|reason| unsaved(&reason))?;
         on_a_thread(move || file.keep()).await
     }
 

@@ -92,9 +92,10 @@ fn save_directory(path: &str, directory: &Directory, entries: &mut Vec<(String, 
             }
             Node::File(file) => match &*file.lock() {
                 Body::Memory(contents) => {
-                    let chunks = contents.bytes.parts().map(|(nth, chunk)| {
-                        (nth, SavedChunk(chunk.to_vec()))
-                    });
+                    let chunks = contents
+                        .bytes
+                        .parts()
+                        .map(|(nth, chunk)| (nth, SavedChunk(chunk.to_vec())));
                     Saved::File(contents.bytes.size(), chunks.collect(), contents.attributes)
                 }
                 // A file in the tree has its bytes in memory.

@@ -1,6 +1,6 @@
-//! The file of a saved session: a header with versions and the length of the host's part, the host's
-//! part, the isolate's part, and a digest of all that. The digest finds damage; it proves nothing
-//! about who wrote the file.
+//! The file of a saved session: a header with versions and the length of the host's part, the
+//! host's part, the isolate's part, and a digest of all that. The digest finds damage; it proves
+//! nothing about who wrote the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -139,7 +139,8 @@ impl SavedFile {
     /// Opens a file, and reads the host's part. What overlays may have is `quota_bytes`.
     pub(crate) fn open(path: &Path, quota_bytes: u64) -> Result<(Self, SavedState), Error> {
         let refused = |reason: String| {
-            let message = format!("the session in `{}` cannot be restored: {reason}", path.display());
+            let message =
+                format!("the session in `{}` cannot be restored: {reason}", path.display());
             Error::new(ErrorKind::Config, message)
         };
         let unread = |error: io::Error| refused(error.to_string()).with_source(error);

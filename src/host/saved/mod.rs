@@ -23,7 +23,7 @@ enum Target {
     /// The session is not being saved.
     #[default]
     None,
-    Open(SavedWriter),
+    Open(Box<SavedWriter>),
     /// The session cannot be saved, for this reason.
     Refused(String),
 }
@@ -31,7 +31,7 @@ enum Target {
 impl Saving {
     /// From here on the isolate's pieces go to this file.
     pub(crate) fn begin(&self, file: SavedWriter) {
-        *lock(&self.to) = Target::Open(file);
+        *lock(&self.to) = Target::Open(Box::new(file));
     }
 
     /// Takes a piece from the isolate. The state of the host is written before the first one.
@@ -63,7 +63,7 @@ impl Saving {
     /// Returns the file with everything that the isolate has written.
     pub(crate) fn end(&self) -> Result<SavedWriter, String> {
         match std::mem::take(&mut *lock(&self.to)) {
-            Target::Open(file) if file.has_begun() => Ok(file),
+            Target::Open(file) if file.has_begun() => Ok(*file),
             Target::Open(_) | Target::None => Err("the guest has saved nothing".to_owned()),
             Target::Refused(reason) => Err(reason),
         }

@@ -17,8 +17,8 @@ use super::{appended, constant};
 const FILL: &str = "isolet:fill";
 const TABLE: &str = "isolet:functions";
 
-/// The exported tables of the JavaScript objects that Python refers to, in the module's order: those
-/// that are kept forever, and those that are freed.
+/// The exported tables of the JavaScript objects that Python refers to, in the module's order:
+/// those that are kept forever, and those that are freed.
 const OBJECTS: [&str; 2] = ["isolet:immortals", "isolet:objects"];
 
 /// The header of an element segment that only an instruction copies and whose elements are all

@@ -20,7 +20,8 @@ pub(crate) fn op_isolet_save_begin(
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
     let now = now(state) + state.clock_ahead;
-    let writer = Writer::new(image(state)?.identity(), now, &description, |block| send(state, block));
+    let writer =
+        Writer::new(image(state)?.identity(), now, &description, |block| send(state, block));
     state.writer = Some(writer.map_err(OpError::Host)?);
     Ok(())
 }
@@ -70,7 +71,8 @@ pub(crate) fn op_isolet_is_stdlib(state: &OpState, #[buffer] bytes: &[u8]) -> bo
 pub(crate) fn op_isolet_saved_description(state: &mut OpState) -> Result<String, OpError> {
     let mut reader = Reader::new();
     let state = state.borrow_mut::<State>();
-    let description = reader.description(image(state)?.identity(), &|offset| receive(state, offset));
+    let description =
+        reader.description(image(state)?.identity(), &|offset| receive(state, offset));
     let (then, description) = description.map_err(unreadable)?;
     state.clock_ahead = then - now(state);
     state.reader = Some(reader);

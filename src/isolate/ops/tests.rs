@@ -62,6 +62,9 @@ fn state() -> State {
         inbox: inbox::queue().1,
         held: VecDeque::new(),
         memory: WasmMemory::new(Arc::new(MemoryBudget::new(1 << 30))),
+        clock_ahead: 0.0,
+        writer: None,
+        reader: None,
     }
 }
 

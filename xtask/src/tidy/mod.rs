@@ -103,7 +103,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("mcp", &["data", "support", "host", "api"]),
     ("service", &[]),
     ("cli", &["service"]),
-    ("fuzzing", &["data", "support", "fs", "net", "packages", "protocol", "worker/wire"]),
+    (
+        "fuzzing",
+        &["data", "support", "fs", "net", "packages", "protocol", "image", "host", "worker/wire"],
+    ),
 ];
 
 /// Exceptions to `FLOORS`: the start of a path, the folder that it names, and the reason. This list
