@@ -396,7 +396,36 @@ RING = {
     "all-of-it": ring(4 * 16385 + 1, 4 * 16384 + 3),
 }
 
+def entry(path, kind):
+    return bytes([len(path)]) + path + kind
+
+
+NONE_SET = bytes(4)  # attributes
+OVERLAY = NONE_SET + bytes([5]) + b"".join([
+    entry(b"gone", b"\x04"),
+    entry(b"link", b"\x02\x03new" + NONE_SET),
+    entry(b"moved", b"\x03\x03old" + NONE_SET),
+    entry(b"new", b"\x00\x00" + NONE_SET),
+    entry(b"new/file", b"\x01\x04\x01\x00\x04text" + NONE_SET),
+])
+DESCRIBED = b"\x01" * 32 + struct.pack("<dQ", 2.5, 2) + b"{}"
+DIFFERS = struct.pack("<QII", 4 * 4096, 1, 1) + b"\x07" * 4096 + b"\xff" * 4
+LITERALS = bytes([0xF0, len(DESCRIBED) - 15]) + DESCRIBED  # as LZ4 has them
+
+SAVED = {
+    "state-empty": b"\0" + bytes(3),
+    "state-packages": b"\0" + b"\x01\x09numpy 2.1" + b"\x01\x06pandas\x032.2\x02ab" + b"\0",
+    "state-overlay": b"\0" + bytes(2) + b"\x01\x05/data" + OVERLAY,
+    "state-overlay-climbs": b"\0" + bytes(2) + b"\x01\x05/data" + NONE_SET + b"\x01" + entry(b"../x", b"\x04"),
+    "block": b"\x01" + struct.pack("<II", len(DESCRIBED), len(LITERALS)) + LITERALS,
+    "contents": b"\x02" + DESCRIBED + DIFFERS,
+    "contents-of-another-image": b"\x02" + bytes(32) + DESCRIBED,
+    "contents-outside": b"\x02" + DESCRIBED + struct.pack("<QII", 4096, 1, 1) + bytes(4096),
+    "memory": b"\x03" + bytes(5000) + b"text" * 2000,
+}
+
 TARGETS = {
+    "saved": SAVED,
     "value": VALUE,
     "frame": FRAME,
     "net_rules": RULES,
