@@ -177,22 +177,25 @@ export class Objects {
   #paths() {
     const { API } = this.#Module;
     const found = new SafeMap();
-    let next = [
-      [globalThis, "js"],
-      [API.public_api, "pyodide_js"],
-      [API, "api"],
-    ];
+    let next = [[globalThis, "js"]];
     for (let step = 0; step <= MOST_STEPS && next.length > 0; step++) {
       const here = next;
       next = [];
       for (let i = 0; i < here.length; i++) {
         const [object, path] = here[i];
-        if (found.has(object)) continue;
+        // Through an object of Python's one would come to all variables.
+        if (found.has(object) || API.isPyProxy(object)) continue;
         if (found.size >= MOST_LOOKED_AT) return found;
         found.set(object, path);
-        if (object === this.#Module || object === API.public_api.FS) continue;
         properties(object, path, next);
       }
+    }
+    // Of these only what a program imports: Pyodide's own objects lead everywhere.
+    const offered = [[API.public_api, "pyodide_js"]];
+    properties(API.public_api, "pyodide_js", offered);
+    for (let i = 0; i < offered.length; i++) {
+      const [object, path] = offered[i];
+      if (!found.has(object) && !API.isPyProxy(object)) found.set(object, path);
     }
     return found;
   }

@@ -153,6 +153,7 @@ async fn an_object_of_javascript_that_cannot_be_saved_is_named_with_its_holder()
     for (code, held) in [
         ("import js; box = {'in': [js.Object.new()]}", "`box` of the module `__main__`"),
         ("import js, json; json.kept = js.Array.new()", "`kept` of the module `json`"),
+        ("import js; kept = js.Object.new()", "`kept` of the module `__main__`"),
         ("import js; js.added = 1", "the JavaScript global added"),
         ("import js; js.eval('setTimeout(() => 0, 100000)')", "a timer of JavaScript"),
         (
