@@ -352,10 +352,21 @@ impl PermissionArgs {
 
     /// Copies the files into a new session and loads its packages. Returns the files to write back.
     pub(super) fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<HostFiles> {
-        let mut files =
-            HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)?;
+        let mut files = self.host_files(session)?;
         self.prepare_with(session, &mut files, packages)?;
         Ok(files)
+    }
+
+    /// Copies the files into a session that was saved, which has its packages and its working
+    /// directory. Returns the files to write back.
+    pub(super) fn prepare_files(&self, session: &mut Session) -> Result<HostFiles> {
+        let mut files = self.host_files(session)?;
+        files.copy_in(session)?;
+        Ok(files)
+    }
+
+    fn host_files(&self, session: &mut Session) -> Result<HostFiles> {
+        HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)
     }
 
     /// Does the same for a session that replaces another one, with the same files.

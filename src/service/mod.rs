@@ -28,7 +28,7 @@ pub(crate) use self::failure::Failure;
 use self::output::Flusher;
 use self::sandboxes::SandboxEntry;
 use self::session::{Command, Refused, SessionEntry};
-pub(crate) use self::table::{InUse, Reason, Table};
+pub(crate) use self::table::{InUse, Reason, Room, Table};
 
 /// The client of a service: what it is told and asked. Its methods are called by any thread and may
 /// wait for the client to read.

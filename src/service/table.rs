@@ -1,7 +1,9 @@
 //! Sessions by handle: who may use one, how long it is kept, and why one is gone.
 //!
 //! A handle is a secret of 128 bits. It works for its owner only, and never stands for another
-//! session: one that is gone stays gone.
+//! session: one that is gone stays gone, unless its owner has kept it elsewhere.
+//!
+//! The table itself ends no session. It says which ones are to be given up.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};
@@ -93,6 +95,20 @@ impl<T> InUse<T> {
     pub(crate) fn session(&self) -> &Arc<T> {
         &self.session
     }
+
+    /// Returns whose session it is.
+    pub(crate) fn owner(&self) -> Option<String> {
+        let inner = lock(&self.table.inner);
+        inner.entries.get(&self.handle).map(|entry| entry.owner.clone())
+    }
+
+    /// Takes the session away, unless somebody else uses it, too. The reason is remembered, if
+    /// there is one.
+    pub(crate) fn give_up(self, reason: Option<Reason>) -> Option<Arc<T>> {
+        let mut inner = lock(&self.table.inner);
+        inner.entries.get(&self.handle).filter(|entry| entry.users == 1)?;
+        inner.remove(&self.handle, reason)
+    }
 }
 
 impl<T> Drop for InUse<T> {
@@ -110,9 +126,14 @@ pub(crate) struct Room<T> {
 }
 
 impl<T> Room<T> {
-    /// Adds the session, which is in use.
+    /// Adds the session, which is in use, with a new handle.
     pub(crate) fn fill(self, owner: &str, session: T) -> Result<InUse<T>, getrandom::Error> {
         let handle = new_handle()?;
+        Ok(self.fill_again(owner, handle, session))
+    }
+
+    /// Adds a session that had this handle before.
+    pub(crate) fn fill_again(self, owner: &str, handle: String, session: T) -> InUse<T> {
         let session = Arc::new(session);
         let entry = Entry {
             owner: owner.to_owned(),
@@ -122,7 +143,7 @@ impl<T> Room<T> {
         };
         let table = Arc::clone(&self.table);
         lock(&table.inner).entries.insert(handle.clone(), entry);
-        Ok(InUse { table, handle, session })
+        InUse { table, handle, session }
     }
 }
 
@@ -138,19 +159,17 @@ impl<T> Table<T> {
         Arc::new(Self { idle, most, inner: Mutex::new(inner) })
     }
 
-    /// Makes room for a session that is about to start. Returns it with the sessions that are given
-    /// up for it, to be dropped; `None` if all are in use.
-    pub(crate) fn make_room(self: &Arc<Self>) -> Option<(Room<T>, Vec<Arc<T>>)> {
+    /// Makes room for a session that is about to start. If there is none, returns the session that
+    /// is to be given up for it; `None` if all are in use.
+    pub(crate) fn make_room(self: &Arc<Self>) -> Result<Room<T>, Option<InUse<T>>> {
         let mut inner = lock(&self.inner);
-        let mut dropped = inner.give_up_idle(self.idle, Instant::now());
-        while inner.entries.len() + inner.starting >= self.most {
-            let unused = inner.entries.iter().filter(|(_, entry)| entry.users == 0);
-            let oldest = unused.min_by_key(|(_, entry)| entry.last_used);
-            let handle = oldest.map(|(handle, _)| handle.clone())?;
-            dropped.extend(inner.remove(&handle, Reason::MadeRoom(self.most)));
+        if inner.entries.len() + inner.starting < self.most {
+            inner.starting += 1;
+            return Ok(Room { table: Arc::clone(self) });
         }
-        inner.starting += 1;
-        Some((Room { table: Arc::clone(self) }, dropped))
+        let unused = inner.entries.iter_mut().filter(|(_, entry)| entry.users == 0);
+        let oldest = unused.min_by_key(|(_, entry)| entry.last_used);
+        Err(oldest.map(|(handle, entry)| self.used(handle, entry)))
     }
 
     /// Returns the session of a handle, or why it is gone if that is known of a session of this
@@ -161,15 +180,8 @@ impl<T> Table<T> {
         handle: &str,
     ) -> Result<InUse<T>, Option<Reason>> {
         let mut inner = lock(&self.inner);
-        // Dropped after the lock.
-        let _expired = inner.give_up_idle(self.idle, Instant::now());
         match inner.entries.get_mut(handle) {
-            Some(entry) if entry.owner == owner => {
-                entry.users += 1;
-                let session = Arc::clone(&entry.session);
-                drop(inner);
-                Ok(InUse { table: Arc::clone(self), handle: handle.to_owned(), session })
-            }
+            Some(entry) if entry.owner == owner => Ok(self.used(handle, entry)),
             _ => {
                 let mut gone = inner.gone.iter();
                 let gone = gone.find(|(its, of, _)| its == handle && of == owner);
@@ -178,16 +190,36 @@ impl<T> Table<T> {
         }
     }
 
+    /// Counts one more user of an entry.
+    fn used(self: &Arc<Self>, handle: &str, entry: &mut Entry<T>) -> InUse<T> {
+        entry.users += 1;
+        let session = Arc::clone(&entry.session);
+        InUse { table: Arc::clone(self), handle: handle.to_owned(), session }
+    }
+
     /// Takes a session away, if the owner has one with this handle.
     pub(crate) fn remove(&self, owner: &str, handle: &str, reason: Reason) -> Option<Arc<T>> {
         let mut inner = lock(&self.inner);
         inner.entries.get(handle).filter(|entry| entry.owner == owner)?;
-        inner.remove(handle, reason)
+        inner.remove(handle, Some(reason))
     }
 
-    /// Takes all sessions away that nobody has used for too long.
-    pub(crate) fn give_up_idle(&self) -> Vec<Arc<T>> {
-        lock(&self.inner).give_up_idle(self.idle, Instant::now())
+    /// Returns the sessions that nobody has used for too long, which are to be given up.
+    pub(crate) fn idle(self: &Arc<Self>) -> Vec<InUse<T>> {
+        let now = Instant::now();
+        self.unused(|entry| now.saturating_duration_since(entry.last_used) >= self.idle)
+    }
+
+    /// Returns all sessions that nobody uses.
+    pub(crate) fn resting(self: &Arc<Self>) -> Vec<InUse<T>> {
+        self.unused(|_| true)
+    }
+
+    fn unused(self: &Arc<Self>, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
+        let mut inner = lock(&self.inner);
+        let unused = inner.entries.iter_mut().filter(|(_, entry)| entry.users == 0);
+        let wanted = unused.filter(|(_, entry)| is_wanted(entry));
+        wanted.map(|(handle, entry)| self.used(handle, entry)).collect()
     }
 
     /// Returns the sessions of an owner, by their handles.
@@ -199,21 +231,14 @@ impl<T> Table<T> {
 }
 
 impl<T> Inner<T> {
-    fn give_up_idle(&mut self, idle: Duration, now: Instant) -> Vec<Arc<T>> {
-        let is_idle = |entry: &Entry<T>| {
-            entry.users == 0 && now.saturating_duration_since(entry.last_used) >= idle
-        };
-        let idle_ones = self.entries.iter().filter(|(_, entry)| is_idle(entry));
-        let handles: Vec<String> = idle_ones.map(|(handle, _)| handle.clone()).collect();
-        handles.iter().filter_map(|handle| self.remove(handle, Reason::Idle(idle))).collect()
-    }
-
-    fn remove(&mut self, handle: &str, reason: Reason) -> Option<Arc<T>> {
+    fn remove(&mut self, handle: &str, reason: Option<Reason>) -> Option<Arc<T>> {
         let entry = self.entries.remove(handle)?;
-        if self.gone.len() == REMEMBERED {
-            self.gone.pop_front();
+        if let Some(reason) = reason {
+            if self.gone.len() == REMEMBERED {
+                self.gone.pop_front();
+            }
+            self.gone.push_back((handle.to_owned(), entry.owner, reason));
         }
-        self.gone.push_back((handle.to_owned(), entry.owner, reason));
         Some(entry.session)
     }
 }
@@ -236,12 +261,16 @@ mod tests {
     const LONG: Duration = Duration::from_hours(1);
 
     fn opened(table: &Arc<Table<u8>>, owner: &str, session: u8) -> String {
-        let (room, _) = table.make_room().unwrap();
+        let room = table.make_room().ok().unwrap();
         room.fill(owner, session).unwrap().handle().to_owned()
     }
 
     fn reason(got: Result<InUse<u8>, Option<Reason>>) -> Option<Reason> {
         got.err().unwrap()
+    }
+
+    fn oldest(table: &Arc<Table<u8>>) -> Option<InUse<u8>> {
+        table.make_room().err().unwrap()
     }
 
     #[test]
@@ -264,31 +293,50 @@ mod tests {
         let first = opened(&table, "a", 1);
         let second = opened(&table, "a", 2);
         drop(table.get("a", &first));
-        assert_eq!(table.make_room().unwrap().1.len(), 1);
+        let given_up = oldest(&table).unwrap();
+        assert_eq!((given_up.handle(), given_up.owner()), (&*second, Some("a".to_owned())));
+        assert_eq!(given_up.give_up(Some(Reason::MadeRoom(2))).as_deref(), Some(&2));
         assert_eq!(reason(table.get("a", &second)), Some(Reason::MadeRoom(2)));
         let third = opened(&table, "b", 3);
         let used = [table.get("a", &first).ok().unwrap(), table.get("b", &third).ok().unwrap()];
-        assert!(table.make_room().is_none());
+        assert!(oldest(&table).is_none());
         drop(used);
-        let (room, given_up) = table.make_room().unwrap();
-        assert_eq!(given_up.len(), 1);
+        assert!(oldest(&table).unwrap().give_up(None).is_some());
         // The other one, too, while the first is still starting.
-        let other = table.make_room().unwrap();
-        assert!(table.make_room().is_none());
+        let room = table.make_room().ok().unwrap();
+        assert!(oldest(&table).unwrap().give_up(None).is_some());
+        let other = table.make_room().ok().unwrap();
+        assert!(oldest(&table).is_none());
         drop((room, other));
     }
 
     #[test]
     fn a_session_that_nobody_uses_is_given_up_and_one_in_use_is_not() {
         let table = Table::new(Duration::ZERO, 5);
-        let used = table.make_room().unwrap().0.fill("a", 1).unwrap();
-        assert!(table.give_up_idle().is_empty());
+        let used = table.make_room().ok().unwrap().fill("a", 1).unwrap();
+        assert!(table.idle().is_empty() && table.resting().is_empty());
         let handle = used.handle().to_owned();
         drop(used);
+        // Somebody wants it again before it is given up.
+        let idle = table.idle().remove(0);
+        let again = table.get("a", &handle).ok().unwrap();
+        assert!(idle.give_up(Some(Reason::Idle(Duration::ZERO))).is_none());
+        drop(again);
+        assert!(table.idle().remove(0).give_up(Some(Reason::Idle(Duration::ZERO))).is_some());
         assert_eq!(reason(table.get("a", &handle)), Some(Reason::Idle(Duration::ZERO)));
         assert!(table.of("a").is_empty());
         let reason = Reason::Idle(Duration::from_mins(30));
         assert_eq!(reason.to_string(), "nobody used it for 30 min");
+    }
+
+    #[test]
+    fn a_session_that_was_kept_elsewhere_has_its_handle_again() {
+        let table = Table::new(LONG, 5);
+        let handle = opened(&table, "a", 1);
+        assert!(table.resting().remove(0).give_up(None).is_some());
+        assert_eq!(reason(table.get("a", &handle)), None);
+        drop(table.make_room().ok().unwrap().fill_again("a", handle.clone(), 2));
+        assert_eq!(**table.get("a", &handle).ok().unwrap().session(), 2);
     }
 
     #[test]

@@ -19,13 +19,15 @@ static STARTED: Mutex<bool> = Mutex::new(false);
 struct Queue {
     entries: Mutex<Entries>,
     changed: Condvar,
-    /// Notified when an action has returned.
+    /// Notified when the thread has begun, and when an action has returned.
     idle: Condvar,
 }
 
 #[derive(Default)]
 struct Entries {
     last: u64,
+    /// Set when the thread has begun to serve.
+    has_begun: bool,
     /// Set while an action runs.
     is_calling: bool,
     /// When the thread wakes up by itself; `None` if it must be woken.
@@ -46,11 +48,13 @@ pub(crate) fn prepare() -> Result<(), std::io::Error> {
     start().map(drop)
 }
 
-/// Calls `fork`, which copies the process, while the thread waits and holds no lock.
+/// Calls `fork`, which copies the process, while the thread waits and holds no lock. The thread
+/// must have been started: until it has begun, it may hold locks of the standard library.
 #[cfg(all(feature = "engine", target_os = "linux"))]
 pub(crate) fn while_it_waits<T>(fork: impl FnOnce() -> T) -> T {
     let queue = QUEUE.get_or_init(Queue::default);
-    let _entries = queue.idle.wait_while(queue.lock(), |entries| entries.is_calling);
+    let is_busy = |entries: &mut Entries| !entries.has_begun || entries.is_calling;
+    let _entries = queue.idle.wait_while(queue.lock(), is_busy);
     fork()
 }
 
@@ -58,6 +62,7 @@ pub(crate) fn while_it_waits<T>(fork: impl FnOnce() -> T) -> T {
 #[cfg(all(feature = "engine", target_os = "linux"))]
 pub(crate) fn start_again() -> Result<(), std::io::Error> {
     *STARTED.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    QUEUE.get_or_init(Queue::default).lock().has_begun = false;
     prepare()
 }
 
@@ -131,6 +136,8 @@ impl Queue {
 
     fn serve(&self) {
         let mut entries = self.lock();
+        entries.has_begun = true;
+        self.idle.notify_all();
         loop {
             let now = Instant::now();
             let Some((&key, _)) = entries.waiting.first_key_value() else {

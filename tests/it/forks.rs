@@ -1,6 +1,7 @@
 //! Tests of forked sessions: a copy has what the session had, and the two are apart.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use isolet::{
     Access, AuditEvent, Cell, ErrorKind, Isolation, Limits, Mount, Outcome, Param, Permissions,
     Sandbox, SandboxBuilder, Session, SessionState, Tool, ToolSpec, Value, WorkerStart,
 };
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::server::{Response, Server};
 use crate::util::{
@@ -71,6 +73,24 @@ async fn a_copy_of_a_copy_goes_on_when_those_before_it_are_gone() {
         session = copy;
     }
     assert_eq!(eval(&mut session, "path").await.to_string(), "[0, 1, 2, 3, 4, 5, 6, 7]");
+}
+
+#[tokio::test]
+async fn descriptors_that_others_have_sent_and_nobody_has_received_prevent_no_forkable_session() {
+    let (sender, _receiver) = std::os::unix::net::UnixStream::pair().unwrap();
+    // More of them than a worker may have open.
+    for _ in 0..100 {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        let descriptors = [sender.as_fd()];
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        let byte = [std::io::IoSlice::new(&[0])];
+        let sent = sendmsg(&sender, &byte, &mut ancillary, SendFlags::DONTWAIT).unwrap();
+        assert_eq!(sent, 1);
+    }
+    let mut session = session().await;
+    let mut copy = session.fork().await.unwrap();
+    assert_eq!(eval(&mut copy, "1 + 1").await, Value::Int(2));
 }
 
 #[tokio::test]

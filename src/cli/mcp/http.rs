@@ -150,8 +150,6 @@ impl Listener {
         let service = StreamableHttpService::new(factory, Arc::new(sessions), self.config);
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let front = Front { service, token: self.token };
-        let mut terminated =
-            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
         let accepting = async {
             match &self.socket {
                 Socket::Tcp(socket) => {
@@ -180,8 +178,7 @@ impl Listener {
         };
         let served = tokio::select! {
             served = accepting => served,
-            _ = terminated.recv() => Ok(()),
-            interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C is not noticed"),
+            ended = super::told_to_end() => ended,
         };
         if let Socket::Unix(_, path) = &self.socket {
             // Somebody else may have removed it.

@@ -10,8 +10,10 @@ mod outputs;
 mod parked;
 mod python;
 mod result;
+mod running;
 mod server;
 mod servers;
+mod store;
 mod stubs;
 mod tools;
 mod turn;
@@ -26,6 +28,7 @@ use anyhow::{Context, Result, bail};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
+use tokio::signal::unix::SignalKind;
 
 use self::python::Python;
 use self::server::Server;
@@ -67,6 +70,8 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 32, help_heading = "Server")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     max_sessions: usize,
+    #[command(flatten)]
+    store: store::StoreArgs,
     /// Maximum length of each part of a result: output, value, traceback. The whole output is then
     /// a resource
     #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
@@ -127,9 +132,16 @@ async fn serve(
     tokio::spawn(async move { warming.warm_up().await });
     let reaping = Arc::clone(&python);
     tokio::spawn(async move { reaping.give_up_idle_sessions().await });
-    if let Some(listener) = listener {
-        return listener.serve(python).await;
-    }
+    let served = match listener {
+        Some(listener) => listener.serve(Arc::clone(&python)).await,
+        None => serve_pipes(Arc::clone(&python)).await,
+    };
+    python.put_all_to_sleep().await;
+    served
+}
+
+/// Serves one client on standard input and output, until it or a signal ends that.
+async fn serve_pipes(python: Arc<Python>) -> Result<()> {
     if std::io::stdin().is_terminal() {
         writeln!(
             std::io::stderr(),
@@ -139,12 +151,28 @@ async fn serve(
         )?;
     }
     let server = Server::new(python, "stdio".to_owned());
-    let running = match server.serve(stdio_pipes()).await {
-        Ok(running) => running,
-        // The client left before it had begun.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => bail!("the client did not begin as the protocol says: {error}"),
+    let serving = async {
+        let running = match server.serve(stdio_pipes()).await {
+            Ok(running) => running,
+            // The client left before it had begun.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => bail!("the client did not begin as the protocol says: {error}"),
+        };
+        running.waiting().await.context("the connection failed")?;
+        Ok(())
     };
-    running.waiting().await.context("the connection failed")?;
-    Ok(())
+    tokio::select! {
+        result = serving => result,
+        ended = told_to_end() => ended,
+    }
+}
+
+/// Waits for the signals that end the server.
+async fn told_to_end() -> Result<()> {
+    let mut terminated = tokio::signal::unix::signal(SignalKind::terminate())
+        .context("the signal SIGTERM is not noticed")?;
+    tokio::select! {
+        _ = terminated.recv() => Ok(()),
+        interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C is not noticed"),
+    }
 }

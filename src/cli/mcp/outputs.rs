@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many bytes are kept for a session. The oldest go first.
 const KEPT_BYTES: usize = 32 << 20;
@@ -54,6 +55,14 @@ impl Output {
 }
 
 impl Outputs {
+    /// The outputs of a session that has slept. Those from before are forgotten, and their
+    /// addresses are not given to others.
+    pub(super) fn of_woken() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let last = u64::try_from(since.as_millis()).unwrap_or_default();
+        Self(Mutex::new(Kept { last, ..Kept::default() }))
+    }
+
     /// Keeps an output, and returns it with its number.
     pub(super) fn keep(&self, name: &str, format: &str, data: Data) -> Output {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,42 +2,39 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use isolet::blocking::Session;
 use isolet::llm::Llm;
 use isolet::mcp::Hub;
-use isolet::{Cell, Execution, InterruptHandle, Sandbox, SandboxBuilder, SessionState};
-use tokio::sync::{OnceCell, OwnedMutexGuard};
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use isolet::{Execution, InterruptHandle, Sandbox, SandboxBuilder};
+use tokio::sync::OnceCell;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::McpArgs;
 use super::approvals::{Calls, Desk, MAX_LISTED, Question, Seat};
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
+use super::running::{BEAT, Next, PATIENCE, Running};
+use super::store::{Store, Taken};
 use super::stubs;
 use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS};
 use super::turn::Turns;
 use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
 use crate::cli::options::in_options;
-use crate::service::{InUse, Reason, Table};
-
-/// How often a client is told that a run goes on.
-const BEAT: Duration = Duration::from_secs(10);
-
-/// How long a cancelled run may go on before its session is killed.
-const PATIENCE: Duration = Duration::from_secs(2);
+use crate::service::{InUse, Reason, Room, Table};
 
 /// A sandbox with the options of the command, and its sessions.
 pub(super) struct Python {
     args: McpArgs,
     assets: Option<PathBuf>,
     table: Arc<Table<PythonSession>>,
+    /// Where sessions sleep that nobody uses; they end if there is none.
+    store: Option<Store>,
     made: OnceCell<Made>,
     /// The other servers, if there are any.
     hub: Option<Hub>,
@@ -70,9 +67,15 @@ impl Drop for PythonSession {
     }
 }
 
-struct Interpreter {
-    session: Session,
-    files: HostFiles,
+pub(super) struct Interpreter {
+    pub(super) session: Session,
+    pub(super) files: HostFiles,
+}
+
+impl PythonSession {
+    pub(super) fn interrupt(&self) -> InterruptHandle {
+        self.interrupt.clone()
+    }
 }
 
 /// What a client wants to run.
@@ -110,6 +113,7 @@ pub(super) enum Step {
 impl Python {
     pub(super) fn new(args: McpArgs, assets: Option<&Path>) -> Result<Self> {
         let table = Table::new(args.session_ttl, args.max_sessions);
+        let store = args.store.open()?;
         let desk = Desk::default();
         let log = args.policy.permissions.audit_log()?;
         let hub = args.servers.hub()?.map(|builder| {
@@ -127,6 +131,7 @@ impl Python {
         Ok(Self {
             assets: assets.map(Path::to_path_buf),
             table,
+            store,
             made: OnceCell::new(),
             hub: hub.transpose()?,
             llm,
@@ -156,6 +161,7 @@ impl Python {
         Facts {
             timeout: args.policy.timeout,
             session_ttl: args.session_ttl,
+            sleep: self.store.as_ref().map(Store::ttl),
             max_sessions: args.max_sessions,
             result_chars: args.result_chars,
             packages: permissions.package_names().join(", "),
@@ -186,13 +192,65 @@ impl Python {
         }
     }
 
-    /// Ends the sessions that nobody uses, for as long as the server runs.
+    /// Gives the sessions up that nobody uses, for as long as the server runs.
     pub(super) async fn give_up_idle_sessions(self: &Arc<Self>) {
         let often = (self.args.session_ttl / 4).clamp(Duration::from_secs(1), BEAT * 6);
         loop {
             tokio::time::sleep(often).await;
-            self.end(self.table.give_up_idle());
+            for idle in self.table.idle() {
+                self.give_up(idle, Reason::Idle(self.args.session_ttl)).await;
+            }
+            if let Some(store) = &self.store {
+                let store = store.clone();
+                // What cannot be removed now is tried again.
+                let _ = spawn_blocking(move || store.trim()).await;
+            }
         }
+    }
+
+    /// Puts the sessions to sleep that nobody uses, if there is a store. The server ends.
+    pub(super) async fn put_all_to_sleep(self: &Arc<Self>) {
+        if self.store.is_some() {
+            let reason = || Reason::Ended("the server has ended".to_owned());
+            let resting = self.table.resting().into_iter();
+            join_all(resting.map(|session| self.give_up(session, reason()))).await;
+        }
+    }
+
+    /// Puts a session to sleep, or ends it if there is no store or it cannot be saved. Does neither
+    /// if somebody uses it again.
+    async fn give_up(&self, in_use: InUse<PythonSession>, reason: Reason) {
+        let Some(store) = &self.store else {
+            return self.end(in_use.give_up(Some(reason)));
+        };
+        let Some(owner) = in_use.owner() else { return };
+        // Nobody used it, so that this waits only for a run that its client has left.
+        let turn = tokio::time::timeout(PATIENCE, in_use.session().turns.wait()).await;
+        let mut turn = match turn {
+            Ok(Ok(turn)) => turn,
+            Ok(Err(_)) => return,
+            Err(_) => {
+                in_use.session().interrupt.kill();
+                let reason = "its code went on after the call was cancelled";
+                return self.end(in_use.give_up(Some(Reason::Ended(reason.to_owned()))));
+            }
+        };
+        let (keeper, handle) = (store.clone(), in_use.handle().to_owned());
+        let kept = spawn_blocking(move || {
+            let kept = keeper.keep(&owner, &handle, &mut turn.session);
+            (kept, turn, owner, handle)
+        });
+        let Ok((kept, turn, owner, handle)) = kept.await else { return };
+        let reason = kept.err().map(|error| {
+            Reason::Ended(format!("{reason}, and it could not be put to sleep: {error}"))
+        });
+        let session = in_use.give_up(reason);
+        if session.is_none() {
+            // The session goes on, so what was kept of it is out of date.
+            store.remove(&owner, &handle);
+        }
+        drop(turn);
+        self.end(session);
     }
 
     /// Begins to run code in the session of a handle, or in a new one. Returns `None` if the client
@@ -205,7 +263,7 @@ impl Python {
         cancelled: &CancellationToken,
     ) -> Result<Option<Begun>, String> {
         let in_use = match handle {
-            Some(handle) => self.get(owner, handle)?,
+            Some(handle) => self.get_or_wake(owner, handle).await?,
             None => self.open(owner).await?,
         };
         let turn = tokio::select! {
@@ -262,21 +320,53 @@ impl Python {
         Ok(Step::Ended(Box::new(Ran { execution, in_use, unwritten, calls })))
     }
 
-    /// Ends a session. Returns whether there was one.
+    /// Ends a session, also one that sleeps.
     pub(super) fn close(&self, owner: &str, handle: &str) -> Result<(), String> {
-        match self.table.remove(owner, handle, Reason::Closed) {
-            Some(session) => {
-                session.interrupt.kill();
-                self.end(vec![session]);
-                Ok(())
-            }
-            None => self.get_reason(owner, handle),
+        if let Some(session) = self.table.remove(owner, handle, Reason::Closed) {
+            session.interrupt.kill();
+            self.end(Some(session));
+            return Ok(());
+        }
+        match &self.store {
+            Some(store) if store.remove(owner, handle) => Ok(()),
+            _ => self.get(owner, handle).map(drop),
         }
     }
 
-    /// Returns the session of a handle.
+    /// Returns the session of a handle, if it is awake.
     pub(super) fn get(&self, owner: &str, handle: &str) -> Result<InUse<PythonSession>, String> {
+        if self.store.is_none() {
+            for idle in self.table.idle() {
+                self.end(idle.give_up(Some(Reason::Idle(self.args.session_ttl))));
+            }
+        }
         self.table.get(owner, handle).map_err(|reason| gone(handle, reason.as_ref()))
+    }
+
+    /// Returns the session of a handle. Wakes it if it sleeps.
+    async fn get_or_wake(
+        self: &Arc<Self>,
+        owner: &str,
+        handle: &str,
+    ) -> Result<InUse<PythonSession>, String> {
+        let (gone, store) = match (self.get(owner, handle), &self.store) {
+            (Err(gone), Some(store)) => (gone, store),
+            (got, _) => return got,
+        };
+        let turn = store.turn(handle);
+        let _turn = turn.lock().await;
+        // Another call may have woken it meanwhile.
+        if let Ok(in_use) = self.get(owner, handle) {
+            return Ok(in_use);
+        }
+        let taken = store.take(owner, handle).map_err(|error| format!("{error:#}"))?;
+        let taken = taken.ok_or(gone)?;
+        let made = self.made().await?;
+        let room = self.room().await?;
+        let (sandbox, python) = (made.sandbox.clone(), Arc::clone(self));
+        let woken = spawn_blocking(move || python.wake(&sandbox, taken)).await;
+        let session = woken.map_err(|error| failed(&error))??;
+        Ok(room.fill_again(owner, handle.to_owned(), session))
     }
 
     /// Returns the sessions of an owner.
@@ -284,20 +374,9 @@ impl Python {
         self.table.of(owner)
     }
 
-    fn get_reason(&self, owner: &str, handle: &str) -> Result<(), String> {
-        self.get(owner, handle).map(drop)
-    }
-
     async fn open(self: &Arc<Self>, owner: &str) -> Result<InUse<PythonSession>, String> {
         let made = self.made().await?;
-        let (room, given_up) = self.table.make_room().ok_or_else(|| {
-            format!(
-                "all {} sessions are running code, which is the most (`--max-sessions`); wait for \
-                 one of them",
-                self.args.max_sessions
-            )
-        })?;
-        self.end(given_up);
+        let room = self.room().await?;
         let (sandbox, packages) = (made.sandbox.clone(), made.packages.clone());
         let python = Arc::clone(self);
         let started = spawn_blocking(move || python.start(&sandbox, &packages)).await;
@@ -305,15 +384,48 @@ impl Python {
         room.fill(owner, session).map_err(|error| format!("there is no randomness: {error}"))
     }
 
+    /// Makes room for a session. Gives others up for it.
+    async fn room(&self) -> Result<Room<PythonSession>, String> {
+        let most = self.args.max_sessions;
+        loop {
+            match self.table.make_room() {
+                Ok(room) => return Ok(room),
+                Err(Some(oldest)) => self.give_up(oldest, Reason::MadeRoom(most)).await,
+                Err(None) => {
+                    return Err(format!(
+                        "all {most} sessions are running code, which is the most \
+                         (`--max-sessions`); wait for one of them"
+                    ));
+                }
+            }
+        }
+    }
+
     fn start(&self, sandbox: &Sandbox, packages: &[String]) -> Result<PythonSession, String> {
         let session = sandbox.blocking().session();
         let mut session = session.map_err(|error| in_options(&error.to_string()))?;
-        let interrupt = session.interrupt_handle();
         let files = self.args.policy.permissions.prepare(&mut session, packages);
         let files = files.map_err(|error| in_options(&format!("{error:#}")))?;
-        let (id, hub) = (session.handle().id(), self.hub.clone());
-        let turns = Turns::new(Interpreter { session, files });
-        Ok(PythonSession { turns, interrupt, outputs: Outputs::default(), id, hub })
+        Ok(self.session(Interpreter { session, files }, Outputs::default()))
+    }
+
+    fn wake(&self, sandbox: &Sandbox, taken: Taken) -> Result<PythonSession, String> {
+        let unwoken = |error: String| {
+            let error = in_options(&error);
+            format!("{error}. It stays asleep; call again without `session` for a new one")
+        };
+        let session = sandbox.blocking().restore(taken.path());
+        let mut session = session.map_err(|error| unwoken(error.to_string()))?;
+        let files = self.args.policy.permissions.prepare_files(&mut session);
+        let files = files.map_err(|error| unwoken(format!("{error:#}")))?;
+        taken.remove();
+        Ok(self.session(Interpreter { session, files }, Outputs::of_woken()))
+    }
+
+    fn session(&self, interpreter: Interpreter, outputs: Outputs) -> PythonSession {
+        let interrupt = interpreter.session.interrupt_handle();
+        let (id, hub) = (interpreter.session.handle().id(), self.hub.clone());
+        PythonSession { turns: Turns::new(interpreter), interrupt, outputs, id, hub }
     }
 
     async fn made(self: &Arc<Self>) -> Result<&Made, String> {
@@ -345,107 +457,19 @@ impl Python {
     }
 
     fn remove(&self, owner: &str, handle: &str, reason: Reason) {
-        if let Some(session) = self.table.remove(owner, handle, reason) {
-            self.end(vec![session]);
-        }
+        self.end(self.table.remove(owner, handle, reason));
     }
 
-    /// Drops sessions, away from the event loop.
+    /// Drops a session, away from the event loop.
     #[expect(clippy::unused_self, reason = "sessions end on the runtime that has made them")]
-    fn end(&self, sessions: Vec<Arc<PythonSession>>) {
-        if !sessions.is_empty() {
-            spawn_blocking(move || drop(sessions));
+    fn end(&self, session: Option<Arc<PythonSession>>) {
+        if session.is_some() {
+            spawn_blocking(move || drop(session));
         }
     }
 }
 
-/// What comes next of a run under way.
-enum Next {
-    Done(Box<Done>),
-    Asked(Vec<Question>),
-    Cancelled,
-    /// It was cancelled and went on, so its session has ended.
-    Killed,
-}
-
-type Done = (Result<Execution, isolet::Error>, OwnedMutexGuard<Interpreter>, Option<String>);
-
-/// A run under way, on a thread of its own. Dropping it interrupts the code.
-struct Running {
-    started: Instant,
-    thread: JoinHandle<Done>,
-    flag: Arc<AtomicBool>,
-    interrupt: InterruptHandle,
-}
-
-impl Running {
-    fn start(
-        mut turn: OwnedMutexGuard<Interpreter>,
-        session: &Arc<PythonSession>,
-        job: Job,
-    ) -> Self {
-        let flag = Arc::new(AtomicBool::new(false));
-        let mut cell = Cell::new(job.code).allow_return().interrupt_flag(Arc::clone(&flag));
-        if let Some(timeout) = job.timeout {
-            cell = cell.max_run_time(timeout);
-        }
-        let thread = spawn_blocking(move || {
-            let Interpreter { session, files } = &mut *turn;
-            let ran = session.run(cell);
-            let written = if session.state() == SessionState::Ready {
-                files.write_back(session).err()
-            } else {
-                None
-            };
-            (ran, turn, written.map(|error| in_options(&format!("{error:#}"))))
-        });
-        Self { started: Instant::now(), thread, flag, interrupt: session.interrupt.clone() }
-    }
-
-    /// Waits for the end, or for calls that a person has to decide about.
-    async fn next(
-        &mut self,
-        seat: &mut Seat,
-        cancelled: &CancellationToken,
-        beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
-    ) -> Result<Next, String> {
-        let mut beats = tokio::time::interval(BEAT);
-        beats.tick().await;
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut self.thread => {
-                    let done = done.map_err(|error| failed(&error))?;
-                    return Ok(Next::Done(Box::new(done)));
-                }
-                () = cancelled.cancelled() => break,
-                questions = seat.questions() => return Ok(Next::Asked(questions)),
-                _ = beats.tick() => beat(self.started.elapsed()).await,
-            }
-        }
-        self.stop();
-        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut self.thread).await {
-            return done.map(|_| Next::Cancelled).map_err(|error| failed(&error));
-        }
-        self.interrupt.kill();
-        Ok(Next::Killed)
-    }
-
-    fn stop(&self) {
-        self.flag.store(true, Ordering::SeqCst);
-        self.interrupt.interrupt();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !self.thread.is_finished() {
-            self.stop();
-        }
-    }
-}
-
-fn failed(error: &JoinError) -> String {
+pub(super) fn failed(error: &JoinError) -> String {
     format!("isolet failed: {error}")
 }
 

@@ -23,6 +23,8 @@ const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
 pub(super) struct Facts {
     pub(super) timeout: Duration,
     pub(super) session_ttl: Duration,
+    /// How long a session may sleep that nobody uses; `None` if it ends instead.
+    pub(super) sleep: Option<Duration>,
     pub(super) max_sessions: usize,
     pub(super) result_chars: usize,
     /// The packages that sessions have, in words; empty if there are none.
@@ -77,11 +79,9 @@ fn description(facts: &Facts) -> String {
         "Runs Python code in a sandbox: full CPython 3.14 with its standard library. The value of \
          the last expression is the result, as in a notebook; print() works, and so do top-level \
          await and return. Every call starts a fresh session, unless `session` names an earlier \
-         one: then variables, imports and files are still there. A session ends {}when newer ones \
-         need its place (at most {}). Pictures (matplotlib, display()) come back as images.",
-        in_words(facts.session_ttl)
-            .map_or_else(String::new, |time| format!("when nobody has used it for {time}, or ")),
-        facts.max_sessions,
+         one: then variables, imports and files are still there. {} Pictures (matplotlib, \
+         display()) come back as images.",
+        end_of_sessions(facts),
     );
     if !facts.packages.is_empty() {
         text.extend([" Packages: ", &facts.packages, "."]);
@@ -103,6 +103,19 @@ fn description(facts: &Facts) -> String {
         text.push_str(&catalogue(&facts.servers));
     }
     text
+}
+
+fn end_of_sessions(facts: &Facts) -> String {
+    let unused = |time| in_words(time).map(|time| format!("when nobody has used it for {time}"));
+    if let Some(time) = facts.sleep {
+        return unused(time).map_or_else(
+            || "A session is kept until it is closed.".to_owned(),
+            |unused| format!("A session ends {unused}."),
+        );
+    }
+    let unused = unused(facts.session_ttl).map_or_else(String::new, |text| text + ", or ");
+    let most = facts.max_sessions;
+    format!("A session ends {unused}when newer ones need its place (at most {most}).")
 }
 
 /// Returns what the code may call, within a budget: signatures if they fit, else names, else how
@@ -311,9 +324,12 @@ const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// Returns a time in words; `None` if it is no limit.
 fn in_words(time: Duration) -> Option<String> {
+    const DAY: u64 = 24 * 60 * 60;
     let seconds = time.as_secs();
     (time <= LONGEST).then(|| {
-        if seconds >= 60 && seconds.is_multiple_of(60) {
+        if seconds > DAY && seconds.is_multiple_of(DAY) {
+            format!("{} days", seconds / DAY)
+        } else if seconds >= 60 && seconds.is_multiple_of(60) {
             format!("{} minutes", seconds / 60)
         } else {
             format!("{} seconds", time.as_secs_f64())

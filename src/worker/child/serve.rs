@@ -141,6 +141,7 @@ impl Start {
             interrupts: Arc::clone(&interrupts),
             interrupted: Arc::clone(&interrupted),
             watch,
+            begun: Arc::default(),
         });
         let threads = || match &session_fork {
             Some(fork) => fork.start_threads(),

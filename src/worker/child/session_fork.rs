@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::copying::{fork, include_all_memory};
 use super::mailbox::{Connection, Interrupts, Mailbox};
@@ -16,6 +16,7 @@ use super::serve::{Abort, pass_on};
 use super::socket_watch::SocketWatch;
 use crate::data::isolation::IsolationReport;
 use crate::isolate::Forked;
+use crate::support::lock::lock;
 use crate::support::watchdog;
 use crate::worker::wire::{self, FromWorker};
 
@@ -26,19 +27,49 @@ pub(super) struct SessionFork {
     pub(super) interrupts: Arc<UnixStream>,
     pub(super) interrupted: Arc<Interrupts>,
     pub(super) watch: Arc<SocketWatch>,
+    pub(super) begun: Arc<Begun>,
+}
+
+/// How many of the threads that wait for the parent have begun.
+#[derive(Default)]
+pub(super) struct Begun {
+    threads: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Begun {
+    /// The number of those threads.
+    const ALL: usize = 2;
+
+    fn add(&self) {
+        *lock(&self.threads) += 1;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let threads = lock(&self.threads);
+        let too_few = |threads: &mut usize| *threads < Self::ALL;
+        drop(self.changed.wait_while(threads, too_few).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn renew(&self) {
+        *lock(&self.threads) = 0;
+    }
 }
 
 impl SessionFork {
     /// Copies the worker. Returns in both. If there is no copy, the parent is told why.
     pub(super) fn fork(&self) -> io::Result<Forked> {
         include_all_memory();
+        self.begun.wait();
         let forked = watchdog::while_it_waits(|| {
             let _interrupts = self.interrupted.hold();
             let _watch = self.watch.hold();
             #[expect(unsafe_code, reason = "the process has other threads")]
-            // SAFETY: the watchdog, the thread for interrupts and the watch of the socket wait in
-            // the system or for one of the locks that are held here; the copy releases these, and
-            // starts the three threads anew. The other threads of a worker are parked for good and
+            // SAFETY: the watchdog, the thread for interrupts and the watch of the socket have begun,
+            // so that they hold no lock of the standard library or the C library for threads that
+            // begin. They wait in the system or for one of the locks that are held here; the copy
+            // releases these, and starts the three threads anew. The other threads of a worker are parked for good and
             // hold nothing. V8 runs without threads (`isolate/platform.rs`).
             unsafe {
                 fork()
@@ -59,6 +90,7 @@ impl SessionFork {
         // From the first thread on, the descriptors are the copy's own.
         watchdog::start_again()?;
         self.mailbox()?.renew()?;
+        self.begun.renew();
         self.start_threads()?;
         self.host.forget();
         let report = IsolationReport::process([]);
@@ -69,13 +101,17 @@ impl SessionFork {
     pub(super) fn start_threads(&self) -> io::Result<()> {
         let (interrupts, interrupted) =
             (Arc::clone(&self.interrupts), Arc::clone(&self.interrupted));
+        let begun = Arc::clone(&self.begun);
         thread("isolet-interrupts", move || {
             let _end = Abort;
+            begun.add();
             pass_on(&interrupts, &interrupted)
         })?;
         let (watch, connection) = (Arc::clone(&self.watch), Arc::clone(&self.connection));
+        let begun = Arc::clone(&self.begun);
         thread("isolet-socket", move || {
             let _end = Abort;
+            begun.add();
             if let Some(mailbox) = connection.get() {
                 watch.serve(mailbox);
             }

@@ -148,7 +148,7 @@ pub(crate) fn start(
     };
     let shared = Arc::clone(&control);
     let messages = Arc::new(move |message| {
-        if matches!(message, Message::Command(_) | Message::Peek(..)) {
+        if matches!(message, Message::Command(_) | Message::Restore(_) | Message::Peek(..)) {
             shared.owed.fetch_add(1, Ordering::Relaxed);
         }
         // If the worker is gone, its replies report it. A worker that cannot be written to is
@@ -300,7 +300,9 @@ impl Answers {
 impl WorkerControl {
     fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
         let before = match message {
-            Message::Command(_) => wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?,
+            Message::Command(_) | Message::Restore(_) => {
+                wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?
+            }
             _ => Vec::new(),
         };
         let (head, body) = MessageHead::split(message);

@@ -7,3 +7,4 @@ mod limits;
 mod results;
 mod servers;
 mod sessions;
+mod sleep;

@@ -159,12 +159,14 @@ pub(crate) fn after_load(
     hand_over: impl FnOnce(OwnedFd) -> io::Result<()>,
 ) -> Result<IsolationReport, LockdownError> {
     let Early(mut states) = early;
-    limits::set_late(settings, &mut states)?;
+    // Before the limits: the kernel compares the number of descriptors with the number of those
+    // that all processes of the user have sent and nobody has received yet.
     if settings.forkable {
         let step = |step| move |source| LockdownError::Step { step, source };
         let listener = supervision::begin().map_err(step("have its copies supervised"))?;
         hand_over(listener).map_err(step("hand over the supervision of its copies"))?;
     }
+    limits::set_late(settings, &mut states)?;
     // The last step, because the filter forbids the system calls that the other steps need.
     seccomp::apply(settings.forkable, &mut states)?;
     Ok(IsolationReport::process(states))

@@ -1,0 +1,329 @@
+//! Where sessions sleep (`--session-store`): files in a directory, from which a later call wakes
+//! them. Servers may share it, and the next one goes on with what the last one has left.
+//!
+//! A file is named by a hash of the session's handle and its owner, so that the directory tells
+//! nobody a handle. A server that wakes a session takes the file away first, so that no other does.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use isolet::blocking::Session;
+
+use crate::cli::options::in_options;
+use crate::cli::units;
+
+/// The end of the files' names.
+const EXTENSION: &str = "session";
+
+/// How old a file is that is only half written, or was taken away to be woken, when nobody writes
+/// or wakes it any more.
+const LEFT_BEHIND: Duration = Duration::from_hours(1);
+
+#[derive(clap::Args)]
+pub(super) struct StoreArgs {
+    /// Put sessions that nobody uses to sleep in this directory instead of ending them. The next
+    /// call with the handle wakes one, also after a restart of the server
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    session_store: Option<PathBuf>,
+    /// How long a session may sleep
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "7d",
+        value_parser = units::duration,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_ttl: Duration,
+    /// Maximum size of all sessions that sleep. Those that have slept for longest make room
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "1GiB",
+        value_parser = units::bytes,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_size: u64,
+}
+
+impl StoreArgs {
+    /// Opens the directory, if there is one. Makes it if it is missing.
+    pub(super) fn open(&self) -> Result<Option<Store>> {
+        let Some(directory) = &self.session_store else { return Ok(None) };
+        let shown = directory.display();
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        created.with_context(|| format!("cannot make `{shown}`"))?;
+        let mode = fs::metadata(directory).with_context(|| format!("cannot read `{shown}`"))?;
+        let mode = mode.permissions().mode() & 0o077;
+        ensure!(mode == 0, "others may use `{shown}`, which is to have sessions; `chmod 700` it");
+        // A client may start the server in another directory the next time, but not this one.
+        let directory =
+            directory.canonicalize().with_context(|| format!("cannot find `{shown}`"))?;
+        let store = Store {
+            directory: Arc::from(directory),
+            ttl: self.store_ttl,
+            max_bytes: self.store_size,
+            turns: Arc::default(),
+        };
+        store.trim().with_context(|| format!("cannot read `{shown}`"))?;
+        Ok(Some(store))
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Store {
+    directory: Arc<Path>,
+    ttl: Duration,
+    max_bytes: u64,
+    turns: Arc<Mutex<HashMap<String, Weak<Turn>>>>,
+}
+
+/// Held by the call that wakes a session.
+type Turn = tokio::sync::Mutex<()>;
+
+impl Store {
+    /// Returns how long a session may sleep.
+    pub(super) fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Saves a session. The error says why it cannot be.
+    pub(super) fn keep(
+        &self,
+        owner: &str,
+        handle: &str,
+        session: &mut Session,
+    ) -> Result<(), String> {
+        let file = self.file(owner, handle);
+        session.save(&file).map_err(|error| in_options(&error.to_string()))?;
+        let size = fs::metadata(&file).map_or(0, |file| file.len());
+        if size > self.max_bytes {
+            self.remove(owner, handle);
+            return Err(format!(
+                "it takes {}, the limit is {} (`--store-size`)",
+                units::shown_bytes(size),
+                units::shown_bytes(self.max_bytes)
+            ));
+        }
+        self.trim().map_err(|error| format!("`{}`: {error}", self.directory.display()))
+    }
+
+    /// Returns the turn to wake a session. Calls with the same handle may come at the same time.
+    pub(super) fn turn(&self, handle: &str) -> Arc<Turn> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(handle).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(handle.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+
+    /// Takes a session away to wake it, if it is there.
+    pub(super) fn take(&self, owner: &str, handle: &str) -> Result<Option<Taken>> {
+        let file = self.file(owner, handle);
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).context("there is no randomness")?;
+        let random = u64::from_le_bytes(random);
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let taken = file.with_file_name(format!(".{name}.{random:016x}"));
+        match fs::rename(&file, &taken) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                let directory = self.directory.display();
+                return Err(error)
+                    .with_context(|| format!("cannot wake a session in `{directory}`"));
+            }
+        }
+        let taken = Taken { file, taken };
+        // So that it does not look left behind.
+        let touched = File::options().append(true).open(&taken.taken);
+        let touched = touched.and_then(|file| file.set_modified(SystemTime::now()));
+        touched
+            .with_context(|| format!("cannot wake a session in `{}`", self.directory.display()))?;
+        Ok(Some(taken))
+    }
+
+    /// Forgets a session. Returns `false` if it does not sleep here.
+    pub(super) fn remove(&self, owner: &str, handle: &str) -> bool {
+        fs::remove_file(self.file(owner, handle)).is_ok()
+    }
+
+    /// Removes what has slept for too long, what takes more than there is room for, and what ended
+    /// servers have left behind.
+    pub(super) fn trim(&self) -> io::Result<()> {
+        let now = SystemTime::now();
+        let mut sleeping = Vec::new();
+        for entry in fs::read_dir(&*self.directory)? {
+            let path = entry?.path();
+            let Some(is_whole) = path.file_name().and_then(is_whole) else { continue };
+            // Another server may have taken it meanwhile.
+            let Ok(found) = path.symlink_metadata() else { continue };
+            let modified = found.modified()?;
+            let age = now.duration_since(modified).unwrap_or_default();
+            if age >= if is_whole { self.ttl } else { LEFT_BEHIND } {
+                let _ = fs::remove_file(&path);
+            } else if is_whole {
+                sleeping.push((modified, found.len(), path));
+            }
+        }
+        sleeping.sort_unstable_by(|one, other| other.cmp(one));
+        let mut total = 0u64;
+        for (_, size, path) in sleeping {
+            total = total.saturating_add(size);
+            if total > self.max_bytes {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, owner: &str, handle: &str) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(owner.as_bytes()).update(&[0]).update(handle.as_bytes());
+        self.directory.join(format!("{}.{EXTENSION}", hasher.finalize().to_hex()))
+    }
+}
+
+/// A session that is being woken. It goes back when this is dropped.
+pub(super) struct Taken {
+    file: PathBuf,
+    taken: PathBuf,
+}
+
+impl Taken {
+    pub(super) fn path(&self) -> &Path {
+        &self.taken
+    }
+
+    /// Removes the file: the session is awake.
+    pub(super) fn remove(self) {
+        // If it cannot be removed, it is left behind. It is not woken again.
+        let _ = fs::remove_file(&self.taken);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // It may have been removed.
+        let _ = fs::rename(&self.taken, &self.file);
+    }
+}
+
+/// Returns whether a file of this name is a session, or one that is being written or woken; `None`
+/// if it belongs to somebody else.
+fn is_whole(name: &OsStr) -> Option<bool> {
+    let name = name.to_str()?;
+    let (rest, is_whole) = match name.strip_prefix('.') {
+        Some(rest) => (rest.rsplit_once('.')?.0, false),
+        None => (name, true),
+    };
+    let hash = rest.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+    let is_ours = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_ours.then_some(is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(directory: &Path, ttl: Duration, max_bytes: u64) -> Store {
+        let directory = Arc::from(directory);
+        Store { directory, ttl, max_bytes, turns: Arc::default() }
+    }
+
+    fn put(store: &Store, handle: &str, age: Duration, bytes: usize) {
+        let path = store.file("me", handle);
+        fs::write(&path, vec![0; bytes]).unwrap();
+        let file = File::options().append(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    fn there(store: &Store, handles: &[&str]) -> Vec<bool> {
+        handles.iter().map(|handle| store.file("me", handle).exists()).collect()
+    }
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    #[test]
+    fn what_has_slept_too_long_or_longest_makes_room_and_other_files_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path(), DAY * 7, 100);
+        put(&store, "old", DAY * 7, 1);
+        put(&store, "large", DAY * 3, 50);
+        put(&store, "second", DAY, 60);
+        put(&store, "newest", Duration::ZERO, 30);
+        let others = ["notes.session", "README", ".hidden"].map(|name| directory.path().join(name));
+        for other in &others {
+            fs::write(other, vec![0; 1000]).unwrap();
+        }
+        store.trim().unwrap();
+        let handles = ["old", "large", "second", "newest"];
+        assert_eq!(there(&store, &handles), [false, false, true, true]);
+        assert!(others.iter().all(|other| other.exists()));
+    }
+
+    #[test]
+    fn a_session_is_taken_once_and_goes_back_unless_it_was_woken() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path(), DAY * 7, 100);
+        put(&store, "s_1", DAY, 10);
+        assert!(store.take("another", "s_1").unwrap().is_none());
+        let taken = store.take("me", "s_1").unwrap().unwrap();
+        assert!(store.take("me", "s_1").unwrap().is_none());
+        store.trim().unwrap();
+        assert_eq!(fs::read(taken.path()).unwrap(), [0; 10]);
+        drop(taken);
+        store.take("me", "s_1").unwrap().unwrap().remove();
+        assert!(store.take("me", "s_1").unwrap().is_none());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_server_has_left_behind_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path(), DAY * 7, 100);
+        put(&store, "s_1", DAY, 10);
+        let taken = store.take("me", "s_1").unwrap().unwrap();
+        let file = File::options().append(true).open(taken.path()).unwrap();
+        file.set_modified(SystemTime::now() - LEFT_BEHIND).unwrap();
+        store.trim().unwrap();
+        assert!(!taken.path().exists());
+    }
+
+    #[test]
+    fn calls_with_the_same_handle_take_turns_and_others_do_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = store(directory.path(), DAY, 100);
+        let (first, again, other) = (store.turn("a"), store.turn("a"), store.turn("b"));
+        let held = first.try_lock().unwrap();
+        assert!(again.try_lock().is_err() && other.try_lock().is_ok());
+        drop(held);
+        drop((first, again, other));
+        store.turn("c");
+        assert_eq!(store.turns.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_directory_that_others_may_use_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/store");
+        let args =
+            || StoreArgs { session_store: Some(path.clone()), store_ttl: DAY, store_size: 100 };
+        assert!(args().open().unwrap().is_some());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        let error = args().open().err().unwrap().to_string();
+        assert!(error.contains("`chmod 700` it"), "{error}");
+    }
+}
