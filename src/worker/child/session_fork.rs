@@ -66,10 +66,10 @@ impl SessionFork {
             let _interrupts = self.interrupted.hold();
             let _watch = self.watch.hold();
             #[expect(unsafe_code, reason = "the process has other threads")]
-            // SAFETY: the watchdog, the thread for interrupts and the watch of the socket have begun,
-            // so that they hold no lock of the standard library or the C library for threads that
-            // begin. They wait in the system or for one of the locks that are held here; the copy
-            // releases these, and starts the three threads anew. The other threads of a worker are parked for good and
+            // SAFETY: the watchdog, the thread for interrupts and the watch of the socket have
+            // begun, so that they hold no lock that a thread takes when it begins. They wait in the
+            // system or for one of the locks that are held here; the copy releases these, and
+            // starts the three threads anew. The other threads of a worker are parked for good and
             // hold nothing. V8 runs without threads (`isolate/platform.rs`).
             unsafe {
                 fork()
