@@ -12,12 +12,14 @@ mod support;
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use isolet::blocking::Session;
 use isolet::{
-    Cell, Engine, Execution, Isolation, Mount, Param, Permissions, Sandbox, Tool, ToolSpec, Value,
+    Cell, Engine, EngineBuilder, Execution, Isolation, Mount, Param, Permissions, Sandbox, Tool,
+    ToolSpec, Value,
 };
 use serde_json::{Value as Json, json};
 use support::{first_copy, pss};
@@ -39,6 +41,18 @@ count";
 const POOL: usize = 2;
 const IDLE_SESSIONS: usize = 5;
 const MAKE_SMALL: &str = "x = 1";
+const MAKE_SAVED: &str = "x = 1
+names = ['a', 'b', 'c']
+table = {name: len(name) for name in names}
+def double(value): return 2 * value
+";
+const USE_SAVED: &str = "double(x) + 40";
+const MAKE_TABLE: &str = "import numpy as np, pandas as pd
+t = pd.DataFrame({'g': ['x', 'y', 'x'], 'n': np.arange(3)}); 0";
+const USE_TABLE: &str = "int(t.n.sum()) + 39";
+/// The wheels that `cargo xtask test --science` gets.
+const WHEELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/science/wheels");
+const PACKAGES: [&str; 2] = ["numpy", "pandas"];
 /// 200 MB of objects.
 const MAKE_LARGE: &str = "large = [bytes(1000) for _ in range(200_000)]; len(large)";
 
@@ -53,8 +67,7 @@ fn main() -> Result<()> {
     if arguments.iter().any(|argument| argument == "--bench") {
         return Ok(());
     }
-    let engine = Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation);
-    let mut subject = Subject::new(&engine.build()?, isolation)?;
+    let mut subject = Subject::new(&builder(isolation).build()?, isolation)?;
     println!("{}", json!(concat!("isolet ", env!("CARGO_PKG_VERSION"))));
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -76,6 +89,10 @@ struct Subject {
     reader: Option<(TempDir, Session)>,
     /// The sessions that are copied, by the code that they have run.
     originals: HashMap<&'static str, Session>,
+    /// The sessions that are saved, by the scenario, each with its sandbox.
+    saved: HashMap<&'static str, (Sandbox, Session)>,
+    /// Where they are saved.
+    directory: TempDir,
 }
 
 impl Subject {
@@ -99,6 +116,8 @@ impl Subject {
             runtime,
             reader: None,
             originals: HashMap::new(),
+            saved: HashMap::new(),
+            directory: tempfile::tempdir()?,
         })
     }
 
@@ -137,6 +156,19 @@ impl Subject {
                 Ok(took)
             },
             "fork_memory" => |subject| subject.memory_of(|subject| Ok(subject.copy(MAKE_SMALL)?.1)),
+            "save" => |subject| subject.save("few"),
+            "save_size" => |subject| {
+                subject.save("few")?;
+                Ok(Duration::from_nanos(std::fs::metadata(subject.saved_file())?.len()))
+            },
+            "restore" => |subject| subject.restore("few", USE_SAVED),
+            _ if !std::fs::exists(WHEELS)? => {
+                return Ok(json!({"skip": "`cargo xtask test --science` gets the wheels"}));
+            }
+            "save_packages" => |subject| subject.save("packages"),
+            "restore_packages" => |subject| subject.restore("packages", USE_TABLE),
+            "save_loaded" => |subject| subject.save("loaded"),
+            "restore_loaded" => |subject| subject.restore("loaded", USE_TABLE),
             _ => return Ok(json!({"skip": "not a scenario of this subject"})),
         };
         let times: Result<Vec<Duration>> = (0..count).map(|_| one(self)).collect();
@@ -219,6 +251,60 @@ impl Subject {
         Ok((start.elapsed(), copy))
     }
 
+    fn saved_file(&self) -> PathBuf {
+        self.directory.path().join("session")
+    }
+
+    /// Saves a session that has a few variables, or packages of the image or that it has loaded.
+    fn save(&mut self, what: &'static str) -> Result<Duration> {
+        if !self.saved.contains_key(what) {
+            let made = self.session_to_save(what)?;
+            self.saved.insert(what, made);
+        }
+        let file = self.saved_file();
+        let (_, session) = self.saved.get_mut(what).context("there is a session")?;
+        let start = Instant::now();
+        session.save(file)?;
+        Ok(start.elapsed())
+    }
+
+    fn session_to_save(&self, what: &str) -> Result<(Sandbox, Session)> {
+        let allowed = || {
+            let sources =
+                Permissions::none().wheels(WHEELS).package_cache(WHEELS.to_owned() + "-cache");
+            PACKAGES.iter().try_fold(sources, |sources, package| sources.allow_package(package))
+        };
+        let (sandbox, code) = match what {
+            "few" => (self.sandbox.clone(), MAKE_SAVED),
+            "loaded" => {
+                (Sandbox::builder(&self.engine).permissions(allowed()?).build()?, MAKE_TABLE)
+            }
+            _ => {
+                let engine = builder(self.isolation).packages_from(&allowed()?);
+                let preload = |engine: EngineBuilder, package: &&str| engine.preload(package);
+                let engine = PACKAGES.iter().try_fold(engine, preload)?.build()?;
+                (Sandbox::builder(&engine).build()?, MAKE_TABLE)
+            }
+        };
+        let mut session = sandbox.blocking().session()?;
+        let ran = session.run(code)?;
+        ensure!(ran.exception().is_none(), "unexpected: {ran:?}");
+        Ok((sandbox, session))
+    }
+
+    /// Measures a session of a saved one, up to the first result of this code.
+    fn restore(&mut self, what: &'static str, code: &str) -> Result<Duration> {
+        self.save(what)?;
+        let file = self.saved_file();
+        let (sandbox, _) = self.saved.get(what).context("there is a sandbox")?;
+        let start = Instant::now();
+        let mut session = sandbox.blocking().restore(file)?;
+        let ran = session.run(code)?;
+        let took = start.elapsed();
+        ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
+        Ok(took)
+    }
+
     /// Returns the bytes per additional idle session, in place of nanoseconds.
     fn memory(&mut self) -> Result<Duration> {
         // After this, the template for further workers exists.
@@ -238,6 +324,10 @@ impl Subject {
         let each = after.saturating_sub(before) / u64::try_from(IDLE_SESSIONS)?;
         Ok(Duration::from_nanos(each))
     }
+}
+
+fn builder(isolation: Isolation) -> EngineBuilder {
+    Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation)
 }
 
 fn nanoseconds(times: &[Duration]) -> Json {

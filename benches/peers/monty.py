@@ -3,6 +3,7 @@
 A pool of workers belongs to Monty: `pool` takes one that is kept there and may have served others, `session` starts one.
 """
 
+import os
 from importlib.metadata import version
 
 import peer
@@ -44,6 +45,17 @@ class Monty(peer.Peer):
         copy = self.open()
         copy.checkout.load_session(session.checkout.dump())
         return copy
+
+    def save_to(self, session, path):
+        with open(path, "wb") as file:
+            file.write(session.checkout.dump())
+            file.flush()
+            os.fdatasync(file.fileno())
+
+    def restore_from(self, path):
+        restored = self.open()
+        restored.checkout.load_session(path.read_bytes())
+        return restored
 
     def run(self, session, code):
         return session.feed_run(code, external_lookup={"f": lambda x: x})

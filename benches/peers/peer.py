@@ -7,6 +7,7 @@ The first line is what is measured, with its version, or {"error": "why it canno
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,6 +19,11 @@ OUTPUT = "for _ in range(10_485): print('x' * 99)"
 OUTPUT_BYTES = 1_048_500
 TOOL_CALLS = 200
 IDLE_SESSIONS = 5
+MAKE_SAVED = """x = 1
+names = ['a', 'b', 'c']
+table = {name: len(name) for name in names}
+def double(value): return 2 * value
+"""
 MAKE_LARGE = "large = [bytes(1000) for _ in range(200_000)]; len(large)"
 
 
@@ -113,6 +119,40 @@ class Peer:
         """Bytes for each further idle copy, in the place of nanoseconds."""
         return self.memory_of(lambda: self.copy(self.original("x = 1")))
 
+    def save_to(self, session, path):
+        """Saves a session to a file, which is on disk when this returns."""
+        raise Skip("cannot save a session")
+
+    def restore_from(self, path):
+        """Returns a session that goes on where the saved one was."""
+        raise Skip("cannot save a session")
+
+    def saved(self):
+        if not hasattr(self, "_directory"):
+            self._directory = tempfile.TemporaryDirectory()
+        return Path(self._directory.name) / "session"
+
+    def save(self):
+        took, _ = timed(self.save_to, self.original(MAKE_SAVED), self.saved())
+        return took
+
+    def save_size(self):
+        """Bytes of the file, in the place of nanoseconds."""
+        self.save()
+        return self.saved().stat().st_size
+
+    def restore(self):
+        self.save()
+
+        def first_result():
+            session = self.restore_from(self.saved())
+            return session, self.run(session, "double(x) + 40")
+
+        took, (session, result) = timed(first_result)
+        self.close(session)
+        expect(str(result) == "42", result)
+        return took
+
     def scenario_run(self):
         took, result = timed(self.run, self.warm(), "40+2")
         expect(str(result) == "42", result)
@@ -195,6 +235,9 @@ def serve(name, peer):
         "fork_large": peer.fork_large,
         "fork_run": peer.fork_run,
         "fork_memory": peer.fork_memory,
+        "save": peer.save,
+        "save_size": peer.save_size,
+        "restore": peer.restore,
     }
 
     def say(answer):

@@ -1,6 +1,7 @@
 //! Saved sessions: anyone may have written the file.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -79,13 +80,19 @@ fn blocks(data: &[u8]) {
         }
         let Ok(length) = reader.memory_bytes(&source) else { return };
         let mut next = 0;
-        let _ = reader.memory(&source, |at, _| {
+        let (image, runs) = image();
+        let _ = reader.memory((&image, &runs), &source, |at, _| {
             assert!(at >= next && (at + PAGE) as u64 <= length, "{at} of {length}");
             next = at + PAGE;
         });
     });
     // Text is taken as it comes, and is no longer than the blocks make it.
     assert!(used.peak <= MEMORY + 256 * data.len() * 4, "{used:?}");
+}
+
+/// Returns the pages of an image, 0 and 3.
+fn image() -> (Vec<u8>, [(usize, Range<usize>); 2]) {
+    (vec![0x5a; 2 * PAGE], [(0, 0..PAGE), (3 * PAGE, PAGE..2 * PAGE)])
 }
 
 /// Puts bytes into blocks.
@@ -105,8 +112,7 @@ fn written(data: &[u8]) -> Vec<u8> {
 fn round_trip(data: &[u8]) {
     let mut memory = data.to_vec();
     memory.resize(memory.len().next_multiple_of(PAGE), 0);
-    let image = vec![0x5a; 2 * PAGE];
-    let runs = [(0, 0..PAGE), (3 * PAGE, PAGE..2 * PAGE)];
+    let (image, runs) = image();
     let out = RefCell::new(Vec::new());
     let send = |block: &[u8]| {
         out.borrow_mut().extend_from_slice(block);
@@ -121,16 +127,16 @@ fn round_trip(data: &[u8]) {
         Ok(rest[..rest.len().min(777)].to_vec())
     };
     let mut found = vec![0; memory.len()];
-    for (at, run) in runs {
+    for (at, run) in runs.clone() {
         for (to, from) in found.iter_mut().skip(at).zip(&image[run]) {
             *to = *from;
         }
     }
     let mut reader = Reader::new();
     let read = reader.description(IDENTITY, &source).and_then(|_| {
-        reader.memory(&source, |at, page| {
-            for (byte, difference) in found.iter_mut().skip(at).zip(page) {
-                *byte ^= difference;
+        reader.memory((&image, &runs), &source, |at, page| {
+            if let Some(place) = found.get_mut(at..at + PAGE) {
+                place.copy_from_slice(page);
             }
         })
     });

@@ -271,13 +271,15 @@ impl Reader {
         Ok(length)
     }
 
-    /// Reads what the memory differs by. Calls `change` with the place of each page that differs
-    /// and with the differences of its bytes.
+    /// Reads the memory. Calls `change` with the place and the bytes of each page that differs from
+    /// the image's.
     pub(crate) fn memory(
         &mut self,
+        image: Pages<'_>,
         source: Source<'_>,
         mut change: impl FnMut(usize, &[u8; PAGE]),
     ) -> Result<(), String> {
+        let mut base = Base::new(image);
         let length = self.memory_bytes(source)?;
         let pages = usize::try_from(length).unwrap_or(usize::MAX) / PAGE;
         let mut next = 0;
@@ -296,6 +298,9 @@ impl Reader {
             for nth in start..end {
                 let mut page = [0; PAGE];
                 self.read(&mut page, source)?;
+                for (byte, before) in page.iter_mut().zip(base.page(nth).unwrap_or_default()) {
+                    *byte ^= before;
+                }
                 change(nth * PAGE, &page);
             }
             next = end;
@@ -412,11 +417,9 @@ mod tests {
         for file in files {
             reader.read(file, &source)?;
         }
-        let mut memory = unchanged(pages);
-        reader.memory(&source, |at, page| {
-            for (byte, difference) in memory.iter_mut().skip(at).zip(page) {
-                *byte ^= difference;
-            }
+        let (mut memory, (file, runs)) = (unchanged(pages), image());
+        reader.memory((&file, &runs), &source, |at, page| {
+            memory[at..at + PAGE].copy_from_slice(page);
         })?;
         Ok(memory)
     }

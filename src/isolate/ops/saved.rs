@@ -115,9 +115,10 @@ pub(crate) fn op_isolet_saved_memory(
     let store = memory.buffer().get_backing_store();
     let target = store.get(..usize::try_from(length).unwrap_or(usize::MAX));
     let target = target.ok_or(OpError::Phase("memory for the saved session"))?;
-    let read = reader.memory(&source, |at, page| {
-        for (cell, difference) in target[at..].iter().zip(page) {
-            cell.set(cell.get() ^ difference);
+    // Without reading what is there, which would take two page faults for each page.
+    let read = reader.memory(image(state)?.memory(), &source, |at, page| {
+        for (cell, byte) in target[at..].iter().zip(page) {
+            cell.set(*byte);
         }
     });
     read.map_err(unreadable)?;

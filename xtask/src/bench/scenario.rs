@@ -89,6 +89,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..Scenario::served("fork_memory", "for each further idle copy", 1)
     }
     .goal(3.0),
+    Scenario::served("save", "a session with a few variables, to a file", 3).goal(30.0),
+    Scenario {
+        unit: Unit::Mebibytes,
+        every: 5,
+        ..Scenario::served("save_size", "the size of that file", 1)
+    }
+    .goal(1.0),
+    Scenario::served("restore", "a session of that file, to its first result", 3).goal(20.0),
+    Scenario::served("save_packages", "a session of an image with numpy and pandas", 1).goal(300.0),
+    Scenario::served("restore_packages", "a session of that file, to its first result", 1)
+        .goal(100.0),
+    Scenario::served("save_loaded", "a session that has loaded numpy and pandas itself", 1)
+        .goal(300.0),
+    Scenario::served("restore_loaded", "a session of that file, to its first result", 1)
+        .goal(100.0),
 ];
 
 #[cfg(test)]
