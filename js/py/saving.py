@@ -96,5 +96,5 @@ def is_namespace(value):
 def shown(value):
     try:
         return repr(value)[:100]
-    except BaseException:
+    except Exception:
         return "an object"

@@ -116,6 +116,8 @@ impl RecordedWheel {
 impl Cache {
     /// Uses this directory, which need not exist yet.
     pub(crate) fn new(root: PathBuf) -> Self {
+        // pip runs in another directory.
+        let root = std::path::absolute(&root).unwrap_or(root);
         Self { root }
     }
 

@@ -11,9 +11,10 @@ use isolet::{
 };
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::corpus::runs_alike;
 use crate::server::{Response, Server};
 use crate::util::{
-    LONGEST, Scratch, builder, engine_builder, eval, exec, isolation, processes, raised, root,
+    LONGEST, Scratch, builder, engine_builder, eval, exec, isolation, processes, raised,
 };
 
 fn forkable() -> SandboxBuilder {
@@ -463,25 +464,7 @@ async fn the_corpus_runs_in_a_copy_of_a_copy_as_in_a_fresh_session() {
     let mut session = sandbox.session().await.unwrap();
     exec(&mut session, "x = 1").await;
     let mut copy = session.fork().await.unwrap();
-    let mut files = 0;
-    for entry in fs::read_dir(root().join("tests/corpus")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "py") {
-            continue;
-        }
-        let source = fs::read_to_string(&path).unwrap();
-        let program = || Cell::new(source.as_str()).program().argv(["program.py"]);
-        let mut fresh = sandbox.session().await.unwrap();
-        let mut deeper = copy.fork().await.unwrap();
-        let (expected, found) =
-            (fresh.run(program()).await.unwrap(), deeper.run(program()).await.unwrap());
-        let name = path.display();
-        assert_eq!(found.stdout(), expected.stdout(), "{name}");
-        assert_eq!(found.stderr(), expected.stderr(), "{name}");
-        assert_eq!(format!("{:?}", found.outcome()), format!("{:?}", expected.outcome()), "{name}");
-        files += 1;
-    }
-    assert!(files > 50, "{files} files");
+    runs_alike(&sandbox, async || copy.fork().await.unwrap()).await;
 }
 
 #[tokio::test]

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isolet::{
-    Cell, ErrorKind, Limits, Mount, Param, Permissions, Sandbox, Session, SessionState, Tool,
-    ToolSpec, Value,
+    ErrorKind, Limits, Mount, Param, Permissions, Sandbox, Session, SessionState, Tool, ToolSpec,
+    Value,
 };
 
+use crate::corpus::runs_alike;
 use crate::server::{Response, Server};
-use crate::util::{Scratch, builder, eval, exec, raised, root};
+use crate::util::{Scratch, builder, eval, exec, raised};
 
 fn sandbox() -> Sandbox {
     builder().build().unwrap()
@@ -392,25 +393,7 @@ async fn the_corpus_runs_in_a_restored_session_as_in_a_fresh_one() {
     let file = dir.path().join("session");
     let mut session = sandbox.session().await.unwrap();
     session.save(&file).await.unwrap();
-    let mut files = 0;
-    for entry in fs::read_dir(root().join("tests/corpus")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "py") {
-            continue;
-        }
-        let source = fs::read_to_string(&path).unwrap();
-        let program = || Cell::new(source.as_str()).program().argv(["program.py"]);
-        let mut fresh = sandbox.session().await.unwrap();
-        let mut restored = sandbox.restore(&file).await.unwrap();
-        let (expected, found) =
-            (fresh.run(program()).await.unwrap(), restored.run(program()).await.unwrap());
-        let name = path.display();
-        assert_eq!(found.stdout(), expected.stdout(), "{name}");
-        assert_eq!(found.stderr(), expected.stderr(), "{name}");
-        assert_eq!(format!("{:?}", found.outcome()), format!("{:?}", expected.outcome()), "{name}");
-        files += 1;
-    }
-    assert!(files > 50, "{files} files");
+    runs_alike(&sandbox, async || sandbox.restore(&file).await.unwrap()).await;
 }
 
 #[tokio::test]
@@ -427,4 +410,18 @@ async fn a_session_that_was_restored_is_forked_like_any_other() {
     let mut copy = moved(copy, &sandbox).await;
     assert_eq!(eval(&mut copy, "x").await.to_string(), "[1, 2]");
     assert_eq!(eval(&mut session, "x").await, Value::List(vec![1.into()]));
+}
+
+#[tokio::test]
+async fn what_is_no_regular_file_is_refused_without_waiting_for_it() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let dir = Scratch::new("saved-fifo");
+    let fifo = dir.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for path in [fifo.as_path(), dir.path()] {
+        let error = sandbox().restore(path).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().ends_with("it is not a regular file"), "{error}");
+    }
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
+use saved::Opened;
 use shared::Shared;
 pub use state::SessionState;
 
@@ -61,15 +62,14 @@ impl Session {
             Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
             None => None,
         };
-        let mut session = if let Some(session) = made {
+        let session = if let Some(session) = made {
             session
         } else {
             // A ready interpreter may have died since the pool checked it.
             let fresh = pool.boot(&kind).await?;
             Self::make(&engine, &policy, fresh, false).await?
         };
-        session.slot = Some(slot);
-        Ok(session)
+        Ok(session.in_slot(slot))
     }
 
     /// Starts a session that was saved to this file, under the sandbox's policy.
@@ -81,21 +81,42 @@ impl Session {
         let slot = engine.take_slot()?;
         let (pool, kind) = (engine.pool(), policy.kind());
         let _refill = Refill { pool, kind: &kind };
-        let (file, state) = saved::open(path, &policy).await?;
+        let mut saved = saved::open(path.clone(), &policy).await?;
+        if let Some(ready) = pool.take(&kind) {
+            match Self::of_saved(&engine, &policy, saved, ready).await {
+                // It may have died since the pool checked it.
+                Err(error) if error.kind() == ErrorKind::Start => {
+                    saved = saved::open(path, &policy).await?;
+                }
+                restored => return restored.map(|session| session.in_slot(slot)),
+            }
+        }
+        let fresh = pool.boot(&kind).await?;
+        Ok(Self::of_saved(&engine, &policy, saved, fresh).await?.in_slot(slot))
+    }
+
+    /// Makes an interpreter that belongs to no session yet the saved session.
+    async fn of_saved(
+        engine: &Engine,
+        policy: &Arc<Policy>,
+        opened: Opened,
+        fresh: BootedInterpreter,
+    ) -> Result<Self, Error> {
         let id = next_id();
-        let host = saved::host(id, &engine, &policy, file, state).await?;
-        let fresh = match pool.take(&kind) {
-            Some(ready) => ready,
-            None => pool.boot(&kind).await?,
-        };
+        let host = saved::host(id, engine, policy, opened).await?;
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
-        let (engine, policy) = (engine.clone(), Arc::clone(&policy));
-        let session = Self { shared, engine, policy, isolation, slot: Some(slot) };
+        let (engine, policy) = (engine.clone(), Arc::clone(policy));
+        let session = Self { shared, engine, policy, isolation, slot: None };
         session.shared.restore(&session.policy).await?;
         session.define().await?;
         Ok(session)
+    }
+
+    fn in_slot(mut self, slot: Slot) -> Self {
+        self.slot = Some(slot);
+        self
     }
 
     /// Makes a session of an interpreter that belongs to none yet. A `rehearsed` interpreter

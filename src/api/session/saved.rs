@@ -60,11 +60,11 @@ impl Shared {
     }
 }
 
+/// A file of a saved session, and the host's part of it.
+pub(super) type Opened = (Arc<SavedFile>, SavedState);
+
 /// Opens the file of a saved session for a sandbox with this policy.
-pub(super) async fn open(
-    path: PathBuf,
-    policy: &Policy,
-) -> Result<(Arc<SavedFile>, SavedState), Error> {
+pub(super) async fn open(path: PathBuf, policy: &Policy) -> Result<Opened, Error> {
     let quota_bytes = policy.permissions.mounts.overlay_bytes();
     let (file, state) = on_a_thread(move || SavedFile::open(&path, quota_bytes)).await?;
     Ok((Arc::new(file), state))
@@ -75,8 +75,7 @@ pub(super) async fn host(
     id: u64,
     engine: &Engine,
     policy: &Arc<Policy>,
-    file: Arc<SavedFile>,
-    state: SavedState,
+    (file, state): Opened,
 ) -> Result<Arc<SessionHost>, Error> {
     let (engine, policy) = (engine.clone(), Arc::clone(policy));
     on_a_thread(move || {

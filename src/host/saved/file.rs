@@ -144,8 +144,14 @@ impl SavedFile {
             Error::new(ErrorKind::Config, message)
         };
         let unread = |error: io::Error| refused(error.to_string()).with_source(error);
-        let file = File::open(path).map_err(unread)?;
-        let length = file.metadata().map_err(unread)?.len();
+        // Without waiting: at a named pipe for who writes to it.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unread)?;
+        let found = file.metadata().map_err(unread)?;
+        if !found.is_file() {
+            return Err(refused("it is not a regular file".to_owned()));
+        }
+        let length = found.len();
         let mut header = [0; HEADER_BYTES];
         let size = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES);
         read_at(&file, &mut header[..size], 0).map_err(unread)?;
