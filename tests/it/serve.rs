@@ -528,3 +528,22 @@ fn is_running(process: u32) -> bool {
     // A dead process that nobody has waited for is a zombie.
     status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
+
+#[test]
+fn copies_that_have_ended_leave_no_descriptor_behind() {
+    let mut client = Client::with_session(&json!({"forkable": 1, "isolation": "process"}));
+    let server = client.server.as_ref().unwrap().id();
+    let open = || std::fs::read_dir(format!("/proc/{server}/fd")).unwrap().count();
+    let mut fork = |number: u64| {
+        client.ask(&json!(["fork", number, 1, 2]));
+        client.ask(&json!(["close", number + 1, 2]));
+    };
+    fork(10);
+    let before = open();
+    (0..30).for_each(|copy| fork(20 + 2 * copy));
+    let start = std::time::Instant::now();
+    while open() > before {
+        assert!(start.elapsed() < LONGEST, "{} descriptors, {before} before", open());
+        std::thread::yield_now();
+    }
+}

@@ -125,7 +125,7 @@ impl Member {
         let bounds = self.family.bounds;
         let started = link::start(socket, interrupts, ring, process, host, bounds, |_| Ok(()));
         let Started { mut link, control, ready } = started.map_err(failed)?;
-        let new = EndOnDrop(Arc::clone(&control));
+        let mut new = EndOnDrop(Some(Arc::clone(&control)));
         let stuck = Arc::clone(&control);
         let armed = in_time(move || stuck.terminate()).map_err(failed)?;
         let ready = ready.await;
@@ -138,7 +138,7 @@ impl Member {
                 let report = self.report.with_process(details);
                 Arc::clone(&self.family).join(&mut link, control, &report).map_err(failed)?;
                 // From here on the link ends it.
-                std::mem::forget(new);
+                new.0 = None;
                 return Ok((link, report));
             }
             Ok(Err(reason)) => reason,
@@ -172,11 +172,13 @@ impl Member {
 }
 
 /// Ends a worker that nobody has taken over when the future that starts it is dropped.
-struct EndOnDrop(Arc<WorkerControl>);
+struct EndOnDrop(Option<Arc<WorkerControl>>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.terminate();
+        if let Some(control) = &self.0 {
+            control.terminate();
+        }
     }
 }
 
