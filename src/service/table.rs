@@ -83,6 +83,7 @@ impl fmt::Display for Time {
 /// A session in use. It is not given up meanwhile.
 pub(crate) struct InUse<T> {
     table: Arc<Table<T>>,
+    owner: String,
     handle: String,
     session: Arc<T>,
 }
@@ -97,9 +98,8 @@ impl<T> InUse<T> {
     }
 
     /// Returns whose session it is.
-    pub(crate) fn owner(&self) -> Option<String> {
-        let inner = lock(&self.table.inner);
-        inner.entries.get(&self.handle).map(|entry| entry.owner.clone())
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner
     }
 
     /// Takes the session away, unless somebody else uses it, too. The reason is remembered, if
@@ -143,7 +143,7 @@ impl<T> Room<T> {
         };
         let table = Arc::clone(&self.table);
         lock(&table.inner).entries.insert(handle.clone(), entry);
-        InUse { table, handle, session }
+        InUse { table, owner: owner.to_owned(), handle, session }
     }
 }
 
@@ -193,8 +193,8 @@ impl<T> Table<T> {
     /// Counts one more user of an entry.
     fn used(self: &Arc<Self>, handle: &str, entry: &mut Entry<T>) -> InUse<T> {
         entry.users += 1;
-        let session = Arc::clone(&entry.session);
-        InUse { table: Arc::clone(self), handle: handle.to_owned(), session }
+        let (session, owner) = (Arc::clone(&entry.session), entry.owner.clone());
+        InUse { table: Arc::clone(self), owner, handle: handle.to_owned(), session }
     }
 
     /// Takes a session away, if the owner has one with this handle.
@@ -207,18 +207,19 @@ impl<T> Table<T> {
     /// Returns the sessions that nobody has used for too long, which are to be given up.
     pub(crate) fn idle(self: &Arc<Self>) -> Vec<InUse<T>> {
         let now = Instant::now();
-        self.unused(|entry| now.saturating_duration_since(entry.last_used) >= self.idle)
+        self.those(|entry| {
+            entry.users == 0 && now.saturating_duration_since(entry.last_used) >= self.idle
+        })
     }
 
-    /// Returns all sessions that nobody uses.
-    pub(crate) fn resting(self: &Arc<Self>) -> Vec<InUse<T>> {
-        self.unused(|_| true)
+    /// Returns all sessions, also those in use.
+    pub(crate) fn all(self: &Arc<Self>) -> Vec<InUse<T>> {
+        self.those(|_| true)
     }
 
-    fn unused(self: &Arc<Self>, is_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
+    fn those(self: &Arc<Self>, are_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
         let mut inner = lock(&self.inner);
-        let unused = inner.entries.iter_mut().filter(|(_, entry)| entry.users == 0);
-        let wanted = unused.filter(|(_, entry)| is_wanted(entry));
+        let wanted = inner.entries.iter_mut().filter(|(_, entry)| are_wanted(entry));
         wanted.map(|(handle, entry)| self.used(handle, entry)).collect()
     }
 
@@ -294,7 +295,7 @@ mod tests {
         let second = opened(&table, "a", 2);
         drop(table.get("a", &first));
         let given_up = oldest(&table).unwrap();
-        assert_eq!((given_up.handle(), given_up.owner()), (&*second, Some("a".to_owned())));
+        assert_eq!((given_up.handle(), given_up.owner()), (&*second, "a"));
         assert_eq!(given_up.give_up(Some(Reason::MadeRoom(2))).as_deref(), Some(&2));
         assert_eq!(reason(table.get("a", &second)), Some(Reason::MadeRoom(2)));
         let third = opened(&table, "b", 3);
@@ -314,7 +315,7 @@ mod tests {
     fn a_session_that_nobody_uses_is_given_up_and_one_in_use_is_not() {
         let table = Table::new(Duration::ZERO, 5);
         let used = table.make_room().ok().unwrap().fill("a", 1).unwrap();
-        assert!(table.idle().is_empty() && table.resting().is_empty());
+        assert!(table.idle().is_empty() && table.all().len() == 1);
         let handle = used.handle().to_owned();
         drop(used);
         // Somebody wants it again before it is given up.
@@ -333,7 +334,8 @@ mod tests {
     fn a_session_that_was_kept_elsewhere_has_its_handle_again() {
         let table = Table::new(LONG, 5);
         let handle = opened(&table, "a", 1);
-        assert!(table.resting().remove(0).give_up(None).is_some());
+        assert!(table.idle().is_empty());
+        assert!(table.all().remove(0).give_up(None).is_some());
         assert_eq!(reason(table.get("a", &handle)), None);
         drop(table.make_room().ok().unwrap().fill_again("a", handle.clone(), 2));
         assert_eq!(**table.get("a", &handle).ok().unwrap().session(), 2);

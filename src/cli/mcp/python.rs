@@ -10,7 +10,7 @@ use isolet::blocking::Session;
 use isolet::llm::Llm;
 use isolet::mcp::Hub;
 use isolet::{Execution, InterruptHandle, Sandbox, SandboxBuilder};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
@@ -99,6 +99,14 @@ pub(super) struct Begun {
     running: Running,
     in_use: InUse<PythonSession>,
     seat: Seat,
+}
+
+/// Why a session does not sleep.
+enum Unkept {
+    /// It is used again.
+    InUse,
+    /// It cannot be saved, for this reason.
+    Failed(String),
 }
 
 /// What comes next of a run.
@@ -208,13 +216,16 @@ impl Python {
         }
     }
 
-    /// Puts the sessions to sleep that nobody uses, if there is a store. The server ends.
-    pub(super) async fn put_all_to_sleep(self: &Arc<Self>) {
-        if self.store.is_some() {
-            let reason = || Reason::Ended("the server has ended".to_owned());
-            let resting = self.table.resting().into_iter();
-            join_all(resting.map(|session| self.give_up(session, reason()))).await;
+    /// Puts all sessions to sleep, if there is a store. The server ends, so code that still runs is
+    /// interrupted.
+    pub(super) async fn put_all_to_sleep(&self) {
+        let Some(store) = &self.store else { return };
+        let all = self.table.all();
+        for in_use in &all {
+            in_use.session().interrupt.interrupt();
         }
+        // Nobody is left who could be told why one cannot be saved.
+        join_all(all.iter().map(|in_use| self.keep(store, in_use))).await;
     }
 
     /// Puts a session to sleep, or ends it if there is no store or it cannot be saved. Does neither
@@ -223,27 +234,15 @@ impl Python {
         let Some(store) = &self.store else {
             return self.end(in_use.give_up(Some(reason)));
         };
-        let Some(owner) = in_use.owner() else { return };
-        // Nobody used it, so that this waits only for a run that its client has left.
-        let turn = tokio::time::timeout(PATIENCE, in_use.session().turns.wait()).await;
-        let mut turn = match turn {
-            Ok(Ok(turn)) => turn,
-            Ok(Err(_)) => return,
-            Err(_) => {
-                in_use.session().interrupt.kill();
-                let reason = "its code went on after the call was cancelled";
-                return self.end(in_use.give_up(Some(Reason::Ended(reason.to_owned()))));
+        let (turn, reason) = match self.keep(store, &in_use).await {
+            Ok(turn) => (Some(turn), None),
+            Err(Unkept::InUse) => return,
+            Err(Unkept::Failed(error)) => {
+                let reason = format!("{reason}, and it could not be put to sleep: {error}");
+                (None, Some(Reason::Ended(reason)))
             }
         };
-        let (keeper, handle) = (store.clone(), in_use.handle().to_owned());
-        let kept = spawn_blocking(move || {
-            let kept = keeper.keep(&owner, &handle, &mut turn.session);
-            (kept, turn, owner, handle)
-        });
-        let Ok((kept, turn, owner, handle)) = kept.await else { return };
-        let reason = kept.err().map(|error| {
-            Reason::Ended(format!("{reason}, and it could not be put to sleep: {error}"))
-        });
+        let (owner, handle) = (in_use.owner().to_owned(), in_use.handle().to_owned());
         let session = in_use.give_up(reason);
         if session.is_none() {
             // The session goes on, so what was kept of it is out of date.
@@ -251,6 +250,30 @@ impl Python {
         }
         drop(turn);
         self.end(session);
+    }
+
+    /// Saves a session, in its turn, which is returned.
+    async fn keep(
+        &self,
+        store: &Store,
+        in_use: &InUse<PythonSession>,
+    ) -> Result<OwnedMutexGuard<Interpreter>, Unkept> {
+        // If anything runs, its client has left or the server ends.
+        let turn = tokio::time::timeout(PATIENCE, in_use.session().turns.wait()).await;
+        let mut turn = match turn {
+            Ok(Ok(turn)) => turn,
+            Ok(Err(_)) => return Err(Unkept::InUse),
+            Err(_) => {
+                in_use.session().interrupt.kill();
+                return Err(Unkept::Failed("its code could not be interrupted".to_owned()));
+            }
+        };
+        let (store, owner, handle) =
+            (store.clone(), in_use.owner().to_owned(), in_use.handle().to_owned());
+        let kept =
+            spawn_blocking(move || store.keep(&owner, &handle, &mut turn.session).map(|()| turn));
+        let kept = kept.await.map_err(|error| Unkept::Failed(failed(&error)))?;
+        kept.map_err(Unkept::Failed)
     }
 
     /// Begins to run code in the session of a handle, or in a new one. Returns `None` if the client

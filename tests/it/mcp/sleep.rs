@@ -96,6 +96,30 @@ fn a_handle_outlives_the_server_and_works_once_in_the_next() {
 }
 
 #[test]
+fn code_that_runs_at_the_end_of_the_server_is_interrupted_and_its_session_sleeps() {
+    let scratch = Scratch::new("sleep-end");
+    let store = inside(&scratch, "store");
+    let out = inside(&scratch, "out");
+    fs::create_dir(&out).unwrap();
+    let mount = format!("{out}:/out:rw");
+    let args = ["--session-store", &store, "--mount", &mount];
+    let mut client = Client::start(&args);
+    let handle = session(&client.run("x = ['before']"));
+    let code = "x.append('begun')\nopen('/out/begun', 'w').close()\nwhile True: pass";
+    let arguments = json!({"code": code, "session": handle});
+    client.begin("tools/call", &json!({"name": "run_python", "arguments": arguments}));
+    let start = Instant::now();
+    while !fs::exists(inside(&scratch, "out/begun")).unwrap() {
+        assert!(start.elapsed() < LONGEST, "the code has not begun");
+        std::thread::yield_now();
+    }
+    assert!(client.end().success());
+    let mut client = Client::start(&args);
+    let value = client.run_in(&handle, "x")["structuredContent"]["value"].clone();
+    assert_eq!(value, json!(["before", "begun"]));
+}
+
+#[test]
 fn calls_at_the_same_time_wake_a_session_once_and_take_turns() {
     let scratch = Scratch::new("sleep-turns");
     let store = inside(&scratch, "store");
