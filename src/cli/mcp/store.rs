@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -61,14 +61,17 @@ impl StoreArgs {
         let shown = directory.display();
         let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         created.with_context(|| format!("cannot make `{shown}`"))?;
-        let mode = fs::metadata(directory).with_context(|| format!("cannot read `{shown}`"))?;
-        let mode = mode.permissions().mode() & 0o077;
+        let found = fs::metadata(directory).with_context(|| format!("cannot read `{shown}`"))?;
+        let (mode, owner) = (found.permissions().mode() & 0o077, found.uid());
         ensure!(mode == 0, "others may use `{shown}`, which is to have sessions; `chmod 700` it");
-        // A client may start the server in another directory the next time, but not this one.
-        let directory =
-            directory.canonicalize().with_context(|| format!("cannot find `{shown}`"))?;
+        let own = rustix::process::geteuid().as_raw();
+        ensure!(
+            owner == own,
+            "`{shown}` is to have sessions, and belongs to the user {owner} instead of {own}; name \
+             a directory of your own"
+        );
         let store = Store {
-            directory: Arc::from(directory),
+            directory: Arc::from(directory.as_path()),
             ttl: self.store_ttl,
             max_bytes: self.store_size,
             turns: Arc::default(),
@@ -113,7 +116,9 @@ impl Store {
                 units::shown_bytes(self.max_bytes)
             ));
         }
-        self.trim().map_err(|error| format!("`{}`: {error}", self.directory.display()))
+        // What cannot be removed now is tried again.
+        let _ = self.trim();
+        Ok(())
     }
 
     /// Returns the turn to wake a session. Calls with the same handle may come at the same time.
