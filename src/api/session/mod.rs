@@ -104,14 +104,25 @@ impl Session {
     ) -> Result<Self, Error> {
         let id = next_id();
         let host = saved::host(id, engine, policy, opened).await?;
+        let session = Self::connect(id, engine, policy, host, fresh);
+        session.shared.restore(&session.policy).await?;
+        session.define().await?;
+        Ok(session)
+    }
+
+    /// Connects an interpreter with the host of its session.
+    fn connect(
+        id: u64,
+        engine: &Engine,
+        policy: &Arc<Policy>,
+        host: Arc<SessionHost>,
+        fresh: BootedInterpreter,
+    ) -> Self {
         let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
         let (engine, policy) = (engine.clone(), Arc::clone(policy));
-        let session = Self { shared, engine, policy, isolation, slot: None };
-        session.shared.restore(&session.policy).await?;
-        session.define().await?;
-        Ok(session)
+        Self { shared, engine, policy, isolation, slot: None }
     }
 
     fn in_slot(mut self, slot: Slot) -> Self {
@@ -129,11 +140,7 @@ impl Session {
     ) -> Result<Self, Error> {
         let id = next_id();
         let host = Arc::new(SessionHost::new(config(id, engine, policy)));
-        let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
-        host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
-        let (engine, policy) = (engine.clone(), Arc::clone(policy));
-        let session = Self { shared, engine, policy, isolation, slot: None };
+        let session = Self::connect(id, engine, policy, host, fresh);
         let Policy { env, terminal, .. } = &*session.policy;
         session.shared.start(env.clone(), *terminal).await;
         if !has_rehearsed {
