@@ -6,7 +6,7 @@
 import { primordials } from "ext:core/mod.js";
 import { exportedFunction, functionNames } from "ext:isolet/linking.js";
 import { compiled } from "ext:isolet/wasm.js";
-import { op_isolet_library, op_isolet_library_keep } from "ext:core/ops";
+import { op_isolet_library, op_isolet_library_keep, op_isolet_saved_library } from "ext:core/ops";
 
 const {
   ArrayPrototypePush,
@@ -71,6 +71,7 @@ export class Libraries {
       modules: new SafeMap(),
       callbacks: new SafeMap(),
       start: 0,
+      isAsked: false,
     };
   }
 
@@ -109,6 +110,7 @@ export class Libraries {
     // Those of the image are as good as the session's own.
     if (!this.#makesImage) this.#notes.callbacks = callbacks;
     this.#notes.start = table.length;
+    this.#notes.isAsked = this.#linking.isAsked;
   }
 
   /** Called when Python begins to load a library, and with it others that it needs. */
@@ -125,11 +127,16 @@ export class Libraries {
 
   /**
    * What stands in place of the bytes that Emscripten would look for: of a library that is in the
-   * image its module, of one of a saved session its file. The memory does not say yet where it is.
+   * image or in a package its module, of another one its file. The memory does not say yet where it
+   * is.
    */
   kept(name) {
     if (!this.isRestoring) return undefined;
-    return this.#isBooting ? op_isolet_library(name) : this.#FS.readFile(name);
+    if (this.#isBooting) return op_isolet_library(name);
+    const module = op_isolet_saved_library(name);
+    if (module === undefined) return this.#FS.readFile(name);
+    this.#notes.modules.set(name, module);
+    return module;
   }
 
   /** The libraries that one needs. Those in the image are loaded before it anyway. */
@@ -165,9 +172,9 @@ export class Libraries {
   noted() {
     const { loads, places, modules, callbacks: made, start } = this.#notes;
     const { table, addresses, functions, exports, byName, free: ownFree } = this.#own;
-    const { isWhole } = this.#linking;
+    const { isAsked } = this.#linking;
     const isSame = loads.length === 0 && table.length === start && made.size === 0;
-    if (isSame && (this.#makesImage || !isWhole)) return null;
+    if (isSame && isAsked === this.#notes.isAsked) return null;
     const indices = new SafeMap();
     const names = functionNames();
     for (let i = 0; i < names.length; i++) indices.set(names[i], i);
@@ -175,7 +182,6 @@ export class Libraries {
     const values = [];
     const slots = [];
     const seen = new SafeSet();
-    const { first, end } = this.#linking.places;
     modules.forEach((library) => {
       const all = importsOf(library);
       for (let j = 0; j < all.length; j++) {
@@ -184,8 +190,6 @@ export class Libraries {
         if (seen.has(key)) continue;
         seen.add(key);
         if (ENVIRONMENTS.has(module)) {
-          // Of a session that has loaded a library, all functions of CPython are linked.
-          if (!this.#makesImage) continue;
           // The others are functions of JavaScript, or of libraries.
           const index = indices.get(name);
           if (indices.has(name) && functions[name] === exportedFunction(exports, index)) {
@@ -194,12 +198,7 @@ export class Libraries {
             ArrayPrototypePush(imports, [name, -1]);
           }
         } else if (ADDRESSES.has(module)) {
-          const { value } = addresses[name];
-          ArrayPrototypePush(values, [name, value]);
-          // A place that is kept free for a function of CPython.
-          if (this.#makesImage && value >= first && value < end && indices.has(name)) {
-            ArrayPrototypePush(slots, [value, "", indices.get(name)]);
-          }
+          ArrayPrototypePush(values, [name, addresses[name].value]);
         }
       }
     });
@@ -216,7 +215,7 @@ export class Libraries {
     const free = [];
     for (let i = 0; i < ownFree.length; i++) ArrayPrototypePush(free, ownFree[i]);
     return {
-      isWhole,
+      isAsked,
       start,
       end: table.length,
       loads,
@@ -289,15 +288,9 @@ export class Libraries {
   /** Loads what is in the image, before its memory is there. */
   restore() {
     if (this.#kept === null) return;
-    const { imports } = this.#kept;
-    const { functions, exports } = this.#own;
-    for (let i = 0; i < imports.length; i++) {
-      const [name, index] = imports[i];
-      functions[name] = index < 0 ? exports[name] : exportedFunction(exports, index);
-    }
-    this.#isBooting = this.#linking.isHeld = true;
+    this.#isBooting = true;
     this.#load(this.#kept);
-    this.#isBooting = this.#linking.isHeld = false;
+    this.#isBooting = false;
   }
 
   /** Makes ctypes' callbacks again, once the memory is there that says what each calls. */
@@ -309,7 +302,6 @@ export class Libraries {
   restoreSaved(kept, FS) {
     if (kept === null) return;
     this.#FS = FS;
-    if (kept.isWhole) this.#linking.complete();
     this.#load(kept);
   }
 
@@ -318,16 +310,23 @@ export class Libraries {
     if (kept !== null) this.#makeCallbacks(kept);
   }
 
-  #load({ start, end, loads, places, values, slots }) {
+  /** Loads libraries without linking more of CPython than they import. */
+  #load({ isAsked, start, end, loads, places, imports, values, slots }) {
     const { table, addresses, functions, exports, byName, load, forget } = this.#own;
     if (table.length !== start) throw new TypeError("the table is not what it was in the image");
+    // The memory may have the address of any of them.
+    if (isAsked) this.#linking.placeExports();
+    for (let i = 0; i < imports.length; i++) {
+      const [name, index] = imports[i];
+      functions[name] = index < 0 ? exports[name] : exportedFunction(exports, index);
+    }
     for (let i = 0; i < values.length; i++) {
       const [name, value] = values[i];
       addresses[name] ??= new Global({ __proto__: null, value: "i32", mutable: true }, -1);
       addresses[name].value = value;
     }
     const scopes = { __proto__: null };
-    this.isRestoring = true;
+    this.isRestoring = this.#linking.isHeld = true;
     this.#places = places;
     for (let i = 0; i < loads.length; i++) {
       const [name, global, nodelete, group, handle] = loads[i];
@@ -337,14 +336,13 @@ export class Libraries {
       const flags = { global, nodelete, loadAsync: false, allowUndefined: true };
       load(name, flags, scope, handle ?? undefined);
     }
-    this.isRestoring = false;
+    this.isRestoring = this.#linking.isHeld = false;
     this.#places = null;
     this.#growTo(end, "what follows the libraries");
     const ours = [];
     for (let i = 0; i < slots.length; i++) {
       const [at, library, name] = slots[i];
       if (library !== "") place(table, at, byName[library].exports[name]);
-      else if (typeof name === "number") place(table, at, exportedFunction(exports, name));
       else ArrayPrototypePush(ours, [at, functions[name]]);
     }
     this.#linking.placeAt(ours, table);

@@ -2,8 +2,8 @@
 // start: for each of thousands of exported functions it makes a place in the table and two objects.
 //
 // What CPython itself imports by address it gets at once, at the places that are in the memory
-// image. The others are kept free, and get their functions in the order in which Emscripten gave
-// them away when the image was made.
+// image. The others are kept free, and get the functions that Emscripten put there when the image
+// was made.
 //
 // Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for
 // each.
@@ -126,8 +126,10 @@ function unplaced(names, addresses, functions) {
 /** What the module has in place of most of its exports: `src/isolate/adapt/side_table.rs`. */
 const FILL = "isolet:fill";
 const FUNCTIONS = "isolet:functions";
+/** What puts exports into CPython's table: from a place on, from an export on, this many. */
+const PLACE = "isolet:place";
 /** What it has besides, which no package links to. */
-const ADDED = new SafeSet([FILL, FUNCTIONS, "isolet:immortals", "isolet:objects"]);
+const ADDED = new SafeSet([FILL, FUNCTIONS, PLACE, "isolet:immortals", "isolet:objects"]);
 
 /** The names of all functions that CPython exported as Emscripten built it. */
 export function functionNames() {
@@ -157,9 +159,34 @@ function allOf(exports) {
   return all;
 }
 
+/**
+ * Where CPython's exports are in this part of the table: `[place, index, count]` for each run of
+ * exports that follow each other in both.
+ */
+function runsOf(exports, table, first, end) {
+  const places = new SafeMap();
+  for (let i = first; i < end; i++) places.set(functionAt(table, i), i);
+  const runs = [];
+  const count = functionNames().length;
+  for (let i = 0; i < count; i++) {
+    const exported = exportedFunction(exports, i);
+    if (!places.has(exported)) continue;
+    const at = places.get(exported);
+    // The same function may have a further name.
+    places.delete(exported);
+    const last = runs[runs.length - 1];
+    if (last !== undefined && at === last[0] + last[2] && i === last[1] + last[2]) last[2]++;
+    else ArrayPrototypePush(runs, [at, i, 1]);
+  }
+  if (places.size > 0) throw new TypeError("there are functions in the table that are no exports");
+  return runs;
+}
+
 export class Linking {
   /** Whether everything is linked, as in Emscripten. */
   isWhole;
+  /** Whether code was given addresses of exports, or may have been. */
+  isAsked = false;
   /** While libraries are loaded that need no more than is there. */
   isHeld = false;
   /** CPython's table of functions, once it is linked. */
@@ -168,6 +195,7 @@ export class Linking {
   addedPlace = -1;
   #added;
   #places;
+  #isPlaced;
   #rest = null;
 
   /**
@@ -177,7 +205,7 @@ export class Linking {
   constructor(places, added) {
     this.#places = places;
     this.#added = added;
-    this.isWhole = places === null;
+    this.isWhole = this.#isPlaced = places === null;
   }
 
   /** What the image keeps. */
@@ -190,7 +218,7 @@ export class Linking {
    * exports and the functions of JavaScript. Where functions are goes by name into `addresses`:
    * those that are there already are CPython's own imports.
    */
-  link(exports, functions, addresses, table, isInternal, linkAll) {
+  link(exports, functions, addresses, table, linkAll) {
     const own = ObjectKeys(addresses);
     this.table = table;
     const finish = () => {
@@ -206,7 +234,7 @@ export class Linking {
         const { value } = addresses[own[i]];
         if (value !== -1) ArrayPrototypePush(imports, [own[i], value]);
       }
-      this.#places = { first, end, imports };
+      this.#places = { first, end, imports, runs: runsOf(exports, table, first, end) };
       finish();
       return;
     }
@@ -220,7 +248,7 @@ export class Linking {
       if (index >= first && index < end) place(table, index, exports[name]);
     }
     finish();
-    this.#rest = { exports, table, isInternal, linkAll };
+    this.#rest = { exports, linkAll };
   }
 
   /** Puts functions of JavaScript, `[index, function]`, into the table. */
@@ -228,29 +256,24 @@ export class Linking {
     placeAt(functions, table);
   }
 
+  /** Puts all exports at their places in the table. */
+  placeExports() {
+    this.isAsked = true;
+    if (this.#isPlaced) return;
+    this.#isPlaced = true;
+    const { runs } = this.#places;
+    for (let i = 0; i < runs.length; i++) {
+      const [at, index, count] = runs[i];
+      this.#rest.exports[PLACE](at, index, count);
+    }
+  }
+
   /** Called by Pyodide's module before it looks for what is not linked yet. */
   complete() {
+    this.isAsked = true;
     if (this.isWhole || this.isHeld) return;
     this.isWhole = true;
-    const { table, isInternal, linkAll } = this.#rest;
-    const exports = allOf(this.#rest.exports);
-    const { first, end } = this.#places;
-    const known = new SafeMap();
-    for (let i = 0; i < table.length; i++) {
-      const found = functionAt(table, i);
-      if (found !== null) known.set(found, i);
-    }
-    let free = first;
-    const names = ObjectKeys(exports);
-    for (let i = 0; i < names.length; i++) {
-      const exported = exports[names[i]];
-      if (typeof exported !== "function" || isInternal(names[i]) || known.has(exported)) continue;
-      while (functionAt(table, free) !== null) free++;
-      place(table, free, exported);
-      known.set(exported, free);
-    }
-    while (free < end && functionAt(table, free) !== null) free++;
-    if (free !== end) throw new TypeError("the table is not what it was in the image");
-    linkAll(exports);
+    this.placeExports();
+    this.#rest.linkAll(allOf(this.#rest.exports));
   }
 }

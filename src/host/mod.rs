@@ -382,6 +382,11 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::VerifyModule(code) => done_or_refused(self.packages.verify(code)),
+            HostRequest::Library(path) => match self.packages.library(path) {
+                Ok(Some(code)) => HostReply::Bytes(code.to_vec()),
+                Ok(None) => HostReply::Done,
+                Err(error) => HostReply::Failed(format!("`{path}` cannot be read: {error}")),
+            },
             HostRequest::Submit { form, fields } => {
                 done_or_refused(self.tools.submit(form, fields))
             }

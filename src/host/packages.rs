@@ -1,6 +1,7 @@
 //! The packages of one session: which may be imported, how they are loaded, and which WebAssembly
 //! they contain.
 
+use std::io;
 use std::sync::{Arc, Mutex};
 
 use isolet_pyodide_assets::Digest;
@@ -11,7 +12,9 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
-use crate::packages::{LazyStore, LoadedPackage, PackageError, PackageTree, Requirement};
+use crate::packages::{
+    LazyStore, LoadedPackage, PackageError, PackageTree, Requirement, SITE_PACKAGES,
+};
 use crate::support::lock::lock;
 
 /// Cheap to clone: clones share the same state.
@@ -43,6 +46,9 @@ enum Attempt {
     /// The attempt ended; holds the reason if it failed.
     Ended(Option<String>),
 }
+
+/// Why WebAssembly may be compiled.
+const IS_KNOWN: &str = "part of a loaded package";
 
 /// The maximum length of a module name that is looked up, in bytes.
 const MODULE_NAME_BYTES: usize = 255;
@@ -180,11 +186,25 @@ impl SessionPackages {
             "WebAssembly code that is not part of a loaded package cannot be compiled";
         let digest = Digest::of(code);
         let known = self.0.tree.contains_module(digest.as_bytes());
-        let reason = if known { "part of a loaded package" } else { REFUSAL };
-        self.0
-            .audit
-            .tell(known, reason.to_owned(), || Access::Module { sha256: digest.to_string() });
+        self.tell(if known { Ok(IS_KNOWN) } else { Err(REFUSAL) }, digest);
         if known { Ok(()) } else { Err(ToolError::new("PermissionError", REFUSAL)) }
+    }
+
+    /// Returns the WebAssembly of a loaded package's library, by its path in the guest.
+    pub(super) fn library(&self, path: &str) -> io::Result<Option<Arc<[u8]>>> {
+        let path = path.strip_prefix(SITE_PACKAGES).and_then(|path| path.strip_prefix('/'));
+        let Some((code, digest)) = path.map(|path| self.0.tree.module(path)).transpose()?.flatten()
+        else {
+            return Ok(None);
+        };
+        self.tell(Ok(IS_KNOWN), digest);
+        Ok(Some(code))
+    }
+
+    fn tell(&self, decision: Result<&str, &str>, module: Digest) {
+        let (Ok(reason) | Err(reason)) = decision;
+        let access = || Access::Module { sha256: module.to_string() };
+        self.0.audit.tell(decision.is_ok(), reason.to_owned(), access);
     }
 
     /// Describes the packages of the image, each as `NAME VERSION`, and those that were loaded.

@@ -17,6 +17,9 @@ const HEADER_BYTES: usize = 8;
 /// The unit in which the memory is compared.
 pub(crate) const PAGE: usize = 4096;
 
+/// The maximum number of pages that are announced at once: few enough for the processor's cache.
+const ANNOUNCED_PAGES: usize = 128;
+
 /// The maximum length of the description, in bytes.
 const MAX_DESCRIPTION_BYTES: usize = 256 << 20;
 
@@ -271,13 +274,14 @@ impl Reader {
         Ok(length)
     }
 
-    /// Reads the memory. Calls `change` with the place and the bytes of each page that differs from
-    /// the image's.
+    /// Reads the memory. Calls `announce` with places of pages that differ from the image's, and then
+    /// `change` with the place and the bytes of each of them.
     pub(crate) fn memory(
         &mut self,
         image: Pages<'_>,
         source: Source<'_>,
-        mut change: impl FnMut(usize, &[u8; PAGE]),
+        mut announce: impl FnMut(Range<usize>),
+        mut change: impl FnMut(usize, &[u8]),
     ) -> Result<(), String> {
         let mut base = Base::new(image);
         let length = self.memory_bytes(source)?;
@@ -296,15 +300,35 @@ impl Reader {
                 ));
             }
             for nth in start..end {
-                let mut page = [0; PAGE];
-                self.read(&mut page, source)?;
-                for (byte, before) in page.iter_mut().zip(base.page(nth).unwrap_or_default()) {
-                    *byte ^= before;
+                if (nth - start).is_multiple_of(ANNOUNCED_PAGES) {
+                    announce(nth * PAGE..end.min(nth + ANNOUNCED_PAGES) * PAGE);
                 }
-                change(nth * PAGE, &page);
+                self.with_page(source, |page| {
+                    for (byte, before) in page.iter_mut().zip(base.page(nth).unwrap_or_default()) {
+                        *byte ^= before;
+                    }
+                    change(nth * PAGE, page);
+                })?;
             }
             next = end;
         }
+    }
+
+    /// Calls `work` with the next page, in the block if all of it is there.
+    fn with_page(
+        &mut self,
+        source: Source<'_>,
+        work: impl FnOnce(&mut [u8]),
+    ) -> Result<(), String> {
+        if let Some(page) = self.block.get_mut(self.read..self.read + PAGE) {
+            work(page);
+            self.read += PAGE;
+            return Ok(());
+        }
+        let mut page = [0; PAGE];
+        self.read(&mut page, source)?;
+        work(&mut page);
+        Ok(())
     }
 
     fn next_block(&mut self, source: Source<'_>) -> Result<(), String> {
@@ -321,11 +345,20 @@ impl Reader {
         if compressed > most {
             return Err(format!("a compressed block: limit {most} bytes, needed {compressed}"));
         }
-        let mut bytes = vec![0; compressed];
-        self.take(&mut bytes, source)?;
         self.block.resize(length, 0);
         self.read = 0;
-        match block::decompress_into(&bytes, &mut self.block) {
+        let found = match self.piece.get(self.taken..self.taken + compressed) {
+            Some(bytes) => {
+                self.taken += compressed;
+                block::decompress_into(bytes, &mut self.block)
+            }
+            None => {
+                let mut bytes = vec![0; compressed];
+                self.take(&mut bytes, source)?;
+                block::decompress_into(&bytes, &mut self.block)
+            }
+        };
+        match found {
             Ok(found) if found == length => Ok(()),
             Ok(found) => Err(format!("a block has {found} bytes and is said to have {length}")),
             Err(error) => Err(format!("a block cannot be decompressed: {error}")),
@@ -418,9 +451,14 @@ mod tests {
             reader.read(file, &source)?;
         }
         let (mut memory, (file, runs)) = (unchanged(pages), image());
-        reader.memory((&file, &runs), &source, |at, page| {
+        let announced = RefCell::new(0..0);
+        let announce = |pages| *announced.borrow_mut() = pages;
+        let change = |at, page: &[u8]| {
+            let announced = announced.borrow();
+            assert!(announced.start <= at && at + PAGE <= announced.end);
             memory[at..at + PAGE].copy_from_slice(page);
-        })?;
+        };
+        reader.memory((&file, &runs), &source, announce, change)?;
         Ok(memory)
     }
 

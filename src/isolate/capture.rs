@@ -19,7 +19,9 @@ use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
 use crate::image::WARM_UP;
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
-use crate::protocol::{Command, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand};
+use crate::protocol::{
+    Command, ForkMoment, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand,
+};
 use crate::support::lock::lock;
 
 /// Typical first code of programs.
@@ -267,6 +269,10 @@ async fn run_first(isolate: &mut Isolate) -> Result<(), String> {
     // rarely.
     for command in [Command::Rehearse(1), start, run(FIRST)] {
         carry_out(isolate, command).await?;
+    }
+    // And what it does when it is copied.
+    for moment in [ForkMoment::Before, ForkMoment::AfterInOriginal, ForkMoment::AfterInCopy] {
+        carry_out(isolate, Command::Fork(moment)).await?;
     }
     Ok(())
 }

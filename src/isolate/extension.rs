@@ -56,6 +56,7 @@ deno_core::extension!(
         ops::saved::op_isolet_save_refused,
         ops::saved::op_isolet_saved_description,
         ops::saved::op_isolet_saved_bytes,
+        ops::saved::op_isolet_saved_library,
         ops::saved::op_isolet_saved_memory,
         ops::saved::op_isolet_is_stdlib,
         ops::net::op_isolet_net_check,

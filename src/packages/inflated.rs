@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The maximum number of files, and the maximum total size in bytes, unless a single file is
 /// larger.
 const MAX_FILES: usize = 64;
-const MAX_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// A few inflated files, by index. Reading one file in pieces then inflates it only once.
 #[derive(Default)]

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use isolet_pyodide_assets::Digest;
+
 use super::LoadedPackage;
 use super::error::PackageError;
 use super::wheel::Wheel;
@@ -65,9 +67,26 @@ impl PackageTree {
         let is_in = |wheel: &Arc<Wheel>| {
             // A wheel whose modules are damaged has none.
             let modules = wheel.modules().unwrap_or_default();
-            modules.iter().any(|digest| digest.as_bytes() == sha256)
+            modules.iter().any(|(_, digest)| digest.as_bytes() == sha256)
         };
         wheels.iter().any(is_in)
+    }
+
+    /// Returns the native module at this path, and its sha256. The first call takes time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes of a module of this wheel are damaged.
+    pub(crate) fn module(&self, path: &str) -> io::Result<Option<(Arc<[u8]>, Digest)>> {
+        let found = self.state().files.get(path).cloned();
+        let Some((wheel, index)) = found else {
+            return Ok(None);
+        };
+        let modules = wheel.modules()?;
+        let Some((_, digest)) = modules.iter().find(|(at, _)| *at == index) else {
+            return Ok(None);
+        };
+        Ok(Some((wheel.read(index)?, *digest)))
     }
 
     /// Returns the loaded packages, sorted by name.

@@ -32,7 +32,7 @@ pub(crate) struct Wheel {
     bytes: Arc<[u8]>,
     archive: Archive,
     inflated: Mutex<Inflated>,
-    modules: OnceLock<Vec<Digest>>,
+    modules: OnceLock<Vec<(usize, Digest)>>,
 }
 
 /// A file of a wheel, as it appears in `site-packages`.
@@ -157,18 +157,18 @@ impl Wheel {
         Ok(bytes)
     }
 
-    /// Returns the digests of the wheel's native modules.
+    /// Returns the wheel's native modules: the index of each in [`Self::files`], and its digest.
     ///
     /// # Errors
     ///
     /// Fails if the bytes of one are damaged.
-    pub(crate) fn modules(&self) -> io::Result<&[Digest]> {
+    pub(crate) fn modules(&self) -> io::Result<&[(usize, Digest)]> {
         if let Some(modules) = self.modules.get() {
             return Ok(modules);
         }
-        let natives = self.files.iter().filter(|file| is_native(&file.path));
-        let digests = natives.map(|file| Ok(Digest::of(&self.archive.read(&file.file)?)));
-        let digests = digests.collect::<io::Result<Vec<Digest>>>()?;
+        let natives = self.files.iter().enumerate().filter(|(_, file)| is_native(&file.path));
+        let digests = natives.map(|(index, _)| Ok((index, Digest::of(&self.read(index)?))));
+        let digests = digests.collect::<io::Result<Vec<(usize, Digest)>>>()?;
         Ok(self.modules.get_or_init(|| digests))
     }
 }

@@ -325,6 +325,9 @@ pub(crate) enum HostRequest<'a> {
     },
     /// Accepts WebAssembly code only if the guest may compile it.
     VerifyModule(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Returns the WebAssembly of a package's library, which the guest may compile. The reply is
+    /// `Done` if no package has it.
+    Library(&'a str),
     /// Accepts a submission of the session: the output fields by name, in the value format.
     Submit {
         /// The number of the form that the fields belong to.
@@ -409,6 +412,7 @@ impl HostRequest<'_> {
             | Self::File(_)
             | Self::NetCheck { .. }
             | Self::VerifyModule(_)
+            | Self::Library(_)
             | Self::Saved(_)
             | Self::SavedPart { .. }
             | Self::Submit { .. } => false,

@@ -1,5 +1,6 @@
 //! Changes CPython's exports. Most are removed: an added function puts all functions that were
-//! exported into a separate table on demand. Pyodide's tables of JavaScript objects are added.
+//! exported into a separate table on demand, and another one puts some of them into CPython's own
+//! table. Pyodide's tables of JavaScript objects are added.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,13 +9,16 @@ use wasm_encoder::{
     Encode, ExportKind, ExportSection, Function, HeapType, Instruction, Module, RawSection,
     RefType, SectionId, TableType,
 };
-use wasmparser::{BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{
+    BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef, ValType,
+};
 
 use super::{appended, constant};
 
-/// The exported function that fills the table, and the exported table. Emscripten has no names of
-/// this form.
+/// The exported function that fills the table, the one that puts functions into CPython's own
+/// table, and the exported table. Emscripten has no names of this form.
 const FILL: &str = "isolet:fill";
+const PLACE: &str = "isolet:place";
 const TABLE: &str = "isolet:functions";
 
 /// The exported tables of the JavaScript objects that Python refers to, in the module's order:
@@ -55,8 +59,12 @@ struct Contents<'a> {
     objects: Vec<u32>,
     globals: u32,
     elements: u32,
-    /// The index of the function type without parameters and results.
+    /// The index of the function type without parameters and results, and of the one with three
+    /// numbers as its parameters.
     procedure: u32,
+    placing: u32,
+    /// The index of CPython's own table.
+    own_table: Option<u32>,
 }
 
 /// Removes the exports of `wasm` that are not `used`: functions and constants.
@@ -86,6 +94,7 @@ pub(super) fn move_exports(wasm: &[u8], used: &HashSet<&str>) -> Result<Moved, B
         }
     }
     kept.export(FILL, ExportKind::Func, contents.functions);
+    kept.export(PLACE, ExportKind::Func, contents.functions + 1);
     kept.export(TABLE, ExportKind::Table, contents.tables);
     for (name, table) in OBJECTS.into_iter().zip(&contents.objects) {
         kept.export(name, ExportKind::Table, *table);
@@ -114,8 +123,10 @@ impl<'a> Contents<'a> {
             Payload::TypeSection(types) => {
                 for (index, kind) in (0..).zip(types.clone().into_iter_err_on_gc_types()) {
                     let kind = kind?;
-                    if kind.params().is_empty() && kind.results().is_empty() {
-                        self.procedure = index;
+                    match (kind.params(), kind.results()) {
+                        ([], []) => self.procedure = index,
+                        ([ValType::I32, ValType::I32, ValType::I32], []) => self.placing = index,
+                        _ => {}
                     }
                 }
             }
@@ -123,7 +134,7 @@ impl<'a> Contents<'a> {
                 for import in imports.clone().into_imports() {
                     match import?.ty {
                         TypeRef::Func(_) | TypeRef::FuncExact(_) => self.functions += 1,
-                        TypeRef::Table(_) => self.tables += 1,
+                        TypeRef::Table(table) => self.note_table(table),
                         TypeRef::Global(_) => self.globals += 1,
                         TypeRef::Memory(_) | TypeRef::Tag(_) => {}
                     }
@@ -132,10 +143,7 @@ impl<'a> Contents<'a> {
             Payload::FunctionSection(functions) => self.functions += functions.count(),
             Payload::TableSection(tables) => {
                 for table in tables.clone() {
-                    if table?.ty.element_type == wasmparser::RefType::EXTERNREF {
-                        self.objects.push(self.tables);
-                    }
-                    self.tables += 1;
+                    self.note_table(table?.ty);
                 }
             }
             Payload::GlobalSection(globals) => {
@@ -156,7 +164,18 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// Returns the module with these exports, the fill function and the table for `functions`.
+    fn note_table(&mut self, table: wasmparser::TableType) {
+        match table.element_type {
+            wasmparser::RefType::EXTERNREF => self.objects.push(self.tables),
+            wasmparser::RefType::FUNCREF => {
+                self.own_table.get_or_insert(self.tables);
+            }
+            _ => {}
+        }
+        self.tables += 1;
+    }
+
+    /// Returns the module with these exports, the added functions and the table for `functions`.
     fn with(
         &self,
         exports: &ExportSection,
@@ -167,7 +186,7 @@ impl<'a> Contents<'a> {
         for (id, section) in &self.sections {
             let added = |item: &dyn Encode| appended(section, item);
             let data = match *id {
-                FUNCTION => added(&self.procedure)?,
+                FUNCTION => appended(&added(&self.procedure)?, &self.placing)?,
                 TABLE_SECTION => added(&TableType {
                     element_type: RefType::FUNCREF,
                     table64: false,
@@ -176,7 +195,7 @@ impl<'a> Contents<'a> {
                     shared: false,
                 })?,
                 ELEMENT => added(&PassiveSegment(functions))?,
-                CODE => added(&self.fill(length.cast_signed()))?,
+                CODE => appended(&added(&self.fill(length.cast_signed()))?, &self.place())?,
                 EXPORT => {
                     module.section(exports);
                     continue;
@@ -201,6 +220,22 @@ impl<'a> Contents<'a> {
             .instruction(&Instruction::TableInit { elem_index: self.elements, table: self.tables })
             .instruction(&Instruction::End);
         fill
+    }
+
+    /// Builds the function that puts functions into CPython's table: from this place on, from the
+    /// function of this index on, this many.
+    fn place(&self) -> Function {
+        let mut place = Function::new([]);
+        place
+            .instruction(&Instruction::LocalGet(0))
+            .instruction(&Instruction::LocalGet(1))
+            .instruction(&Instruction::LocalGet(2))
+            .instruction(&Instruction::TableInit {
+                elem_index: self.elements,
+                table: self.own_table.unwrap_or_default(),
+            })
+            .instruction(&Instruction::End);
+        place
     }
 }
 

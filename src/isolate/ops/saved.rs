@@ -4,8 +4,10 @@
 use deno_core::{OpState, op2, v8};
 
 use super::OpError;
+use super::wasm::compile;
 use crate::image::saved::{Reader, Writer};
 use crate::isolate::image::Image;
+use crate::isolate::restore::populate;
 use crate::isolate::state::State;
 use crate::protocol::{HostReply, HostRequest};
 
@@ -92,6 +94,25 @@ pub(crate) fn op_isolet_saved_bytes(
     Ok(())
 }
 
+/// Returns a library of the saved session as a module, if it is part of a package. Otherwise
+/// returns undefined.
+#[op2]
+pub(crate) fn op_isolet_saved_library<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    state: &OpState,
+    #[string] path: String,
+) -> Result<v8::Local<'s, v8::Value>, OpError> {
+    let state = state.borrow::<State>();
+    if state.reader.is_none() {
+        return Err(OpError::Phase("a saved session"));
+    }
+    match state.host.call(HostRequest::Library(&path)) {
+        HostReply::Bytes(code) => Ok(compile(scope, &code)?.into()),
+        HostReply::Failed(reason) => Err(OpError::Host(reason)),
+        _ => Ok(v8::undefined(scope).into()),
+    }
+}
+
 /// Makes this memory the saved one, and ends reading. Without a memory, returns the length of the
 /// saved one, in bytes.
 #[op2(nofast)]
@@ -116,11 +137,13 @@ pub(crate) fn op_isolet_saved_memory(
     let target = store.get(..usize::try_from(length).unwrap_or(usize::MAX));
     let target = target.ok_or(OpError::Phase("memory for the saved session"))?;
     // Without reading what is there, which would take two page faults for each page.
-    let read = reader.memory(image(state)?.memory(), &source, |at, page| {
+    let change = |at, page: &[u8]| {
         for (cell, byte) in target[at..].iter().zip(page) {
             cell.set(*byte);
         }
-    });
+    };
+    let populate = |pages| populate(memory, pages);
+    let read = reader.memory(image(state)?.memory(), &source, populate, change);
     read.map_err(unreadable)?;
     Ok(length)
 }

@@ -39,8 +39,16 @@ pub(crate) fn op_isolet_wasm_compile<'s>(
             _ => return Err(OpError::Phase("compiling WebAssembly")),
         }
     }
+    compile(scope, &bytes)
+}
+
+/// Compiles a module that the guest may have.
+pub(super) fn compile<'s>(
+    scope: &mut v8::PinScope<'s, '_>,
+    bytes: &[u8],
+) -> Result<v8::Local<'s, v8::WasmModuleObject>, OpError> {
     v8::tc_scope!(let attempt, scope);
-    if let Some(module) = v8::WasmModuleObject::compile(attempt, &bytes) {
+    if let Some(module) = v8::WasmModuleObject::compile(attempt, bytes) {
         return Ok(module);
     }
     // Takes the message, because converting the exception to text would run the guest's `toString`.

@@ -72,21 +72,39 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns one cell for each scenario of each subject, by their indices.
-fn measure(
+/// The cells of the table, by the indices of the scenario and of the subject.
+type Cells = HashMap<(usize, usize), Cell>;
+
+/// Measures each scenario of each subject.
+fn measure(subjects: &mut [Subject], scenarios: &[&'static Scenario], rounds: usize) -> Cells {
+    let mut cells = Cells::new();
+    let is_afresh = |scenario: &Scenario| scenario.kind == Kind::ServedAfresh;
+    go_through(subjects, scenarios, rounds, &mut cells, |scenario| !is_afresh(scenario));
+    // Of memory that is shared with another process, only a part counts as the measured one's, and
+    // the part grows with each session that is added.
+    subjects.iter_mut().for_each(Subject::end);
+    go_through(subjects, scenarios, rounds, &mut cells, is_afresh);
+    cells
+}
+
+/// Measures the scenarios that are `wanted`.
+fn go_through(
     subjects: &mut [Subject],
     scenarios: &[&'static Scenario],
     rounds: usize,
-) -> HashMap<(usize, usize), Cell> {
-    let mut cells: HashMap<(usize, usize), Cell> = HashMap::new();
+    cells: &mut Cells,
+    wanted: impl Fn(&Scenario) -> bool,
+) {
     let count = subjects.len();
     // Round 0 warms up. Of its results only skipped scenarios are kept.
     for round in 0..=rounds {
-        eprintln!("round {round} of {rounds}");
-        for (row, scenario) in scenarios.iter().enumerate() {
-            if !scenario.is_due(round) {
-                continue;
-            }
+        let due = scenarios.iter().enumerate();
+        let due = due.filter(|(_, scenario)| wanted(scenario) && scenario.is_due(round));
+        let due: Vec<_> = due.collect();
+        if !due.is_empty() {
+            eprintln!("round {round} of {rounds}");
+        }
+        for (row, scenario) in due {
             // No subject is always first, or always after the same one.
             let order = (0..count).map(|place| (place + round) % count);
             for column in order {
@@ -112,7 +130,6 @@ fn measure(
             }
         }
     }
-    cells
 }
 
 fn ask(subject: &mut Subject, scenario: &Scenario) -> Result<Answer> {

@@ -119,6 +119,14 @@ impl Subject {
         Self::start(self.recipe.clone())
     }
 
+    /// Ends the process, if it still runs.
+    pub(super) fn end(&mut self) {
+        // It ends by itself at the end of its input, together with all processes that it has
+        // started.
+        self.lines = None;
+        let _ = self.child.wait();
+    }
+
     pub(super) fn title(&self) -> &'static str {
         self.recipe.title
     }
@@ -187,10 +195,7 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        // It ends by itself at the end of its input, together with all processes that it has
-        // started.
-        self.lines = None;
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

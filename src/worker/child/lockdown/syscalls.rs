@@ -75,6 +75,7 @@ const ADVICE: &[c_int] = &[
     libc::MADV_DONTFORK,
     libc::MADV_DONTDUMP,
     libc::MADV_DODUMP,
+    libc::MADV_POPULATE_WRITE,
 ];
 
 /// [`ADVICE`], and to copy memory that V8 has excluded from copies.
@@ -85,6 +86,7 @@ const FORKABLE_ADVICE: &[c_int] = &[
     libc::MADV_DOFORK,
     libc::MADV_DONTDUMP,
     libc::MADV_DODUMP,
+    libc::MADV_POPULATE_WRITE,
 ];
 
 /// The signals that a crash resets or raises.
