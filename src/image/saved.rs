@@ -274,8 +274,8 @@ impl Reader {
         Ok(length)
     }
 
-    /// Reads the memory. Calls `announce` with places of pages that differ from the image's, and then
-    /// `change` with the place and the bytes of each of them.
+    /// Reads the memory. Calls `announce` with the places of pages that differ from the image's, and
+    /// then `change` with the place and the bytes of each of them.
     pub(crate) fn memory(
         &mut self,
         image: Pages<'_>,
