@@ -274,8 +274,8 @@ impl Reader {
         Ok(length)
     }
 
-    /// Reads the memory. Calls `announce` with the places of pages that differ from the image's, and
-    /// then `change` with the place and the bytes of each of them.
+    /// Reads the memory. Calls `announce` with the places of pages that differ from the image's,
+    /// and then `change` with the place and the bytes of each of them.
     pub(crate) fn memory(
         &mut self,
         image: Pages<'_>,
@@ -347,16 +347,13 @@ impl Reader {
         }
         self.block.resize(length, 0);
         self.read = 0;
-        let found = match self.piece.get(self.taken..self.taken + compressed) {
-            Some(bytes) => {
-                self.taken += compressed;
-                block::decompress_into(bytes, &mut self.block)
-            }
-            None => {
-                let mut bytes = vec![0; compressed];
-                self.take(&mut bytes, source)?;
-                block::decompress_into(&bytes, &mut self.block)
-            }
+        let found = if let Some(bytes) = self.piece.get(self.taken..self.taken + compressed) {
+            self.taken += compressed;
+            block::decompress_into(bytes, &mut self.block)
+        } else {
+            let mut bytes = vec![0; compressed];
+            self.take(&mut bytes, source)?;
+            block::decompress_into(&bytes, &mut self.block)
         };
         match found {
             Ok(found) if found == length => Ok(()),

@@ -9,9 +9,7 @@ use wasm_encoder::{
     Encode, ExportKind, ExportSection, Function, HeapType, Instruction, Module, RawSection,
     RefType, SectionId, TableType,
 };
-use wasmparser::{
-    BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef, ValType,
-};
+use wasmparser::{BinaryReaderError, Export, ExternalKind, Parser, Payload, TypeRef, ValType};
 
 use super::{appended, constant};
 
