@@ -32,6 +32,7 @@ mod report;
 mod run;
 mod serve;
 mod sixel;
+mod socket;
 mod tables;
 mod terminal;
 mod tokens;
@@ -80,7 +81,7 @@ enum Command {
     Cache(cache::CacheCommand),
     /// Print the installed versions and the isolation layers in force
     Doctor(doctor::DoctorArgs),
-    /// Serve sandboxes and sessions to a program, such as the Python package
+    /// Serve sandboxes and sessions to a program, or over HTTP to many clients
     Serve(serve::ServeArgs),
     /// Serve Python to an MCP client, such as an assistant or an editor
     Mcp(Box<mcp::McpArgs>),

@@ -29,6 +29,12 @@ impl Failure {
         Self::new("config", message)
     }
 
+    /// What a client may not ask for.
+    #[cfg(feature = "serve")]
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new("denied", message)
+    }
+
     pub(super) fn busy(session: i64) -> Self {
         let message = format!("session {session} is busy, a run is under way in it");
         Self::new("busy", message)

@@ -8,6 +8,8 @@ mod calls;
 mod engines;
 mod execution;
 mod failure;
+#[cfg(feature = "serve")]
+pub(crate) mod node;
 mod output;
 mod policy;
 mod sandboxes;
@@ -26,6 +28,7 @@ pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES};
 pub(crate) use self::execution::display as display_value;
 pub(crate) use self::failure::Failure;
 use self::output::Flusher;
+pub(crate) use self::policy::Policy;
 use self::sandboxes::SandboxEntry;
 use self::session::{Command, Refused, SessionEntry};
 pub(crate) use self::table::{InUse, Reason, Room, Table};
@@ -35,6 +38,11 @@ pub(crate) use self::table::{InUse, Reason, Room, Table};
 pub(crate) trait Client: Send + Sync + 'static {
     /// Answers a request.
     fn reply(&self, request: i64, result: Result<Value, Failure>);
+    /// Whether output of a run can be passed on without waiting. If not, it is collected further,
+    /// until there is too much of it.
+    fn has_room(&self, _run: i64) -> bool {
+        true
+    }
     /// Passes on output of a run, which has the number of its request.
     fn output(&self, run: i64, stream: Stream, text: String);
     /// Passes on what a run displays.
@@ -50,7 +58,7 @@ pub(crate) trait Client: Send + Sync + 'static {
 /// What a client asks for.
 pub(crate) enum Request {
     /// Make a sandbox.
-    Sandbox { sandbox: i64, policy: Value },
+    Sandbox { sandbox: i64, policy: Result<Box<Policy>, Failure> },
     /// Forget a sandbox.
     Drop { sandbox: i64 },
     /// Keep interpreters ready.
@@ -180,7 +188,7 @@ impl Service {
         self: &Arc<Self>,
         number: i64,
         sandbox: i64,
-        policy: Value,
+        policy: Result<Box<Policy>, Failure>,
     ) -> Result<Option<Work>, Failure> {
         let entry = Arc::new(SandboxEntry::new(sandbox));
         let mut sandboxes = lock(&self.sandboxes);
@@ -190,7 +198,7 @@ impl Service {
         sandboxes.insert(sandbox, Arc::clone(&entry));
         let service = Arc::clone(self);
         Ok(Some(Work::new(move || {
-            let made = policy::Policy::read(policy).and_then(|policy| {
+            let made = policy.and_then(|policy| {
                 policy.build(&service.engines, |name| service.tool_handler(name), {
                     let (client, guests) =
                         (Arc::clone(&service.client), Arc::clone(&service.guests));

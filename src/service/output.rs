@@ -164,10 +164,17 @@ impl Flusher {
             let Some((_, collector)) = state.queue.pop_front() else { continue };
             drop(state);
             let mut pending = lock(&collector.pending);
-            pending.is_queued = false;
-            pending.flush(&*self.client, false);
+            // One client that reads slowly must not delay the output of others.
+            pending.is_queued = !self.client.has_room(pending.run);
+            if !pending.is_queued {
+                pending.flush(&*self.client, false);
+            }
+            let is_queued = pending.is_queued;
             drop(pending);
             state = lock(&self.state);
+            if is_queued {
+                state.queue.push_back((Instant::now() + PATIENCE, collector));
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Policies of clients: what a sandbox allows, as plain values.
 
+#[cfg(feature = "serve")]
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,34 +16,34 @@ use super::tools::{self, ToolHandler};
 use super::{Failure, execution};
 
 /// A policy, as `docs/serve.md` describes it.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Policy {
-    tools: Option<Value>,
-    submit: Option<Value>,
-    mounts: Vec<MountEntry>,
-    allow_net: Vec<String>,
-    deny_net: Vec<String>,
-    allow_public_net: bool,
-    headers: BTreeMap<String, BTreeMap<String, String>>,
-    ca_files: Vec<PathBuf>,
-    env: BTreeMap<String, String>,
-    allow_env: Vec<String>,
-    packages: Vec<String>,
-    allow_packages: Vec<String>,
-    preload: Vec<String>,
-    wheels: Vec<PathBuf>,
-    offline: bool,
-    limits: LimitsEntry,
-    isolation: Option<Isolation>,
-    require: Vec<Layer>,
-    audit: bool,
-    forkable: Option<usize>,
+pub(crate) struct Policy {
+    pub(super) tools: Option<Value>,
+    pub(super) submit: Option<Value>,
+    pub(super) mounts: Vec<MountEntry>,
+    pub(super) allow_net: Vec<String>,
+    pub(super) deny_net: Vec<String>,
+    pub(super) allow_public_net: bool,
+    pub(super) headers: BTreeMap<String, BTreeMap<String, String>>,
+    pub(super) ca_files: Vec<PathBuf>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) allow_env: Vec<String>,
+    pub(super) packages: Vec<String>,
+    pub(super) allow_packages: Vec<String>,
+    pub(super) preload: Vec<String>,
+    pub(super) wheels: Vec<PathBuf>,
+    pub(super) offline: bool,
+    pub(super) limits: LimitsEntry,
+    pub(super) isolation: Option<Isolation>,
+    pub(super) require: Vec<Layer>,
+    pub(super) audit: bool,
+    pub(super) forkable: Option<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MountEntry {
+pub(super) struct MountEntry {
     host: PathBuf,
     guest: String,
     #[serde(default)]
@@ -61,31 +63,84 @@ enum ModeEntry {
     Rw,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct LimitsEntry {
-    run_time: Option<f64>,
-    host_time: Option<f64>,
-    grace: Option<f64>,
-    memory: Option<u64>,
-    stdout: Option<u64>,
-    stderr: Option<u64>,
-    value: Option<u64>,
-    calls: Option<u64>,
-    source: Option<u64>,
-    display_bytes: Option<u64>,
-    displays: Option<u64>,
-    files: Option<u64>,
-    output_lines: Option<u64>,
-    tool_calls: Option<u64>,
-    concurrent_tools: Option<usize>,
-    refusals: Option<u64>,
+macro_rules! limits {
+    ($($name:ident: $type:ty = $default:expr,)*) => {
+        /// Limits; those that are missing are the library's.
+        #[derive(Clone, Debug, Default, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub(super) struct LimitsEntry {
+            $($name: Option<$type>,)*
+        }
+
+        #[cfg(feature = "serve")]
+        impl LimitsEntry {
+            /// Replaces limits by those that `other` has.
+            pub(super) fn replace(&mut self, other: Self) {
+                $(self.$name = other.$name.or(self.$name);)*
+            }
+
+            /// Lowers limits to those of the ceiling.
+            pub(super) fn lower(&mut self, ceiling: &Self) {
+                let default = Limits::default();
+                $(if let Some(most) = ceiling.$name {
+                    let own = self.$name.unwrap_or($default(&default));
+                    self.$name = Some(if own < most { own } else { most });
+                })*
+            }
+
+            /// Checks that no limit is above those of the ceiling `self`.
+            pub(super) fn check(&self, asked: &Self) -> Result<(), Failure> {
+                $(if let (Some(most), Some(asked)) = (self.$name, asked.$name)
+                    // What is no number is not lower either.
+                    && !matches!(asked.partial_cmp(&most), Some(Ordering::Less | Ordering::Equal))
+                {
+                    let name = stringify!($name);
+                    let message = format!("`limits.{name}`: limit {most}, asked for {asked}");
+                    return Err(Failure::denied(message));
+                })*
+                Ok(())
+            }
+        }
+    };
+}
+
+limits! {
+    run_time: f64 = |limits: &Limits| limits.run_time().as_secs_f64(),
+    host_time: f64 = |limits: &Limits| limits.host_time().as_secs_f64(),
+    grace: f64 = |limits: &Limits| limits.grace().as_secs_f64(),
+    memory: u64 = Limits::memory_bytes,
+    stdout: u64 = Limits::stdout_bytes,
+    stderr: u64 = Limits::stderr_bytes,
+    value: u64 = Limits::value_bytes,
+    calls: u64 = Limits::call_bytes,
+    source: u64 = Limits::source_bytes,
+    display_bytes: u64 = Limits::display_bytes,
+    displays: u64 = Limits::displays,
+    files: u64 = Limits::files,
+    output_lines: u64 = Limits::output_lines,
+    tool_calls: u64 = Limits::tool_calls,
+    concurrent_tools: usize = Limits::concurrent_tools,
+    refusals: u64 = Limits::refusals,
 }
 
 impl Policy {
-    pub(super) fn read(policy: Value) -> Result<Self, Failure> {
+    pub(crate) fn read(policy: Value) -> Result<Self, Failure> {
         isolet::from_value(policy)
             .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
+    }
+
+    /// Whether it has what names files, variables and processes of this machine.
+    #[cfg(feature = "serve")]
+    pub(super) fn has_what_operators_set(&self) -> bool {
+        !self.mounts.is_empty()
+            || !self.allow_env.is_empty()
+            || !self.ca_files.is_empty()
+            || !self.wheels.is_empty()
+            || !self.preload.is_empty()
+            || !self.require.is_empty()
+            || self.offline
+            || self.audit
+            || self.isolation.is_some()
     }
 
     /// Makes the sandbox. `handler` makes what a tool of a name does, and `audit` is told of each
@@ -223,7 +278,7 @@ impl MountEntry {
 }
 
 impl LimitsEntry {
-    fn limits(&self) -> Result<Limits, Failure> {
+    pub(super) fn limits(&self) -> Result<Limits, Failure> {
         let mut limits = Limits::default();
         if let Some(seconds) = self.run_time {
             limits = limits.max_run_time(execution::duration("limits.run_time", seconds)?);

@@ -207,17 +207,38 @@ impl<T> Table<T> {
     /// Returns the sessions that nobody has used for too long, which are to be given up.
     pub(crate) fn idle(self: &Arc<Self>) -> Vec<InUse<T>> {
         let now = Instant::now();
-        self.those(|entry| {
+        self.entries(|entry| {
             entry.users == 0 && now.saturating_duration_since(entry.last_used) >= self.idle
         })
     }
 
     /// Returns all sessions, also those in use.
     pub(crate) fn all(self: &Arc<Self>) -> Vec<InUse<T>> {
-        self.those(|_| true)
+        self.entries(|_| true)
     }
 
-    fn those(self: &Arc<Self>, are_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
+    /// Returns the sessions that are wanted, also those in use.
+    #[cfg(feature = "serve")]
+    pub(crate) fn those(self: &Arc<Self>, are_wanted: impl Fn(&T) -> bool) -> Vec<InUse<T>> {
+        self.entries(|entry| are_wanted(&entry.session))
+    }
+
+    /// Returns how many sessions there are.
+    #[cfg(feature = "serve")]
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.inner).entries.len()
+    }
+
+    /// Returns whose session this is, or was.
+    #[cfg(feature = "serve")]
+    pub(crate) fn owner(&self, handle: &str) -> Option<String> {
+        let inner = lock(&self.inner);
+        let owner = inner.entries.get(handle).map(|entry| entry.owner.clone());
+        let gone = || inner.gone.iter().find(|(its, ..)| its == handle);
+        owner.or_else(|| gone().map(|(_, owner, _)| owner.clone()))
+    }
+
+    fn entries(self: &Arc<Self>, are_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
         let mut inner = lock(&self.inner);
         let wanted = inner.entries.iter_mut().filter(|(_, entry)| are_wanted(entry));
         wanted.map(|(handle, entry)| self.used(handle, entry)).collect()

@@ -45,6 +45,7 @@ mod matrix;
 mod mcp;
 mod memory;
 mod monty;
+mod node;
 mod notebooks;
 mod output;
 mod package;

@@ -3,11 +3,9 @@
 use std::convert::Infallible;
 use std::fs;
 use std::io::Write;
-use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -31,6 +29,7 @@ use tokio::sync::Semaphore;
 use super::McpArgs;
 use super::python::Python;
 use super::server::Server;
+use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 
 /// The only path that is served.
 const PATH: &str = "/mcp";
@@ -41,35 +40,11 @@ const MAX_CONNECTIONS: usize = 256;
 /// The most bytes of a request.
 const MAX_REQUEST_BYTES: usize = 16 << 20;
 
-/// The hosts whose names reach this machine only.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-
 /// The origins of pages that this machine serves. Such a page still has to know the token.
 const LOCAL_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
 
 /// The bytes of a token that isolet makes.
 const TOKEN_BYTES: usize = 24;
-
-/// Where to listen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Address {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_prefix("unix:") {
-            Some("") => Err("`unix:` needs the path of the socket".to_owned()),
-            Some(path) => Ok(Self::Unix(path.into())),
-            None => text.parse().map(Self::Tcp).map_err(|_| {
-                format!("`{text}` is neither ADDRESS:PORT, such as 127.0.0.1:8000, nor unix:PATH")
-            }),
-        }
-    }
-}
 
 /// A socket that is open, and who may use it.
 pub(super) struct Listener {
@@ -291,35 +266,9 @@ fn new_token() -> Result<(Token, String)> {
     Ok((Token(blake3::hash(token.as_bytes())), token))
 }
 
-/// Makes a Unix socket that only its owner may use. One that a server has left behind is replaced.
-fn bind_unix(path: &Path) -> Result<StdUnixListener> {
-    let shown = path.display();
-    if path.exists() {
-        ensure!(UnixStream::connect(path).is_err(), "a server listens at `{shown}` already");
-        let is_socket = fs::metadata(path).is_ok_and(|it| it.file_type().is_socket());
-        ensure!(is_socket, "`{shown}` is there already, and is no socket");
-        fs::remove_file(path).with_context(|| format!("cannot replace `{shown}`"))?;
-    }
-    // Nobody may connect between the two steps.
-    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-    let socket = StdUnixListener::bind(path);
-    rustix::process::umask(before);
-    socket.with_context(|| format!("cannot listen at `{shown}`"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_one_of_tcp_or_of_a_unix_socket() {
-        let tcp = "127.0.0.1:8000".parse::<Address>().unwrap();
-        assert_eq!(tcp, Address::Tcp(([127, 0, 0, 1], 8000).into()));
-        assert_eq!("unix:/a/b".parse(), Ok(Address::Unix("/a/b".into())));
-        for text in ["", "8000", "localhost", "unix:", "example.com:80"] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_token_file_that_others_may_read_or_that_is_short_is_refused() {

@@ -32,6 +32,7 @@ use tokio::signal::unix::SignalKind;
 
 use self::python::Python;
 use self::server::Server;
+use super::socket::Address;
 use super::{PolicyArgs, units};
 
 /// The most threads that run guests at the same time, beyond which calls wait.
@@ -45,7 +46,7 @@ pub(super) struct McpArgs {
     /// Serve HTTP at this address instead of standard input and output: ADDRESS:PORT, or
     /// unix:PATH for a Unix socket
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Server")]
-    http: Option<http::Address>,
+    http: Option<Address>,
     /// Read the token that clients of `--http` have to send from a file. Without it isolet makes
     /// one and prints it
     #[arg(long, value_name = "FILE", requires = "http", help_heading = "Server")]

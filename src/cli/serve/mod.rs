@@ -1,86 +1,68 @@
-//! `isolet serve --stdio`: the service on standard input and output, one frame a message. See
-//! `docs/serve.md`.
+//! `isolet serve`: the service on standard input and output, for the program that has started it,
+//! and on a socket, for many clients. See `docs/serve.md` and `docs/node.md`.
 
-mod client;
-#[cfg_attr(not(target_os = "linux"), path = "gate_unsupported.rs")]
-mod gate;
-mod messages;
+#[cfg(feature = "serve")]
+mod http;
 mod parent;
+mod stdio;
 mod wire;
 
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
-use isolet::{Engine, Value};
+use anyhow::Result;
+use isolet::Engine;
 
-use self::client::Stdout;
-use self::gate::Gate;
-use self::messages::Message;
 use self::wire::Wire;
-use super::frames::Input;
 use super::isolation::IsolationArgs;
 use super::{assets, progress};
-use crate::service::{Client, Engines, Failure, Service, Work};
+use crate::service::Engines;
 
-/// The version of the protocol.
-const PROTOCOL: i64 = 1;
-
-/// How many threads wait for messages at most.
-const WAITING_THREADS: usize = 2;
+/// The maximum number of sessions over a pipe.
+const MAX_SESSIONS: usize = 10_000;
 
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("where").required(true))]
 pub(super) struct ServeArgs {
     /// Speak on standard input and output
-    #[arg(long, required = true)]
+    #[arg(long, group = "where")]
     stdio: bool,
     /// How messages are encoded: as JSON, or in Python's marshal format
     #[arg(long, value_name = "ENCODING", value_enum, default_value_t)]
     wire: Wire,
-    /// Maximum number of open sessions; one more fails
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
-    max_sessions: usize,
+    #[cfg(feature = "serve")]
+    #[command(flatten)]
+    http: http::HttpArgs,
+    /// Maximum number of open sessions; one more fails [default: 10000 with `--stdio`,
+    /// 1000 with `--listen`]
+    #[arg(long, value_name = "COUNT")]
+    max_sessions: Option<usize>,
     #[command(flatten)]
     isolation: IsolationArgs,
 }
 
-/// Serves one client until its input ends or it asks for the end.
+/// Serves until the client, or a signal, ends it.
 pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    debug_assert!(args.stdio, "the only way to be called");
+    #[cfg(feature = "serve")]
+    if !args.stdio {
+        return http::serve(&args.http, args.max_sessions, |most| engines(args, assets, most));
+    }
+    debug_assert!(args.stdio, "the only other way to be called");
     parent::end_with_it()?;
-    // Ctrl-C at a terminal reaches this process, too. The client decides what it means.
-    ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
+    let engines = engines(args, assets, args.max_sessions.unwrap_or(MAX_SESSIONS))?;
+    stdio::serve(args.wire, engines)
+}
+
+fn engines(args: &ServeArgs, assets: Option<&Path>, max_sessions: usize) -> Result<Engines> {
     let base = assets::open_engine(assets, &[], |assets| {
-        let builder = Engine::builder().assets(assets).max_sessions(args.max_sessions);
+        let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
         let builder = args.isolation.confine(builder);
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";
         progress::said(what, || builder.clone().build())?;
         Ok(builder)
     })?;
-    let input = rustix::stdio::stdin().try_clone_to_owned();
-    let input = File::from(input.context("there is no standard input")?);
-    let gate = input.try_clone().and_then(Gate::new).context("the input cannot be awaited")?;
-    let client = Arc::new(Stdout::new(args.wire));
-    let engines = Arc::new(Engines::new(base, args.isolation.isolation()));
-    let service = Service::new(Arc::clone(&client) as Arc<dyn Client>, engines);
-    let connection = Arc::new(Connection {
-        wire: args.wire,
-        client,
-        service,
-        gate,
-        input: Mutex::new(Reading { input: Input::new(input), has_greeted: false, is_over: false }),
-        waiting: AtomicUsize::new(0),
-    });
-    connection.add_thread()?;
-    // One of its threads ends the process.
-    loop {
-        std::thread::park();
-    }
+    Ok(Engines::new(base, args.isolation.isolation()))
 }
 
 /// Ends the process, and with it all workers. No thread that could do so in a milder way is left
@@ -88,148 +70,4 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
 #[expect(clippy::exit, reason = "the workers notice it, and nothing else has to be put in order")]
 fn end(status: u8) -> ! {
     std::process::exit(status.into())
-}
-
-/// The client's end of the pipes. Threads take turns: one reads a message, and goes on to do what
-/// it says while the next one waits for another message.
-struct Connection {
-    wire: Wire,
-    client: Arc<Stdout>,
-    service: Arc<Service>,
-    gate: Gate,
-    input: Mutex<Reading>,
-    /// The number of threads that wait for their turn, or read.
-    waiting: AtomicUsize,
-}
-
-struct Reading {
-    input: Input<File>,
-    has_greeted: bool,
-    /// Set when a thread is about to end the process.
-    is_over: bool,
-}
-
-/// What a message leads to.
-enum Step {
-    /// Nothing more.
-    Next,
-    /// Work for this thread.
-    Work(Work),
-    /// An answer.
-    Reply(i64, Result<Value, Failure>),
-    /// The end, after this answer.
-    End(Option<(i64, Result<Value, Failure>)>),
-    /// The end, because of the client.
-    Fatal(String),
-}
-
-impl Connection {
-    /// Reads messages and carries them out, until the process ends.
-    fn run(self: &Arc<Self>) {
-        loop {
-            self.waiting.fetch_add(1, Ordering::Relaxed);
-            let step = loop {
-                match self.next() {
-                    Some(Step::Next) => {}
-                    Some(step) => break step,
-                    None => return,
-                }
-            };
-            // Another thread has to read meanwhile: answers of tools, interrupts.
-            if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-                // Without another thread, this one reads again when it has done its work.
-                let _ = self.add_thread();
-            }
-            match step {
-                Step::Next => {}
-                Step::Work(work) => work.run(),
-                Step::Reply(number, result) => self.client.reply(number, result),
-                Step::End(answer) => {
-                    self.service.end();
-                    if let Some((number, result)) = answer {
-                        self.client.reply(number, result);
-                    }
-                    end(0);
-                }
-                Step::Fatal(reason) => {
-                    self.service.end();
-                    self.client.fatal(&reason);
-                    // If standard error is closed, the client alone is told.
-                    let _ = writeln!(io::stderr(), "error: {reason}");
-                    end(super::exit::FAILED);
-                }
-            }
-            if self.waiting.load(Ordering::Relaxed) >= WAITING_THREADS {
-                return;
-            }
-        }
-    }
-
-    fn add_thread(self: &Arc<Self>) -> Result<()> {
-        let connection = Arc::clone(self);
-        let thread = std::thread::Builder::new().name("isolet-serve".to_owned());
-        thread.spawn(move || connection.run()).context("a thread that reads cannot start")?;
-        Ok(())
-    }
-
-    /// Waits for a message and reads it. Returns `None` when another thread ends the process.
-    fn next(&self) -> Option<Step> {
-        let passed = self.gate.pass();
-        let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        if reading.is_over {
-            return None;
-        }
-        let mut step = match passed {
-            Ok(()) => self.step(&mut reading),
-            Err(error) => Step::Fatal(error.to_string()),
-        };
-        reading.is_over = matches!(step, Step::End(_) | Step::Fatal(_));
-        if !reading.is_over
-            && let Err(error) = self.gate.open()
-        {
-            reading.is_over = true;
-            step = Step::Fatal(error.to_string());
-        }
-        Some(step)
-    }
-
-    fn step(&self, reading: &mut Reading) -> Step {
-        let decoded = match reading.input.next(|frame| self.wire.decode(frame)) {
-            Ok(Some(decoded)) => decoded,
-            Ok(None) => return Step::End(None),
-            Err(error) => return Step::Fatal(error.to_string()),
-        };
-        let message = match decoded.and_then(Message::read) {
-            Ok(message) => message,
-            Err(reason) => return Step::Fatal(format!("a message cannot be read: {reason}")),
-        };
-        match message {
-            Message::Hello { number, protocol: PROTOCOL } => {
-                reading.has_greeted = true;
-                let version = env!("CARGO_PKG_VERSION");
-                let answer = [("protocol", PROTOCOL.into()), ("version", Value::from(version))];
-                Step::Reply(number, Ok(Value::dict(answer)))
-            }
-            Message::Hello { number, protocol } => {
-                let message = format!(
-                    "the client speaks version {protocol} of the protocol, isolet {} speaks \
-                     version {PROTOCOL}; install versions that belong together",
-                    env!("CARGO_PKG_VERSION")
-                );
-                Step::End(Some((number, Err(Failure::protocol(message)))))
-            }
-            _ if !reading.has_greeted => {
-                Step::Fatal("the first message has to be `hello`".to_owned())
-            }
-            Message::Answer { call, answer } => {
-                self.service.answer(call, answer);
-                Step::Next
-            }
-            Message::Request { number, request } => {
-                self.service.accept(number, request).map_or(Step::Next, Step::Work)
-            }
-            Message::Shutdown { number } => Step::End(Some((number, Ok(Value::None)))),
-            Message::Wrong { number, failure } => Step::Reply(number, Err(failure)),
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isolet::{AuditEvent, Display, Stream, Value};
 
-use super::wire::Wire;
+use super::super::wire::Wire;
 use crate::cli::frames::{self, Frame, MAX_BYTES};
 use crate::cli::{audit, json_text};
 use crate::service::{Client, Failure, display_value};
@@ -50,7 +50,7 @@ impl Stdout {
 /// Ends the process, because nobody reads its output any more.
 fn gone(error: &io::Error) -> ! {
     let is_expected = error.kind() == io::ErrorKind::BrokenPipe;
-    super::end(if is_expected { 0 } else { crate::cli::exit::FAILED })
+    super::super::end(if is_expected { 0 } else { crate::cli::exit::FAILED })
 }
 
 impl Client for Stdout {

@@ -2,7 +2,7 @@
 
 use isolet::Value;
 
-use crate::service::{Answer, Failure, Request, SessionCommand};
+use crate::service::{Answer, Failure, Policy, Request, SessionCommand};
 
 /// A message of a client.
 pub(super) enum Message {
@@ -69,7 +69,10 @@ impl Message {
                 return Ok(Self::Answer { call: unsigned(number)?, answer });
             }
             "shutdown" => return Ok(Self::Shutdown { number }),
-            "sandbox" => Request::Sandbox { sandbox: rest.int("SANDBOX")?, policy: rest.next() },
+            "sandbox" => {
+                let (sandbox, policy) = (rest.int("SANDBOX")?, Policy::read(rest.next()));
+                Request::Sandbox { sandbox, policy: policy.map(Box::new) }
+            }
             "drop" => Request::Drop { sandbox: rest.int("SANDBOX")? },
             "prewarm" => {
                 let (sandbox, count) = (rest.int("SANDBOX")?, rest.int("COUNT")?);

@@ -1,0 +1,77 @@
+//! Bodies: JSON in and out, in which values have the form of `docs/serve.md`.
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequest;
+use axum::extract::rejection::BytesRejection;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use isolet::Value;
+use serde::de::DeserializeOwned;
+
+use super::super::wire::Wire;
+use super::problem::Problem;
+
+/// A request's body. An empty one is an empty object.
+pub(super) struct Given<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
+        let bytes = Bytes::from_request(request, state).await;
+        let bytes =
+            bytes.map_err(|error: BytesRejection| Problem::unreadable(error.body_text()))?;
+        let value =
+            if bytes.is_empty() { Ok(Value::Dict(Vec::new())) } else { Wire::Json.decode(&bytes) };
+        let value =
+            value.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))?;
+        // A list would be taken for the fields in their order.
+        if !matches!(value, Value::Dict(_)) {
+            let kind = value.type_name();
+            return Err(Problem::unreadable(format!(
+                "the body is {kind}, and has to be an object"
+            )));
+        }
+        let given = isolet::from_value(value);
+        given
+            .map(Self)
+            .map_err(|error| Problem::unreadable(format!("the body is invalid: {error}")))
+    }
+}
+
+/// Reads a dict of variables.
+pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> {
+    let item = |(name, value)| match name {
+        Value::Str(name) => Ok((name, value)),
+        _ => Err(Problem::unreadable("the names of `inputs` have to be strings")),
+    };
+    match inputs {
+        Value::None => Ok(Vec::new()),
+        Value::Dict(items) => items.into_iter().map(item).collect(),
+        other => {
+            let kind = other.type_name();
+            Err(Problem::unreadable(format!("`inputs` is {kind}, and has to be an object")))
+        }
+    }
+}
+
+/// A value as a line of JSON.
+pub(super) fn line(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    Wire::Json.encode(value, &mut text);
+    text.push(b'\n');
+    text
+}
+
+/// Answers with a value.
+pub(super) struct Answered(pub(super) StatusCode, pub(super) Value);
+
+impl IntoResponse for Answered {
+    fn into_response(self) -> Response {
+        let mut response = (self.0, line(&self.1)).into_response();
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        response
+    }
+}

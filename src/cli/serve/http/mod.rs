@@ -1,0 +1,245 @@
+//! `isolet serve --listen`: a node over HTTP. Each file has the routes of one thing; `problem.rs`
+//! says how they refuse.
+
+mod body;
+mod problem;
+mod runs;
+mod sessions;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::problem::Problem;
+use crate::cli::socket::{Address, LOOPBACK, bind_unix};
+use crate::service::Engines;
+use crate::service::node::{Config, Credentials, Node, Settings};
+
+/// The maximum size of a request's body, in bytes.
+const MAX_BODY_BYTES: usize = 64 << 20;
+
+#[derive(clap::Args)]
+pub(super) struct HttpArgs {
+    /// Serve many clients over HTTP, at ADDRESS:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS", group = "where")]
+    listen: Option<Address>,
+    /// File with the node's tenants, limits and permissions [default: everybody on this machine,
+    /// and nothing is allowed]
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    config: Option<PathBuf>,
+    /// The node's name, which is a part of its sessions' ids
+    #[arg(long, value_name = "NAME", requires = "listen", default_value = "node")]
+    name: String,
+    /// End when the process that has started it ends
+    #[arg(long, requires = "listen")]
+    die_with_parent: bool,
+}
+
+/// Serves until a signal ends it.
+pub(super) fn serve(
+    args: &HttpArgs,
+    max_sessions: Option<usize>,
+    engines: impl FnOnce(usize) -> Result<Engines>,
+) -> Result<ExitCode> {
+    let address = args.listen.as_ref().context("`--listen` needs an address")?;
+    if args.die_with_parent {
+        super::parent::end_with_it()?;
+    }
+    let mut settings = settings(args)?;
+    if let Some(most) = max_sessions {
+        settings.max_sessions = most;
+    }
+    if let Address::Tcp(tcp) = address {
+        ensure!(
+            tcp.ip().is_loopback() || !settings.tenants.is_open(),
+            "{tcp} is reached from other machines: `--config` has to name a file with `[tenants]` \
+             and their keys"
+        );
+    }
+    let engines = engines(settings.max_sessions)?;
+    let node =
+        Node::new(&args.name, settings, Arc::new(engines)).map_err(|error| anyhow!(error))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(listen(args, address, node))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(args: &HttpArgs) -> Result<Settings> {
+    let Some(path) = &args.config else {
+        return Config::default().settings().map_err(|error| anyhow!(error));
+    };
+    let shown = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
+    let settings = Config::read(&text).and_then(Config::settings);
+    settings.map_err(|error| anyhow!("`{shown}`: {error}"))
+}
+
+async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<()> {
+    let router = router(Arc::clone(&node));
+    tokio::spawn(Arc::clone(&node).keep_time());
+    let ended = tokio::spawn(until_told(Arc::clone(&node), settings_again(args)));
+    let served = match address {
+        Address::Tcp(tcp) => {
+            let socket = TcpListener::bind(tcp).await;
+            let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
+            say(&format!("http://{}", socket.local_addr()?), &node)?;
+            tokio::spawn(async move { axum::serve(socket, router).await })
+        }
+        Address::Unix(path) => {
+            let socket = bind_unix(path)?;
+            socket.set_nonblocking(true)?;
+            say(&path.display().to_string(), &node)?;
+            let socket = UnixListener::from_std(socket)?;
+            tokio::spawn(async move { axum::serve(socket, router).await })
+        }
+    };
+    let ended = tokio::select! {
+        ended = ended => ended?,
+        served = served => served?.context("the socket failed"),
+    };
+    if let Address::Unix(path) = address {
+        // Somebody else may have removed it.
+        let _ = fs::remove_file(path);
+    }
+    ended
+}
+
+/// Says on standard error where the node listens.
+fn say(place: &str, node: &Node) -> Result<()> {
+    use std::io::Write;
+    writeln!(std::io::stderr(), "node `{}` listening at {place}", node.name())?;
+    Ok(())
+}
+
+/// Reads the configuration again on SIGHUP.
+fn settings_again(args: &HttpArgs) -> impl Fn() -> Result<Settings> + Send + use<> {
+    let again = HttpArgs {
+        listen: None,
+        config: args.config.clone(),
+        name: args.name.clone(),
+        die_with_parent: false,
+    };
+    move || settings(&again)
+}
+
+/// Waits for a signal that ends the node, and for its runs to end. A second signal ends it at once.
+async fn until_told(node: Arc<Node>, again: impl Fn() -> Result<Settings>) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => reload(&node, &again),
+        }
+    }
+    tokio::select! {
+        () = node.drain() => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+fn reload(node: &Node, again: &impl Fn() -> Result<Settings>) {
+    use std::io::Write;
+    let said = match again() {
+        Ok(settings) if settings.tenants.is_open() && !node.is_open() => {
+            "the tenants stay as they are: the file has none any more".to_owned()
+        }
+        Ok(settings) => {
+            node.replace_tenants(settings);
+            "the tenants were read again".to_owned()
+        }
+        Err(error) => format!("the tenants stay as they are: {error:#}"),
+    };
+    // Without standard error nobody wants to know.
+    let _ = writeln!(std::io::stderr(), "{said}");
+}
+
+fn router(node: Arc<Node>) -> Router {
+    Router::new()
+        .merge(sessions::routes())
+        .merge(runs::routes())
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/v1/node", get(sessions::node))
+        .route("/v1/admin/drain", post(drain))
+        .fallback(async || Problem::no_route())
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(from_fn_with_state(Arc::clone(&node), check_host))
+        .with_state(node)
+}
+
+async fn ready(State(node): State<Arc<Node>>) -> Response {
+    if node.is_draining() { Problem::draining().into_response() } else { "ok\n".into_response() }
+}
+
+async fn drain(State(node): State<Arc<Node>>, who: Who) -> Result<Response, Problem> {
+    node.tenant(&who.0)?;
+    Err(Problem::not_yours("only the operator ends a node: send it SIGTERM"))
+}
+
+/// Refuses requests of web pages to a node that needs no key: whoever wrote a page that is open in
+/// a browser on this machine could use it.
+async fn check_host(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
+    if node.is_open() && !is_local(request.headers()) {
+        return Problem::not_yours(
+            "a node without keys answers requests to `localhost` and loopback addresses, and none \
+             of other web pages",
+        )
+        .into_response();
+    }
+    next.run(request).await
+}
+
+fn is_local(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host_of = |authority: &str| {
+        let authority: Authority = authority.parse().ok()?;
+        Some(authority.host().trim_matches(['[', ']']).to_owned())
+    };
+    let is_loopback = |host: Option<String>| host.is_some_and(|host| LOOPBACK.contains(&&*host));
+    // A client of a Unix socket need not name a host.
+    let host = headers.get(HOST).is_none() || is_loopback(text(HOST).and_then(host_of));
+    let origin = headers.get(ORIGIN).is_none()
+        || is_loopback(
+            text(ORIGIN)
+                .and_then(|origin| host_of(origin.split_once("://").map(|(_, rest)| rest)?)),
+        );
+    host && origin
+}
+
+/// What a request has to prove who sends it.
+pub(super) struct Who(Credentials);
+
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let bearer = text(AUTHORIZATION.as_str()).and_then(|value| {
+            let (scheme, key) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+        });
+        let key = bearer.or_else(|| text("x-api-key"));
+        let token = text("x-session-token").or(bearer);
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Ok(Self(Credentials { key: owned(key), token: owned(token) }))
+    }
+}

@@ -1,0 +1,202 @@
+//! What the sessions of a tenant may be allowed at most.
+
+use serde::Deserialize;
+
+use super::super::Failure;
+use super::super::policy::{LimitsEntry, Policy};
+
+/// What the policy of a session may have. Nothing, unless the operator says so.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Ceiling {
+    /// Rules of networks. A session may ask for these, and for narrower ones.
+    allow_net: Vec<String>,
+    allow_public_net: bool,
+    /// Names of packages, or `*`.
+    packages: Vec<String>,
+    /// How many copies may descend from a session at once.
+    forkable: usize,
+    limits: LimitsEntry,
+}
+
+/// The keys of a policy that name files, variables and processes of the node. Only the operator
+/// sets them.
+const OPERATORS: &str = "`mounts`, `allow_env`, `ca_files`, `wheels`, `offline`, `preload`, \
+                         `isolation`, `require` and `audit`";
+
+impl Ceiling {
+    /// Adds what a client asks for to what all sessions have.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is more than the ceiling.
+    pub(super) fn admit(&self, base: &Policy, asked: Policy) -> Result<Policy, Failure> {
+        self.check(&asked)?;
+        let mut policy = base.clone();
+        policy.tools = asked.tools.or(policy.tools);
+        policy.submit = asked.submit.or(policy.submit);
+        policy.allow_net.extend(asked.allow_net);
+        policy.deny_net.extend(asked.deny_net);
+        policy.allow_public_net |= asked.allow_public_net;
+        for (origin, headers) in asked.headers {
+            policy.headers.entry(origin).or_default().extend(headers);
+        }
+        policy.env.extend(asked.env);
+        policy.packages.extend(asked.packages);
+        policy.allow_packages.extend(asked.allow_packages);
+        policy.forkable = asked.forkable.or(policy.forkable);
+        policy.limits.replace(asked.limits);
+        policy.limits.lower(&self.limits);
+        Ok(policy)
+    }
+
+    fn check(&self, asked: &Policy) -> Result<(), Failure> {
+        if asked.has_what_operators_set() {
+            return Err(Failure::denied(format!(
+                "{OPERATORS} are set by the node's operator only"
+            )));
+        }
+        for rule in &asked.allow_net {
+            if !self.allow_net.iter().any(|ceiling| covers(ceiling, rule)) {
+                return Err(denied("the network rule", rule, &self.allow_net));
+            }
+        }
+        if asked.allow_public_net && !self.allow_public_net {
+            return Err(Failure::denied("this key may not allow the public network"));
+        }
+        for requirement in asked.packages.iter().chain(&asked.allow_packages) {
+            let name = name_of(requirement);
+            let is_it = |ceiling: &String| ceiling == "*" || name_of(ceiling) == name;
+            if !self.packages.iter().any(is_it) {
+                return Err(denied("the package", requirement, &self.packages));
+            }
+        }
+        if let Some(copies) = asked.forkable.filter(|copies| *copies > self.forkable) {
+            let limit = self.forkable;
+            return Err(Failure::denied(format!("`forkable`: limit {limit}, asked for {copies}")));
+        }
+        self.limits.check(&asked.limits)
+    }
+}
+
+fn denied(what: &str, asked: &str, ceiling: &[String]) -> Failure {
+    let allowed = if ceiling.is_empty() {
+        "none is".to_owned()
+    } else {
+        format!("these are: {}", ceiling.join(", "))
+    };
+    Failure::denied(format!("{what} `{asked}` is not allowed for this key; {allowed}"))
+}
+
+/// Whether all addresses of the rule `asked` are among those of `ceiling`. Of networks this is only
+/// seen if they are the same.
+fn covers(ceiling: &str, asked: &str) -> bool {
+    if ceiling.eq_ignore_ascii_case(asked) {
+        return true;
+    }
+    let split = |rule: &str| match rule.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => {
+            (host.to_ascii_lowercase(), Some(port.to_owned()))
+        }
+        _ => (rule.to_ascii_lowercase(), None),
+    };
+    let ((ceiling, ceiling_port), (asked, port)) = (split(ceiling), split(asked));
+    let has_host = ceiling == asked
+        || ceiling.strip_prefix('*').is_some_and(|domain| {
+            domain.starts_with('.') && asked.len() > domain.len() && asked.ends_with(domain)
+        });
+    has_host && (ceiling_port.is_none() || ceiling_port == port)
+}
+
+/// Returns the name of a requirement, as package indexes compare names.
+fn name_of(requirement: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = requirement.trim().chars().take_while(|c| is_part(*c)).collect();
+    name.to_ascii_lowercase().replace(['_', '.'], "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use isolet::Value;
+
+    use super::*;
+
+    fn ceiling(text: &str) -> Ceiling {
+        toml::from_str(text).unwrap()
+    }
+
+    fn policy(text: &str) -> Policy {
+        let value: Value = serde_json::from_str(text).unwrap();
+        Policy::read(value).ok().unwrap()
+    }
+
+    fn refusal(ceiling: &Ceiling, asked: &str) -> String {
+        ceiling.admit(&Policy::default(), policy(asked)).err().unwrap().message
+    }
+
+    #[test]
+    fn nothing_is_allowed_that_the_ceiling_does_not_have() {
+        let none = Ceiling::default();
+        for asked in [
+            r#"{"allow_net": ["example.com"]}"#,
+            r#"{"allow_public_net": true}"#,
+            r#"{"packages": ["numpy"]}"#,
+            r#"{"allow_packages": ["numpy>=2"]}"#,
+            r#"{"forkable": 1}"#,
+            r#"{"mounts": [{"host": "/", "guest": "/host"}]}"#,
+            r#"{"allow_env": ["HOME"]}"#,
+            r#"{"wheels": ["/"]}"#,
+            r#"{"ca_files": ["/etc/passwd"]}"#,
+            r#"{"preload": ["numpy"]}"#,
+            r#"{"isolation": "thread"}"#,
+            r#"{"audit": true}"#,
+            r#"{"offline": true}"#,
+            r#"{"require": ["seccomp"]}"#,
+        ] {
+            assert!(none.admit(&Policy::default(), policy(asked)).is_err(), "{asked}");
+        }
+        let fine = r#"{"env": {"A": "b"}, "deny_net": ["x.com"], "limits": {"memory": 200000000}}"#;
+        assert!(none.admit(&Policy::default(), policy(fine)).is_ok());
+    }
+
+    #[test]
+    fn a_narrower_rule_is_allowed_and_a_wider_one_is_not() {
+        for (ceiling, asked) in [
+            ("example.com", "EXAMPLE.com:443"),
+            ("*.example.com", "a.example.com"),
+            ("*.example.com", "*.b.example.com:80"),
+            ("10.0.0.0/8", "10.0.0.0/8"),
+        ] {
+            assert!(covers(ceiling, asked), "{ceiling} {asked}");
+        }
+        for (ceiling, asked) in [
+            ("example.com:443", "example.com"),
+            ("example.com:443", "example.com:80"),
+            ("*.example.com", "example.com"),
+            ("*.example.com", "badexample.com"),
+            ("*.example.com", "*.com"),
+            ("10.0.0.0/8", "10.0.0.0/7"),
+        ] {
+            assert!(!covers(ceiling, asked), "{ceiling} {asked}");
+        }
+    }
+
+    #[test]
+    fn a_limit_above_the_ceiling_is_refused_with_both_and_defaults_are_lowered() {
+        let ceiling = ceiling("limits = { run_time = 5, memory = 100_000_000 }");
+        let text = refusal(&ceiling, r#"{"limits": {"run_time": 6}}"#);
+        assert_eq!(text, "`limits.run_time`: limit 5, asked for 6");
+        let admitted = ceiling.admit(&Policy::default(), policy("{}")).ok().unwrap();
+        let limits = admitted.limits.limits().ok().unwrap();
+        assert_eq!((limits.memory_bytes(), limits.run_time().as_secs()), (100_000_000, 5));
+    }
+
+    #[test]
+    fn packages_are_compared_as_indexes_do() {
+        let ceiling = ceiling(r#"packages = ["scikit_learn", "numpy"]"#);
+        let asked = policy(r#"{"allow_packages": ["Scikit-Learn>=1", "numpy[x]"]}"#);
+        assert!(ceiling.admit(&Policy::default(), asked).is_ok());
+        let text = refusal(&ceiling, r#"{"packages": ["numpy-evil"]}"#);
+        assert!(text.contains("`numpy-evil`") && text.contains("scikit_learn, numpy"), "{text}");
+    }
+}

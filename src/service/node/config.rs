@@ -1,0 +1,134 @@
+//! The configuration of a node.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use isolet::Value;
+use serde::Deserialize;
+
+use super::super::Policy;
+use super::ceiling::Ceiling;
+use super::tenants::{TenantEntry, Tenants};
+
+/// A file of configuration, in TOML.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The maximum number of sessions.
+    max_sessions: usize,
+    /// The maximum number of runs at once; two for each processor if it is missing.
+    max_runs: Option<usize>,
+    /// The maximum number of runs of a tenant that wait for their turn.
+    max_queue: usize,
+    /// How long a run waits for its turn, in seconds.
+    queue_time: f64,
+    /// How long a session lives, in seconds, and how long it may be given at most.
+    ttl: f64,
+    /// How long a session lives that nobody uses, in seconds.
+    idle: f64,
+    /// How long the node waits for runs when it ends, in seconds.
+    drain: f64,
+    /// What all sessions have.
+    policy: Value,
+    /// What clients may ask for besides.
+    ceiling: Ceiling,
+    tenants: BTreeMap<String, TenantEntry>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_sessions: 1000,
+            max_runs: None,
+            max_queue: 1000,
+            queue_time: 30.0,
+            ttl: 3600.0,
+            idle: 600.0,
+            drain: 60.0,
+            policy: Value::Dict(Vec::new()),
+            ceiling: Ceiling::default(),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a node needs to know.
+pub(crate) struct Settings {
+    pub(crate) max_sessions: usize,
+    pub(crate) max_runs: usize,
+    pub(crate) max_queue: usize,
+    pub(crate) queue_time: Duration,
+    pub(crate) ttl: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) drain: Duration,
+    pub(crate) policy: Policy,
+    pub(crate) tenants: Tenants,
+}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is no TOML, or has something that a configuration does not have.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// Checks what the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the name of what is wrong, and its value.
+    pub(crate) fn settings(self) -> Result<Settings, String> {
+        let seconds = |name: &str, value: f64| {
+            Duration::try_from_secs_f64(value).map_err(|_| {
+                format!("`{name}` is {value}, and has to be a number of seconds, 0 or more")
+            })
+        };
+        let at_least_one = |name: &str, value: usize| {
+            if value > 0 {
+                Ok(value)
+            } else {
+                Err(format!("`{name}` is 0, and has to be 1 or more"))
+            }
+        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Settings {
+            max_sessions: at_least_one("max_sessions", self.max_sessions)?,
+            max_runs: at_least_one("max_runs", self.max_runs.unwrap_or(2 * processors))?,
+            max_queue: self.max_queue,
+            queue_time: seconds("queue_time", self.queue_time)?,
+            ttl: seconds("ttl", self.ttl)?,
+            idle: seconds("idle", self.idle)?,
+            drain: seconds("drain", self.drain)?,
+            policy: Policy::read(self.policy).map_err(|failure| failure.message)?,
+            tenants: Tenants::new(self.tenants, &self.ceiling)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Config::read(text).and_then(Config::settings).err().unwrap()
+    }
+
+    #[test]
+    fn a_configuration_without_anything_is_one() {
+        let settings = Config::read("").and_then(Config::settings).ok().unwrap();
+        assert_eq!((settings.max_sessions, settings.idle), (1000, Duration::from_mins(10)));
+        assert!(settings.tenants.is_open());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_value() {
+        assert!(refusal("ttl = -1").contains("`ttl` is -1"));
+        assert!(refusal("max_runs = 0").contains("`max_runs` is 0"));
+        assert!(refusal("max_session = 1").contains("max_session"));
+        assert!(refusal("[policy]\nallow_nets = []").contains("allow_nets"));
+        assert!(refusal("[tenants.a]\nkeys = [\"x\"]").contains("tenant `a`"));
+    }
+}

@@ -1,0 +1,117 @@
+//! The client of a node's service: answers go to who waits for them, and what a run says while it
+//! runs to who listens.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use isolet::{AuditEvent, Display, Stream, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::{Client, Failure, Service, lock};
+
+/// How many events of a run wait for who listens. Then the guest waits.
+const MAX_EVENTS: usize = 32;
+
+/// What a run says while it runs.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Output(Stream, String),
+    Display(Value),
+    /// The guest calls a tool of the client.
+    Call {
+        call: u64,
+        tool: String,
+        arguments: Value,
+    },
+    /// Nobody waits for a call any more.
+    Uncall(u64),
+}
+
+/// The answers and events of a node's service.
+#[derive(Default)]
+pub(super) struct Replies {
+    service: OnceLock<Weak<Service>>,
+    waiting: Mutex<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
+    listeners: Mutex<HashMap<i64, mpsc::Sender<Event>>>,
+    /// The session and the run of each call that was passed on.
+    calls: Mutex<HashMap<u64, (i64, i64)>>,
+}
+
+impl Replies {
+    /// Sets whose client it is.
+    pub(super) fn serve(&self, service: &Arc<Service>) {
+        let _ = self.service.set(Arc::downgrade(service));
+    }
+
+    /// Returns what will receive the answer to a request.
+    pub(super) fn expect(&self, request: i64) -> oneshot::Receiver<Result<Value, Failure>> {
+        let (sender, answer) = oneshot::channel();
+        lock(&self.waiting).insert(request, sender);
+        answer
+    }
+
+    /// Returns what will receive the events of a run, until its answer has come.
+    pub(super) fn listen(&self, run: i64) -> mpsc::Receiver<Event> {
+        let (sender, events) = mpsc::channel(MAX_EVENTS);
+        lock(&self.listeners).insert(run, sender);
+        events
+    }
+
+    /// Takes a call that waits for its answer, if it is of this session.
+    pub(super) fn take_call(&self, call: u64, session: i64) -> bool {
+        let mut calls = lock(&self.calls);
+        let is_its = calls.get(&call).is_some_and(|(its, _)| *its == session);
+        is_its && calls.remove(&call).is_some()
+    }
+
+    /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
+    fn tell(&self, run: i64, event: Event) -> bool {
+        let listener = lock(&self.listeners).get(&run).cloned();
+        listener.is_some_and(|listener| listener.blocking_send(event).is_ok())
+    }
+}
+
+impl Client for Replies {
+    fn reply(&self, request: i64, result: Result<Value, Failure>) {
+        lock(&self.listeners).remove(&request);
+        if let Some(sender) = lock(&self.waiting).remove(&request) {
+            // Who has asked may be gone.
+            let _ = sender.send(result);
+        }
+    }
+
+    fn has_room(&self, run: i64) -> bool {
+        lock(&self.listeners).get(&run).is_none_or(|listener| listener.capacity() > 0)
+    }
+
+    fn output(&self, run: i64, stream: Stream, text: String) {
+        self.tell(run, Event::Output(stream, text));
+    }
+
+    fn display(&self, run: i64, display: &Display) {
+        self.tell(run, Event::Display(super::super::display_value(display)));
+    }
+
+    fn call(&self, call: u64, session: i64, run: i64, tool: &str, arguments: Value) {
+        lock(&self.calls).insert(call, (session, run));
+        if self.tell(run, Event::Call { call, tool: tool.to_owned(), arguments }) {
+            return;
+        }
+        lock(&self.calls).remove(&call);
+        if let Some(service) = self.service.get().and_then(Weak::upgrade) {
+            let text = format!("nobody answers `{tool}`: the run's events are not read");
+            service.answer(call, Err(("RuntimeError".to_owned(), text)));
+        }
+    }
+
+    fn uncall(&self, call: u64) {
+        let Some((_, run)) = lock(&self.calls).remove(&call) else { return };
+        // Without waiting: who is too slow learns it from the end of the run.
+        let listener = lock(&self.listeners).get(&run).cloned();
+        if let Some(listener) = listener {
+            let _ = listener.try_send(Event::Uncall(call));
+        }
+    }
+
+    fn audit(&self, _sandbox: i64, _session: i64, _event: &AuditEvent) {}
+}

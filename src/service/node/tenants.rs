@@ -1,0 +1,188 @@
+//! Who may use a node: tenants with keys, a ceiling of permissions and quotas each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::ceiling::Ceiling;
+
+/// The name of the only tenant of a node without keys.
+pub(crate) const LOCAL: &str = "local";
+
+/// The beginning of the hash of a key.
+const HASH: &str = "sha256:";
+
+/// How much a tenant may have at once.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Quotas {
+    pub(crate) sessions: usize,
+    /// The maximum number of runs at once. Further ones wait.
+    pub(crate) runs: usize,
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self { sessions: usize::MAX, runs: usize::MAX }
+    }
+}
+
+/// Somebody who uses a node.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    pub(crate) ceiling: Ceiling,
+    pub(crate) quotas: Quotas,
+}
+
+/// A tenant as the configuration has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TenantEntry {
+    /// The SHA-256 of each key: `sha256:` and 64 hexadecimal digits.
+    keys: Vec<String>,
+    #[serde(default)]
+    quotas: Quotas,
+    ceiling: Option<Ceiling>,
+}
+
+/// The tenants of a node.
+#[derive(Debug)]
+pub(crate) enum Tenants {
+    /// Everybody who reaches the node is this one.
+    Open(Arc<Tenant>),
+    /// By the SHA-256 of their keys.
+    Keys(HashMap<[u8; 32], Arc<Tenant>>),
+}
+
+impl Tenants {
+    /// The tenants of a configuration. Without any, everybody is one. `ceiling` is that of tenants
+    /// without one of their own.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a hash is none, or two tenants have the same key.
+    pub(crate) fn new(
+        entries: BTreeMap<String, TenantEntry>,
+        ceiling: &Ceiling,
+    ) -> Result<Self, String> {
+        if entries.is_empty() {
+            let (name, quotas) = (LOCAL.to_owned(), Quotas::default());
+            return Ok(Self::Open(Arc::new(Tenant { name, ceiling: ceiling.clone(), quotas })));
+        }
+        let mut keys: HashMap<_, Arc<Tenant>> = HashMap::new();
+        for (name, entry) in entries {
+            let TenantEntry { keys: hashes, quotas, ceiling: own } = entry;
+            if hashes.is_empty() {
+                return Err(format!("the tenant `{name}` has no keys"));
+            }
+            let ceiling = own.unwrap_or_else(|| ceiling.clone());
+            let tenant = Arc::new(Tenant { name, ceiling, quotas });
+            for hash in hashes {
+                let digest = digest(&hash).ok_or_else(|| {
+                    format!(
+                        "a key of the tenant `{}` is {hash:?}, and has to be `{HASH}` and the 64 \
+                         hexadecimal digits that `printf %s \"$KEY\" | sha256sum` prints",
+                        tenant.name
+                    )
+                })?;
+                if let Some(other) = keys.insert(digest, Arc::clone(&tenant)) {
+                    let names = (&other.name, &tenant.name);
+                    return Err(format!(
+                        "the tenants `{}` and `{}` have the same key",
+                        names.0, names.1
+                    ));
+                }
+            }
+        }
+        Ok(Self::Keys(keys))
+    }
+
+    /// Returns whose key this is. Without keys, nobody needs one.
+    pub(crate) fn of(&self, key: Option<&str>) -> Option<&Arc<Tenant>> {
+        match self {
+            Self::Open(tenant) => Some(tenant),
+            // How long it takes to find a hash says nothing about a key.
+            Self::Keys(keys) => keys.get(&<[u8; 32]>::from(Sha256::digest(key?.as_bytes()))),
+        }
+    }
+
+    /// Returns `true` if everybody may use the node.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+}
+
+fn digest(hash: &str) -> Option<[u8; 32]> {
+    let digits = hash.strip_prefix(HASH)?;
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut digest = [0; 32];
+    for (nth, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * nth..2 * nth + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// The hash of some key.
+    const KEY: &str = "sha256:7b8b6a2b5a6ba4fe2b2b9a3c2f5f8fa6b6a4c7f0a4f3b6a5b0a3b8a7a3d1c4e5";
+
+    fn tenants(text: &str) -> Result<Tenants, String> {
+        Tenants::new(toml::from_str(text).unwrap(), &Ceiling::default())
+    }
+
+    fn hash(key: &str) -> String {
+        let mut hash = HASH.to_owned();
+        for byte in Sha256::digest(key.as_bytes()) {
+            write!(hash, "{byte:02x}").unwrap();
+        }
+        hash
+    }
+
+    #[test]
+    fn a_key_is_of_its_tenant_and_another_one_of_nobody() {
+        let text = format!(
+            "[a]\nkeys = [{:?}, {:?}]\n[b]\nkeys = [{:?}]\nquotas = {{ sessions = 3 }}",
+            hash("one"),
+            hash("two"),
+            hash("three")
+        );
+        let tenants = tenants(&text).unwrap();
+        let name = |key| tenants.of(key).map(|tenant| tenant.name.as_str());
+        assert_eq!(
+            [name(Some("one")), name(Some("two")), name(Some("three"))],
+            [Some("a"), Some("a"), Some("b")]
+        );
+        assert_eq!([name(Some("four")), name(Some("")), name(None)], [None; 3]);
+        assert_eq!(tenants.of(Some("three")).unwrap().quotas.sessions, 3);
+        assert!(!tenants.is_open());
+    }
+
+    #[test]
+    fn without_keys_everybody_is_the_same_tenant() {
+        let tenants = tenants("").unwrap();
+        assert!(tenants.is_open());
+        assert_eq!(tenants.of(None).unwrap().name, LOCAL);
+        assert_eq!(tenants.of(Some("any")).unwrap().name, LOCAL);
+    }
+
+    #[test]
+    fn what_is_no_hash_and_a_key_of_two_are_refused() {
+        for hash in ["", "secret", "sha256:12", &KEY[..KEY.len() - 1]] {
+            let error = tenants(&format!("[a]\nkeys = [{hash:?}]")).unwrap_err();
+            assert!(error.contains("sha256sum"), "{error}");
+        }
+        let twice = format!("[a]\nkeys = [{KEY:?}]\n[b]\nkeys = [{KEY:?}]");
+        assert_eq!(tenants(&twice).unwrap_err(), "the tenants `a` and `b` have the same key");
+        assert_eq!(tenants("[a]\nkeys = []").unwrap_err(), "the tenant `a` has no keys");
+    }
+}

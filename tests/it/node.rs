@@ -1,0 +1,480 @@
+//! Tests of `isolet serve --listen`, by a client that speaks HTTP to the real command.
+
+use std::fmt::Write;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::util::{LONGEST, Scratch, command, ended};
+
+const EVENTS: (&str, &str) = ("accept", "application/x-ndjson");
+
+/// A node, which ends with the test.
+struct Node {
+    child: Option<Child>,
+    /// Where it listens: `127.0.0.1:PORT`, or the path of a socket.
+    place: String,
+}
+
+impl Node {
+    /// Starts a node that listens at a port of its own.
+    fn start(args: &[&str]) -> Self {
+        Self::at("127.0.0.1:0", args)
+    }
+
+    fn at(address: &str, args: &[&str]) -> Self {
+        let mut child = command(["serve", "--listen", address])
+            .args(args)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let said = lines.find_map(|line| {
+            let line = line.unwrap();
+            line.split_once(" listening at ").map(|(_, place)| place.to_owned())
+        });
+        let said = said.unwrap();
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child: Some(child), place: said.trim_start_matches("http://").to_owned() }
+    }
+
+    /// Starts a node with a configuration.
+    fn configured(scratch: &Scratch, config: &str) -> Self {
+        let path = scratch.path().join("node.toml");
+        std::fs::write(&path, config).unwrap();
+        Self::start(&["--config", path.to_str().unwrap()])
+    }
+
+    async fn connect(&self) -> SendRequest<Full<Bytes>> {
+        if self.place.starts_with('/') {
+            connected(UnixStream::connect(&self.place).await.unwrap()).await
+        } else {
+            connected(TcpStream::connect(&self.place).await.unwrap()).await
+        }
+    }
+
+    /// Sends a request, and returns the response before its body.
+    async fn send(
+        &self,
+        request: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Response<Incoming> {
+        let (method, path) = request.split_once(' ').unwrap();
+        let mut builder = Request::builder().method(method).uri(path);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            builder = builder.header("host", "localhost");
+        }
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = builder.body(Full::from(body)).unwrap();
+        let mut connection = self.connect().await;
+        let response = tokio::time::timeout(LONGEST, connection.send_request(request)).await;
+        response.unwrap().unwrap()
+    }
+
+    /// Sends a request, and returns the status and the JSON of the answer.
+    async fn ask_as(&self, headers: &[(&str, &str)], request: &str, body: &Value) -> (u16, Value) {
+        let response = self.send(request, headers, body).await;
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
+    }
+
+    async fn ask(&self, request: &str, body: &Value) -> (u16, Value) {
+        self.ask_as(&[], request, body).await
+    }
+
+    /// Starts a session. Returns its id.
+    async fn session(&self, body: &Value) -> String {
+        let (status, session) = self.ask("POST /v1/sessions", body).await;
+        assert_eq!(status, 201, "{session}");
+        session["id"].as_str().unwrap().to_owned()
+    }
+
+    async fn run(&self, id: &str, code: &str) -> (u16, Value) {
+        self.ask(&format!("POST /v1/sessions/{id}/runs"), &json!({"code": code})).await
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let child = self.child.as_ref().unwrap();
+        let pid = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end of the process. Returns its status.
+    fn end(mut self) -> Option<i32> {
+        ended(self.child.take().unwrap()).code()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+async fn connected(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+) -> SendRequest<Full<Bytes>> {
+    let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+/// The events of a response, as they come.
+struct Events {
+    body: Incoming,
+    bytes: Vec<u8>,
+}
+
+impl Events {
+    fn of(response: Response<Incoming>) -> Self {
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], EVENTS.1);
+        Self { body: response.into_body(), bytes: Vec::new() }
+    }
+
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            let frame = tokio::time::timeout(LONGEST, self.body.frame()).await;
+            match frame.unwrap() {
+                Some(frame) => self.bytes.extend_from_slice(&frame.unwrap().into_data().unwrap()),
+                None => return None,
+            }
+        }
+    }
+}
+
+fn key_hash(key: &str) -> String {
+    let mut hash = String::from("sha256:");
+    for byte in Sha256::digest(key.as_bytes()) {
+        write!(hash, "{byte:02x}").unwrap();
+    }
+    hash
+}
+
+#[tokio::test]
+async fn a_session_keeps_its_variables_from_run_to_run_until_it_is_ended() {
+    let node = Node::start(&["--name", "n7"]);
+    let id = node.session(&json!({"inputs": {"x": 40}, "metadata": {"for": "test"}})).await;
+    assert!(id.starts_with("n7-"), "{id}");
+    let (status, execution) = node.run(&id, "y = x + 2\nprint('hi')\ny").await;
+    assert_eq!(
+        (status, &execution["value"], &execution["stdout"]),
+        (200, &json!(42), &json!("hi\n"))
+    );
+    assert_eq!(node.run(&id, "y * 2").await.1["value"], 84);
+    let (status, raised) = node.run(&id, "1/0").await;
+    assert_eq!((status, &raised["exception"]["type"]), (200, &json!("ZeroDivisionError")));
+    // Variables and files by their own routes.
+    let variable = format!("/v1/sessions/{id}/variables/z");
+    assert_eq!(node.ask(&format!("PUT {variable}"), &json!({"value": [1, 2]})).await.0, 204);
+    assert_eq!(
+        node.ask(&format!("GET {variable}"), &Value::Null).await.1,
+        json!({"value": [1, 2]})
+    );
+    assert_eq!(node.ask(&format!("DELETE {variable}"), &Value::Null).await.0, 204);
+    assert_eq!(node.ask(&format!("GET {variable}"), &Value::Null).await.0, 404);
+    let file = format!("/v1/sessions/{id}/files/tmp/a.json");
+    assert_eq!(node.ask(&format!("PUT {file}"), &json!({"a": 1})).await.0, 204);
+    assert_eq!(node.run(&id, "open('/tmp/a.json').read()").await.1["value"], "{\"a\":1}");
+    assert_eq!(node.ask(&format!("GET {file}"), &Value::Null).await, (200, json!({"a": 1})));
+    assert_eq!(node.ask(&format!("DELETE {file}"), &Value::Null).await.0, 204);
+    assert_eq!(node.ask(&format!("GET {file}"), &Value::Null).await.0, 404);
+    // It is listed with what its owner says about it.
+    let (_, listed) = node.ask("GET /v1/sessions", &Value::Null).await;
+    assert_eq!(listed["sessions"][0]["metadata"]["for"], "test");
+    assert_eq!(node.ask(&format!("POST /v1/sessions/{id}/reset"), &Value::Null).await.0, 200);
+    assert_eq!(node.run(&id, "y").await.1["exception"]["type"], "NameError");
+    assert_eq!(node.ask(&format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    let (status, problem) = node.run(&id, "1").await;
+    assert_eq!((status, &problem["code"]), (410, &json!("gone")));
+    assert!(problem["detail"].as_str().unwrap().contains("closed"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_run_of_its_own_leaves_no_session() {
+    let node = Node::start(&[]);
+    let body = json!({"code": "import sys; print(sys.stdin.read()); 42", "stdin": "in"});
+    let (status, execution) = node.ask("POST /v1/run", &body).await;
+    assert_eq!((status, &execution["value"]), (200, &json!(42)), "{execution}");
+    assert_eq!(execution["stdout"], "in\n");
+    assert_eq!(node.ask("GET /v1/node", &Value::Null).await.1["sessions"], 0);
+}
+
+#[tokio::test]
+async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
+    let node = Node::start(&[]);
+    let tools = json!([{"name": "ask", "parameters": [{"name": "what"}]}]);
+    let id = node.session(&json!({"policy": {"tools": tools}})).await;
+    let other = node.session(&json!({})).await;
+    let code = "print('before'); a = ask('x'); print(a)\ntry: ask('y')\nexcept ValueError as e: print(e)\n7";
+    let path = format!("POST /v1/sessions/{id}/runs");
+    let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": code})).await);
+    assert_eq!(events.next().await.unwrap(), json!({"type": "stdout", "text": "before\n"}));
+    let call = events.next().await.unwrap();
+    assert_eq!((&call["type"], &call["name"]), (&json!("tool_call"), &json!("ask")), "{call}");
+    assert_eq!(call["arguments"], json!({"what": "x"}));
+    let number = call["call_id"].as_u64().unwrap();
+    // No other session's client can answer it.
+    let forged = format!("POST /v1/sessions/{other}/calls/{number}");
+    assert_eq!(node.ask(&forged, &json!({"value": "forged"})).await.0, 404);
+    let answer = format!("POST /v1/sessions/{id}/calls/{number}");
+    assert_eq!(node.ask(&answer, &json!({"value": "answered"})).await.0, 204);
+    assert_eq!(events.next().await.unwrap()["text"], "answered\n");
+    let number = events.next().await.unwrap()["call_id"].as_u64().unwrap();
+    let answer = format!("POST /v1/sessions/{id}/calls/{number}");
+    let failure = json!({"error": {"type": "ValueError", "message": "no"}});
+    assert_eq!(node.ask(&answer, &failure).await.0, 204);
+    assert_eq!(events.next().await.unwrap()["text"], "no\n");
+    let end = events.next().await.unwrap();
+    assert_eq!((&end["type"], &end["execution"]["value"]), (&json!("end"), &json!(7)), "{end}");
+    assert_eq!(events.next().await, None);
+    // A run that nobody listens to has nobody who answers.
+    let ran = node.run(&id, "ask('z')").await.1;
+    assert_eq!(ran["exception"]["type"], "RuntimeError", "{ran}");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({"inputs": {"x": 5}})).await;
+    let path = format!("POST /v1/sessions/{id}/runs");
+    let code = "print('begun', flush=True)\nwhile True: pass";
+    let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": code})).await);
+    assert_eq!(events.next().await.unwrap()["text"], "begun\n");
+    assert_eq!(node.run(&id, "1").await.0, 409);
+    drop(events);
+    let ended = async {
+        loop {
+            let (status, ran) = node.run(&id, "x").await;
+            if status != 409 {
+                return (status, ran["value"].clone());
+            }
+        }
+    };
+    assert_eq!(tokio::time::timeout(LONGEST, ended).await.unwrap(), (200, json!(5)));
+}
+
+#[tokio::test]
+async fn an_id_of_before_a_restart_is_gone_and_never_another_session() {
+    let first = Node::start(&["--name", "a"]);
+    let old = first.session(&json!({})).await;
+    drop(first);
+    let second = Node::start(&["--name", "a"]);
+    let new = second.session(&json!({})).await;
+    assert_ne!(old, new);
+    let (status, problem) = second.run(&old, "1").await;
+    assert_eq!((status, &problem["code"]), (410, &json!("gone")));
+    assert_eq!(second.run(&new.replace("a-", "b-"), "1").await.0, 404);
+    assert_eq!(second.run("nonsense", "1").await.0, 404);
+    assert_eq!(second.run(&new, "1").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_tenant_has_its_own_sessions_and_no_more_than_its_ceiling() {
+    let scratch = Scratch::new("node-tenants");
+    let node = Node::configured(
+        &scratch,
+        &format!(
+            "[ceiling]\nallow_net = ['*.example.com']\nlimits = {{ run_time = 20 }}
+            [tenants.a]\nkeys = [{:?}]\nquotas = {{ sessions = 1 }}
+            [tenants.b]\nkeys = [{:?}]\nceiling = {{}}",
+            key_hash("key of a"),
+            key_hash("key of b")
+        ),
+    );
+    let (a, b) = ([("authorization", "Bearer key of a")], [("x-api-key", "key of b")]);
+    for headers in [&[][..], &[("x-api-key", "key of c")]] {
+        let (status, problem) = node.ask_as(headers, "POST /v1/sessions", &json!({})).await;
+        assert_eq!((status, &problem["code"]), (401, &json!("unauthorized")));
+    }
+    let asked = json!({"policy": {"allow_net": ["api.example.com"]}});
+    let (status, session) = node.ask_as(&a, "POST /v1/sessions", &asked).await;
+    assert_eq!(status, 201, "{session}");
+    let (id, token) = (session["id"].as_str().unwrap(), session["token"].as_str().unwrap());
+    let (status, problem) = node.ask_as(&b, "POST /v1/sessions", &asked).await;
+    assert_eq!((status, &problem["code"]), (403, &json!("denied")));
+    assert!(problem["detail"].as_str().unwrap().contains("api.example.com"), "{problem}");
+    for policy in [
+        json!({"mounts": [{"host": "/", "guest": "/host"}]}),
+        json!({"limits": {"run_time": 21}}),
+        json!({"allow_env": ["HOME"]}),
+        json!({"packages": ["numpy"]}),
+    ] {
+        let (status, problem) =
+            node.ask_as(&a, "POST /v1/sessions", &json!({"policy": policy})).await;
+        assert_eq!((status, &problem["code"]), (403, &json!("denied")), "{problem}");
+    }
+    // Another tenant does not learn that the session is there. Its token is enough to use it.
+    let run = format!("POST /v1/sessions/{id}/runs");
+    let code = json!({"code": "40 + 2"});
+    assert_eq!(node.ask_as(&b, &run, &code).await.0, 404);
+    assert_eq!(node.ask_as(&[], &run, &code).await.0, 404);
+    let wrong = "0".repeat(32);
+    assert_eq!(node.ask_as(&[("x-session-token", &*wrong)], &run, &code).await.0, 404);
+    assert_eq!(node.ask_as(&[("x-session-token", token)], &run, &code).await.1["value"], 42);
+    assert_eq!(node.ask_as(&b, "GET /v1/sessions", &Value::Null).await.1, json!({"sessions": []}));
+    // One session is all that the key may have at once.
+    let response = node.send("POST /v1/sessions", &a, &json!({})).await;
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["retry-after"]),
+        (429, &"1".parse().unwrap())
+    );
+    assert_eq!(node.ask_as(&a, &format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    assert_eq!(node.ask_as(&a, "POST /v1/sessions", &json!({})).await.0, 201);
+}
+
+#[tokio::test]
+async fn a_full_node_says_so_and_has_room_again_when_a_session_ends() {
+    let node = Node::start(&["--max-sessions", "1"]);
+    let id = node.session(&json!({})).await;
+    let response = node.send("POST /v1/sessions", &[], &json!({})).await;
+    assert_eq!(response.status(), 503);
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    assert_eq!(node.ask(&format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    node.session(&json!({})).await;
+}
+
+#[tokio::test]
+async fn a_session_whose_worker_dies_is_gone_and_others_are_not() {
+    let node = Node::start(&[]);
+    let (victim, other) = (node.session(&json!({})).await, node.session(&json!({})).await);
+    let (status, ran) = node.run(&victim, "import os; os._exit(3)").await;
+    assert_eq!((status, &ran["exit_code"]), (200, &json!(3)), "{ran}");
+    let (status, problem) = node.run(&victim, "1").await;
+    assert_eq!((status, &problem["code"]), (410, &json!("gone")), "{problem}");
+    assert_eq!(node.run(&other, "1").await.1["value"], 1);
+}
+
+#[tokio::test]
+async fn sessions_end_when_their_time_is_over_or_nobody_uses_them() {
+    let scratch = Scratch::new("node-times");
+    let node = Node::configured(&scratch, "idle = 1");
+    let short = node.session(&json!({"ttl_s": 0})).await;
+    let idle = node.session(&json!({})).await;
+    let reason = async |id: &str| {
+        // Looking at a session would be using it; the list is not.
+        loop {
+            let (_, listed) = node.ask("GET /v1/sessions", &Value::Null).await;
+            if !listed.to_string().contains(id) {
+                return node.run(id, "1").await.1["detail"].as_str().unwrap().to_owned();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let text = tokio::time::timeout(LONGEST, reason(&short)).await.unwrap();
+    assert!(text.contains("its time was over"), "{text}");
+    let text = tokio::time::timeout(LONGEST, reason(&idle)).await.unwrap();
+    assert!(text.contains("nobody used it for 1 s"), "{text}");
+}
+
+#[tokio::test]
+async fn pages_of_the_web_cannot_use_a_node_without_keys() {
+    let node = Node::start(&[]);
+    for headers in [
+        [("host", "evil.example"), ("accept", "*/*")],
+        [("host", "localhost"), ("origin", "https://evil.example")],
+        [("host", "localhost"), ("origin", "null")],
+    ] {
+        let (status, problem) = node.ask_as(&headers, "POST /v1/run", &json!({"code": "1"})).await;
+        assert_eq!((status, &problem["code"]), (403, &json!("denied")), "{headers:?}");
+    }
+    let local = [("host", "127.0.0.1:8080"), ("origin", "http://localhost:3000")];
+    assert_eq!(node.ask_as(&local, "POST /v1/run", &json!({"code": "1"})).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_node_that_is_told_to_end_lets_runs_end_and_takes_no_new_sessions() {
+    let node = Node::start(&[]);
+    let tools = json!([{"name": "ask"}]);
+    let id = node.session(&json!({"policy": {"tools": tools}})).await;
+    let path = format!("POST /v1/sessions/{id}/runs");
+    let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": "ask()"})).await);
+    let number = events.next().await.unwrap()["call_id"].as_u64().unwrap();
+    assert_eq!(node.ask("GET /readyz", &Value::Null).await.0, 200);
+    node.signal(rustix::process::Signal::TERM);
+    let refused = async {
+        while node.ask("GET /readyz", &Value::Null).await.0 != 503 {}
+        node.ask("POST /v1/sessions", &json!({})).await
+    };
+    let (status, problem) = tokio::time::timeout(LONGEST, refused).await.unwrap();
+    assert_eq!((status, &problem["code"]), (503, &json!("draining")), "{problem}");
+    assert_eq!(node.ask("GET /livez", &Value::Null).await.0, 200);
+    let answer = format!("POST /v1/sessions/{id}/calls/{number}");
+    assert_eq!(node.ask(&answer, &json!({"value": "late"})).await.0, 204);
+    assert_eq!(events.next().await.unwrap()["execution"]["value"], "late");
+    drop(events);
+    assert_eq!(node.end(), Some(0));
+}
+
+#[tokio::test]
+async fn a_node_serves_at_a_unix_socket_and_removes_it() {
+    let scratch = Scratch::new("node-unix");
+    let path = scratch.path().join("socket");
+    let node = Node::at(&format!("unix:{}", path.display()), &[]);
+    assert_eq!(node.place, path.to_str().unwrap());
+    let (status, ran) = node.ask("POST /v1/run", &json!({"code": "6 * 7"})).await;
+    assert_eq!((status, &ran["value"]), (200, &json!(42)));
+    node.signal(rustix::process::Signal::TERM);
+    assert_eq!(node.end(), Some(0));
+    assert!(!Path::new(&path).exists());
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_a_problem_that_says_why() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({})).await;
+    for (request, body, status, code) in [
+        ("POST /v1/sessions", json!([1]), 400, "invalid"),
+        ("POST /v1/sessions", json!({"polcy": {}}), 400, "invalid"),
+        ("POST /v1/sessions", json!({"policy": {"limits": {"run_tim": 1}}}), 422, "invalid"),
+        ("POST /v1/sessions", json!({"ttl_s": -1}), 422, "invalid"),
+        ("POST /v1/run", json!({}), 400, "invalid"),
+        ("POST /v1/run", json!({"code": 1}), 400, "invalid"),
+        ("POST /v1/run", json!({"code": "1", "inputs": {"not a name": 1}}), 422, "value"),
+        ("GET /v1/nothing", Value::Null, 404, "no_route"),
+    ] {
+        let (found, problem) = node.ask(request, &body).await;
+        assert_eq!(
+            (found, &problem["code"]),
+            (status, &json!(code)),
+            "{request} {body}: {problem}"
+        );
+        assert!(!problem["detail"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(node.run(&id, "1").await.0, 200);
+}
+
+#[test]
+fn an_address_that_other_machines_reach_needs_keys() {
+    let output = command(["serve", "--listen", "0.0.0.0:0"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("0.0.0.0:0") && text.contains("[tenants]"), "{text}");
+}
