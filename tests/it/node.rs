@@ -281,6 +281,25 @@ async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
 }
 
 #[tokio::test]
+async fn a_client_that_goes_away_leaves_no_session_of_one_run() {
+    let node = Node::start(&[]);
+    let mut connection = node.connect().await;
+    let body = json!({"code": "while True: pass", "timeout_s": 1000}).to_string();
+    let request = Request::post("/v1/run").header("host", "localhost").body(Full::from(body));
+    let mut response = Box::pin(connection.send_request(request.unwrap()));
+    let sessions = async || node.ask("GET /v1/node", &Value::Null).await.1["sessions"].clone();
+    let begun = async { while sessions().await != 1 {} };
+    tokio::select! {
+        _ = &mut response => panic!("the run does not end"),
+        begun = tokio::time::timeout(LONGEST, begun) => begun.unwrap(),
+    }
+    drop(response);
+    drop(connection);
+    let ended = async { while sessions().await != 0 {} };
+    tokio::time::timeout(LONGEST, ended).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_id_of_before_a_restart_is_gone_and_never_another_session() {
     let first = Node::start(&["--name", "a"]);
     let old = first.session(&json!({})).await;

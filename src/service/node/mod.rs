@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use self::ids::{Ids, Origin};
 use self::replies::Replies;
@@ -50,6 +50,8 @@ pub(crate) enum Refusal {
     Waited(Duration),
     /// The node ends.
     Draining,
+    /// The request cannot be read, for this reason.
+    Unreadable(String),
     Failure(Failure),
 }
 
@@ -81,12 +83,52 @@ pub(crate) struct NodeSession {
     max_runs: usize,
     /// Counts as one of the tenant's.
     _slot: Slot,
+    /// After it, because there is room only then.
+    _vacated: Vacated,
+}
+
+/// Tells those who wait for room that there is some.
+struct Vacated(Arc<Notify>);
+
+impl Drop for Vacated {
+    fn drop(&mut self) {
+        self.0.notify_waiters();
+    }
 }
 
 /// A session in use.
 pub(crate) type Used = InUse<NodeSession>;
 
+/// A session of one request, which ends when this is dropped.
+pub(crate) struct OwnSession {
+    node: Arc<Node>,
+    used: Used,
+}
+
+impl OwnSession {
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
+    }
+
+    /// Ends the session now.
+    pub(crate) async fn end(self) {
+        self.node.end(&self.used).await;
+    }
+}
+
+impl Drop for OwnSession {
+    fn drop(&mut self) {
+        let NodeSession { tenant, number, .. } = &**self.used.session();
+        // It has not been ended if the client has gone away.
+        if self.node.table.remove(tenant, self.used.handle(), Reason::Closed).is_some() {
+            let (node, number) = (Arc::clone(&self.node), *number);
+            tokio::spawn(async move { node.end_number(number).await });
+        }
+    }
+}
+
 /// What a new session is to be.
+#[derive(Clone)]
 pub(crate) struct NewSession {
     pub(crate) policy: Value,
     pub(crate) inputs: Vec<(String, Value)>,
@@ -127,6 +169,8 @@ pub(crate) struct Node {
     table: Arc<Table<NodeSession>>,
     runs: Arc<RunGate>,
     starts: Semaphore,
+    /// Notified when there is room for a session again.
+    room: Arc<Notify>,
     counts: Arc<Counts>,
     last: AtomicI64,
     is_draining: AtomicBool,
@@ -190,6 +234,7 @@ impl Node {
             table: Table::new(settings.idle, settings.max_sessions),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             starts: Semaphore::new(processors),
+            room: Arc::default(),
             settings,
             service,
             replies,
@@ -251,9 +296,34 @@ impl Node {
             metadata: new.metadata,
             max_runs: tenant.quotas.runs,
             _slot: slot,
+            _vacated: Vacated(Arc::clone(&self.room)),
         };
         let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
         Ok(room.fill_again(&tenant.name, id, session))
+    }
+
+    /// As [`create`](Self::create), for one request. While there is no room, waits for it, at most
+    /// for `patience`.
+    pub(crate) async fn create_own(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<OwnSession, Refusal> {
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            // Before the attempt, so that no room is missed that there is after it.
+            let room = self.room.notified();
+            match self.create(tenant, new.clone()).await {
+                Ok(used) => return Ok(OwnSession { node: Arc::clone(self), used }),
+                Err(refusal @ (Refusal::Full(_) | Refusal::Quota(_))) => {
+                    if tokio::time::timeout_at(deadline, room).await.is_err() {
+                        return Err(refusal);
+                    }
+                }
+                Err(refusal) => return Err(refusal),
+            }
+        }
     }
 
     /// Opens a session at the service. Returns its number.

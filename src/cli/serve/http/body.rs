@@ -64,6 +64,15 @@ pub(super) fn line(value: &Value) -> Vec<u8> {
     text
 }
 
+/// Answers with JSON of another protocol.
+pub(super) struct Foreign(pub(super) serde_json::Value);
+
+impl IntoResponse for Foreign {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, "application/json")], self.0.to_string()).into_response()
+    }
+}
+
 /// Answers with a value.
 pub(super) struct Answered(pub(super) StatusCode, pub(super) Value);
 

@@ -4,6 +4,7 @@
 mod body;
 mod problem;
 mod runs;
+mod sandbox_fusion;
 mod sessions;
 
 use std::fs;
@@ -21,6 +22,8 @@ use axum::http::uri::Authority;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -176,6 +179,7 @@ fn router(node: Arc<Node>) -> Router {
     Router::new()
         .merge(sessions::routes())
         .merge(runs::routes())
+        .merge(sandbox_fusion::routes())
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/node", get(sessions::node))
@@ -237,9 +241,21 @@ impl<S: Sync> FromRequestParts<S> for Who {
             let (scheme, key) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
         });
-        let key = bearer.or_else(|| text("x-api-key"));
+        // What clients send for a key in their URL: `http://user:KEY@HOST`.
+        let basic = text(AUTHORIZATION.as_str()).and_then(basic_key);
+        let key = bearer.or_else(|| text("x-api-key")).or(basic.as_deref());
         let token = text("x-session-token").or(bearer);
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Ok(Self(Credentials { key: owned(key), token: owned(token) }))
     }
+}
+
+/// Returns the password of basic authentication, or the name if there is no password.
+fn basic_key(value: &str) -> Option<String> {
+    let (scheme, encoded) = value.split_once(' ')?;
+    let decoded =
+        STANDARD.decode(encoded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    let text = String::from_utf8(decoded).ok()?;
+    let (name, password) = text.split_once(':')?;
+    Some(if password.is_empty() { name } else { password }.to_owned())
 }

@@ -58,6 +58,16 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "denied", detail)
     }
 
+    /// What isolet does not have.
+    pub(super) fn unsupported(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unsupported", detail)
+    }
+
+    /// The same with the status that a client expects.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     /// The problem as a line of a stream has it.
     pub(super) fn json(&self) -> Json {
         let mut body = json!({
@@ -98,6 +108,7 @@ impl From<Refusal> for Problem {
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "queue", detail).retried()
             }
             Refusal::Draining => Self::draining(),
+            Refusal::Unreadable(detail) => Self::unreadable(detail),
             Refusal::Failure(failure) => failure.into(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -208,8 +209,9 @@ async fn run_once(
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
     let run = job.new_run(false)?;
-    let session = node.create(&tenant, Wanted::of(policy).new_session()?).await?;
-    let ran = node.run(&session, run).await;
-    node.end(&session).await;
+    let new = Wanted::of(policy).new_session()?;
+    let session = node.create_own(&tenant, new, Duration::ZERO).await?;
+    let ran = node.run(session.used(), run).await;
+    session.end().await;
     Ok(Answered(StatusCode::OK, ran?))
 }

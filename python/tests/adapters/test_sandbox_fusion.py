@@ -1,0 +1,175 @@
+"""`isolet serve --listen` speaks SandboxFusion's protocol with its own client, and as verl does."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+from isolet._find import find_binary
+
+fusion = pytest.importorskip("sandbox_fusion")
+
+
+def started(*args: str) -> tuple[subprocess.Popen[str], str]:
+    """Starts a node. Returns it and its address."""
+    command = [find_binary(), "serve", "--listen", "127.0.0.1:0", *args]
+    node = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert node.stderr is not None
+    for line in node.stderr:
+        if " listening at " in line:
+            # What it says later must not fill the pipe.
+            threading.Thread(target=node.stderr.read, daemon=True).start()
+            return node, line.split(" listening at ")[1].strip()
+    raise AssertionError(f"the node ended with status {node.wait()}")
+
+
+@pytest.fixture(scope="module")
+def address():
+    node, address = started()
+    fusion.set_endpoint(address)
+    yield address
+    node.terminate()
+    assert node.wait(60) == 0
+
+
+def run(code: str, **more: object):
+    return fusion.run_code(fusion.RunCodeRequest(code=code, language="python", **more))
+
+
+def test_a_program_succeeds_with_its_input_and_files(address):
+    contents = base64.b64encode(b"from a file").decode()
+    result = run(
+        "import sys\nprint(sys.stdin.read() + open('data/in.txt').read())\n"
+        "open('out.txt', 'w').write('made')",
+        stdin="from stdin, ",
+        files={"data/in.txt": contents, "unused": None},
+        fetch_files=["out.txt", "missing.txt"],
+    )
+    assert result.status == fusion.RunStatus.Success
+    assert result.run_result.stdout == "from stdin, from a file\n"
+    assert (result.run_result.status, result.run_result.return_code) == ("Finished", 0)
+    assert result.files == {"out.txt": base64.b64encode(b"made").decode()}
+
+
+@pytest.mark.parametrize(
+    ("code", "return_code", "stderr"),
+    [
+        ("1 / 0", 1, "ZeroDivisionError: division by zero"),
+        ("import sys; sys.exit(3)", 3, ""),
+        ("print(", 1, "SyntaxError"),
+        ("x = bytearray(2 * 10**9)", 1, "MemoryError"),
+        ("import os; os._exit(7)", 7, ""),
+    ],
+)
+def test_a_program_that_fails_is_no_failure_of_the_sandbox(address, code, return_code, stderr):
+    result = run(code)
+    assert result.status == fusion.RunStatus.Failed
+    assert (result.run_result.status, result.run_result.return_code) == ("Finished", return_code)
+    assert stderr in result.run_result.stderr
+
+
+def test_a_program_that_takes_too_long_has_no_status_of_its_own(address):
+    result = run("print('begun', flush=True)\nwhile True: pass", run_timeout=0.5)
+    assert result.status == fusion.RunStatus.Failed
+    assert result.run_result.status == "TimeLimitExceeded"
+    assert (result.run_result.return_code, result.run_result.stdout) == (None, "begun\n")
+
+
+def test_programs_share_nothing(address):
+    assert run("open('left', 'w').write('x'); import json; json.left = 1").status == "Success"
+    code = "import json, os; print(os.path.exists('left'), hasattr(json, 'left'))"
+    assert run(code).run_result.stdout == "False False\n"
+
+
+def test_cells_of_a_notebook_share_their_variables(address):
+    cells = [
+        "a = 123",
+        "a",
+        "print(a)",
+        "import sys; _ = sys.stderr.write('to stderr')",
+        "raise RuntimeError('no')",
+        "a + 1",
+    ]
+    result = fusion.run_jupyter(fusion.RunJupyterRequest(cells=cells))
+    assert result.status == fusion.RunStatus.Success
+    assert [cell.stdout for cell in result.cells] == ["", "", "123\n", "", "", ""]
+    assert result.cells[1].display == [{"text/plain": "123"}]
+    assert result.cells[3].stderr == "to stderr"
+    assert result.cells[4].error[0]["ename"] == "RuntimeError"
+    assert result.cells[5].display == [{"text/plain": "124"}]
+
+
+def test_verdicts_are_those_that_verl_reads(address):
+    """The conditions of verl's `process_result`, with its request."""
+
+    def verdict(code: str, expected: str):
+        body = {
+            "compile_timeout": 10,
+            "run_timeout": 1,
+            "code": code,
+            "stdin": "2 3",
+            "memory_limit_MB": 1024,
+            "language": "python",
+            "files": {},
+            "fetch_files": [],
+        }
+        answer = requests.post(f"{address}/run_code", json=body, timeout=60)
+        assert answer.status_code == 200
+        result = answer.json()
+        run = result["run_result"]
+        if result["status"] == "SandboxError":
+            return -1
+        if result["status"] == "Failed":
+            return -3 if run["status"] == "TimeLimitExceeded" else -2
+        return run["stdout"].rstrip("\n") == expected
+
+    add = "print(sum(map(int, input().split())))"
+    assert verdict(add, "5") is True
+    assert verdict(add, "6") is False
+    assert verdict("raise ValueError", "5") == -2
+    assert verdict("while True: pass", "5") == -3
+    assert verdict("import os; os.kill(os.getpid(), 9)", "5") == -2
+
+
+def test_another_language_is_refused(address):
+    body = {"code": "int main() {}", "language": "cpp"}
+    answer = requests.post(f"{address}/run_code", json=body, timeout=60)
+    assert (answer.status_code, answer.json()["code"]) == (422, "unsupported")
+
+
+def test_more_programs_than_there_is_room_for_wait_for_it():
+    node, address = started("--max-sessions", "2")
+    try:
+        # More at once than there is room for, each of which would be refused.
+        def one(number: int) -> str:
+            body = {"code": f"print({number})", "language": "python"}
+            answer = requests.post(f"{address}/run_code", json=body, timeout=60)
+            return answer.json()["run_result"]["stdout"]
+
+        with ThreadPoolExecutor(16) as pool:
+            assert list(pool.map(one, range(48))) == [f"{number}\n" for number in range(48)]
+    finally:
+        node.terminate()
+    assert node.wait(60) == 0
+
+
+def test_a_key_comes_in_the_url(tmp_path):
+    digest = hashlib.sha256(b"the-key").hexdigest()
+    config = tmp_path / "node.toml"
+    config.write_text(f'[tenants.a]\nkeys = ["sha256:{digest}"]\n')
+    node, address = started("--config", str(config))
+    try:
+        body = {"code": "print(1)", "language": "python"}
+        assert requests.post(f"{address}/run_code", json=body, timeout=60).status_code == 401
+        keyed = address.replace("http://", "http://user:the-key@")
+        answer = requests.post(f"{keyed}/run_code", json=body, timeout=60)
+        assert answer.json()["run_result"]["stdout"] == "1\n"
+    finally:
+        node.terminate()
+    assert node.wait(60) == 0

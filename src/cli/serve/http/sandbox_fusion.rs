@@ -1,0 +1,341 @@
+//! The routes of `SandboxFusion`: programs and notebooks, each in a session of its own. Its clients,
+//! such as verl's reward functions, take any status but 200 for a failure of the sandbox, so what
+//! the guest does is never one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use isolet::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as AnyJson, json};
+
+use super::Who;
+use super::body::{Foreign, Given};
+use super::problem::Problem;
+use crate::service::SessionCommand;
+use crate::service::node::{NewRun, NewSession, Node, OwnSession, Refusal, Used};
+
+/// How long a request waits for room on the node. Clients wait for a program's time and 10 s more.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The guest's working directory, which files are relative to.
+const HOME: &str = "/home/user";
+
+/// The least memory of a session, in MiB.
+const LEAST_MEGABYTES: i64 = 64;
+
+/// The status that a shell gives a program that was killed.
+const KILLED: i64 = 137;
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new()
+        .route("/run_code", post(run_code))
+        .route("/run_jupyter", post(run_jupyter))
+        .route("/v1/ping", get(async || Foreign("pong".into())))
+}
+
+#[derive(Deserialize)]
+struct Program {
+    code: String,
+    language: String,
+    #[serde(default)]
+    stdin: Option<String>,
+    #[serde(default = "ten_seconds")]
+    run_timeout: f64,
+    #[serde(default, rename = "memory_limit_MB")]
+    memory_limit_mb: Option<i64>,
+    #[serde(default)]
+    files: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    fetch_files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Notebook {
+    cells: Vec<String>,
+    #[serde(default)]
+    cell_timeout: f64,
+    #[serde(default = "most_seconds")]
+    total_timeout: f64,
+    #[serde(default)]
+    kernel: Option<String>,
+    #[serde(default)]
+    files: BTreeMap<String, Option<String>>,
+    #[serde(default)]
+    fetch_files: Vec<String>,
+}
+
+fn ten_seconds() -> f64 {
+    10.0
+}
+
+fn most_seconds() -> f64 {
+    45.0
+}
+
+/// How a program ended.
+#[derive(Serialize)]
+struct CommandResult {
+    status: &'static str,
+    execution_time: f64,
+    return_code: Option<i64>,
+    stdout: String,
+    stderr: String,
+}
+
+async fn run_code(
+    State(node): Served,
+    who: Who,
+    Given(program): Given<Program>,
+) -> Result<Foreign, Problem> {
+    if !matches!(program.language.as_str(), "python" | "python3") {
+        let language = &program.language;
+        return Err(Problem::unsupported(format!(
+            "the language is {language:?}, and has to be python"
+        )));
+    }
+    let memory = program.memory_limit_mb.filter(|limit| *limit > 0);
+    let session = match start(&node, &who, program.run_timeout, memory).await {
+        Ok(session) => session,
+        Err(refusal) => return failed(refusal),
+    };
+    let ran = async {
+        put(&node, session.used(), &program.files).await?;
+        let options = Value::dict([
+            ("run_time", Value::from(program.run_timeout)),
+            ("stdin", program.stdin.unwrap_or_default().into()),
+            ("program", true.into()),
+        ]);
+        let run = NewRun { code: program.code, inputs: Vec::new(), options };
+        let result = CommandResult::of(&node.run(session.used(), run).await?);
+        let files = fetch(&node, session.used(), &program.fetch_files).await?;
+        Ok::<_, Refusal>((result, files))
+    };
+    let ran = ran.await;
+    session.end().await;
+    let (result, files) = match ran {
+        Ok(ran) => ran,
+        Err(refusal) => return failed(refusal),
+    };
+    Ok(Foreign(json!({
+        "status": if result.has_succeeded() { "Success" } else { "Failed" },
+        "message": "",
+        "compile_result": null,
+        "run_result": result,
+        "executor_pod_name": node.name(),
+        "files": files,
+    })))
+}
+
+async fn run_jupyter(
+    State(node): Served,
+    who: Who,
+    Given(notebook): Given<Notebook>,
+) -> Result<Foreign, Problem> {
+    if let Some(kernel) = notebook.kernel.as_deref().filter(|kernel| *kernel != "python3") {
+        return Err(Problem::unsupported(format!(
+            "the kernel is {kernel:?}, and has to be python3"
+        )));
+    }
+    let session = match start(&node, &who, notebook.total_timeout, None).await {
+        Ok(session) => session,
+        Err(refusal) => return failed(refusal),
+    };
+    let ran = async {
+        put(&node, session.used(), &notebook.files).await?;
+        let started = Instant::now();
+        let (mut cells, mut driver) = (Vec::new(), CommandResult::finished());
+        for code in &notebook.cells {
+            let left = notebook.total_timeout - started.elapsed().as_secs_f64();
+            let time = match notebook.cell_timeout {
+                limit if limit > 0.0 => left.min(limit),
+                _ => left,
+            };
+            let options = Value::dict([("run_time", Value::from(time.max(0.0)))]);
+            let run = NewRun { code: code.clone(), inputs: Vec::new(), options };
+            let execution = node.run(session.used(), run).await?;
+            cells.push(cell(&execution));
+            let result = CommandResult::of(&execution);
+            if execution.get("session_alive").is_some() || result.return_code.is_none() {
+                driver = CommandResult { stdout: String::new(), ..result };
+                break;
+            }
+        }
+        driver.execution_time = started.elapsed().as_secs_f64();
+        // Of a session that has ended nothing is left.
+        let files = match driver.return_code {
+            Some(0) => fetch(&node, session.used(), &notebook.fetch_files).await?,
+            _ => BTreeMap::new(),
+        };
+        Ok::<_, Refusal>((cells, driver, files))
+    };
+    let ran = ran.await;
+    session.end().await;
+    let (cells, driver, files) = match ran {
+        Ok(ran) => ran,
+        Err(refusal) => return failed(refusal),
+    };
+    Ok(Foreign(json!({
+        "status": if driver.has_succeeded() { "Success" } else { "Failed" },
+        "message": "",
+        "driver": driver,
+        "cells": cells,
+        "executor_pod_name": node.name(),
+        "files": files,
+    })))
+}
+
+async fn start(
+    node: &Arc<Node>,
+    who: &Who,
+    seconds: f64,
+    megabytes: Option<i64>,
+) -> Result<OwnSession, Refusal> {
+    let tenant = node.tenant(&who.0)?;
+    let mut limits = vec![("run_time", Value::from(seconds))];
+    if let Some(megabytes) = megabytes {
+        let megabytes = megabytes.max(LEAST_MEGABYTES);
+        limits.push(("memory", megabytes.saturating_mul(1 << 20).into()));
+    }
+    let new = NewSession {
+        policy: Value::dict([("limits", Value::dict(limits))]),
+        inputs: Vec::new(),
+        ttl: None,
+        metadata: Value::None,
+    };
+    node.create_own(&tenant, new, PATIENCE).await
+}
+
+/// Answers what the node refuses. Clients send a request again after 504 only, or after any error.
+fn failed(refusal: Refusal) -> Result<Foreign, Problem> {
+    match refusal {
+        Refusal::Full(_) | Refusal::Quota(_) | Refusal::Waited(_) | Refusal::Draining => {
+            Err(Problem::from(refusal).with_status(StatusCode::GATEWAY_TIMEOUT))
+        }
+        other => Err(other.into()),
+    }
+}
+
+async fn put(
+    node: &Node,
+    session: &Used,
+    files: &BTreeMap<String, Option<String>>,
+) -> Result<(), Refusal> {
+    for (path, contents) in files {
+        let Some(contents) = contents else { continue };
+        let contents = STANDARD.decode(contents).map_err(|error| {
+            Refusal::Unreadable(format!("the file `{path}` is no base64: {error}"))
+        })?;
+        node.carry_out(session, SessionCommand::PutFile { path: place(path), contents }).await?;
+    }
+    Ok(())
+}
+
+/// Returns the files that there are, in base64.
+async fn fetch(
+    node: &Node,
+    session: &Used,
+    paths: &[String],
+) -> Result<BTreeMap<String, String>, Refusal> {
+    let mut files = BTreeMap::new();
+    for path in paths {
+        let command = SessionCommand::GetFile { path: place(path) };
+        if let Value::Bytes(bytes) = node.carry_out(session, command).await? {
+            files.insert(path.clone(), STANDARD.encode(bytes));
+        }
+    }
+    Ok(files)
+}
+
+fn place(path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{HOME}/{path}") }
+}
+
+impl CommandResult {
+    fn finished() -> Self {
+        let (stdout, stderr) = (String::new(), String::new());
+        Self { status: "Finished", execution_time: 0.0, return_code: Some(0), stdout, stderr }
+    }
+
+    fn has_succeeded(&self) -> bool {
+        self.status == "Finished" && self.return_code == Some(0)
+    }
+
+    /// The result of a process that does the same as this execution.
+    fn of(execution: &Value) -> Self {
+        let (mut status, mut stderr) = ("Finished", text(execution, "stderr"));
+        let field = |of: &str, name: &str| execution.get(of).map(|of| text(of, name));
+        let return_code = match text(execution, "status").as_str() {
+            "raised" => {
+                stderr += &field("exception", "traceback").unwrap_or_default();
+                Some(1)
+            }
+            "exited" => execution.get("exit_code").and_then(Value::as_i64),
+            "terminated" => {
+                let message = field("termination", "message").unwrap_or_default();
+                stderr += &message;
+                stderr.push('\n');
+                if field("termination", "kind").as_deref() == Some("timeout") {
+                    status = "TimeLimitExceeded";
+                    None
+                } else {
+                    Some(KILLED)
+                }
+            }
+            _ => Some(0),
+        };
+        let time = execution.get("usage").and_then(|usage| usage.get("wall_time"));
+        let execution_time = time.and_then(Value::as_f64).unwrap_or_default();
+        Self { status, execution_time, return_code, stdout: text(execution, "stdout"), stderr }
+    }
+}
+
+/// What a notebook shows of a cell.
+fn cell(execution: &Value) -> AnyJson {
+    let mut display = Vec::new();
+    for shown in execution.get("displays").and_then(Value::as_list).unwrap_or_default() {
+        let formats = shown.get("data").and_then(Value::as_dict).unwrap_or_default();
+        let formats = formats.iter().filter_map(|(kind, data)| {
+            let data = match data {
+                Value::Bytes(bytes) => STANDARD.encode(bytes),
+                data => data.as_str()?.to_owned(),
+            };
+            Some((kind.as_str()?.to_owned(), AnyJson::from(data)))
+        });
+        display.push(AnyJson::Object(formats.collect()));
+    }
+    let repr = text(execution, "repr");
+    if display.is_empty() && !repr.is_empty() && repr != "None" {
+        display.push(json!({"text/plain": repr}));
+    }
+    let mut error = Vec::new();
+    if let Some(exception) = execution.get("exception") {
+        error.push(json!({
+            "ename": text(exception, "type"),
+            "evalue": text(exception, "message"),
+            "traceback": text(exception, "traceback").lines().collect::<Vec<_>>(),
+        }));
+    } else if let Some(termination) = execution.get("termination") {
+        let (kind, message) = (text(termination, "kind"), text(termination, "message"));
+        error.push(json!({"ename": kind, "evalue": message, "traceback": [message]}));
+    }
+    json!({
+        "stdout": text(execution, "stdout"),
+        "stderr": text(execution, "stderr"),
+        "display": display,
+        "error": error,
+    })
+}
+
+fn text(of: &Value, name: &str) -> String {
+    of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
