@@ -6,6 +6,7 @@
 mod ceiling;
 mod config;
 mod ids;
+mod places;
 mod replies;
 mod runs;
 mod tenants;
@@ -19,6 +20,7 @@ use isolet::Value;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use self::ids::{Ids, Origin};
+use self::places::{Counts, Slot, Vacated};
 use self::replies::Replies;
 use self::runs::{Pass, QueueIsFull, RunGate};
 use super::{
@@ -87,15 +89,6 @@ pub(crate) struct NodeSession {
     _vacated: Vacated,
 }
 
-/// Tells those who wait for room that there is some.
-struct Vacated(Arc<Notify>);
-
-impl Drop for Vacated {
-    fn drop(&mut self) {
-        self.0.notify_waiters();
-    }
-}
-
 /// A session in use.
 pub(crate) type Used = InUse<NodeSession>;
 
@@ -118,11 +111,11 @@ impl OwnSession {
 
 impl Drop for OwnSession {
     fn drop(&mut self) {
-        let NodeSession { tenant, number, .. } = &**self.used.session();
+        let tenant = &self.used.session().tenant;
         // It has not been ended if the client has gone away.
-        if self.node.table.remove(tenant, self.used.handle(), Reason::Closed).is_some() {
-            let (node, number) = (Arc::clone(&self.node), *number);
-            tokio::spawn(async move { node.end_number(number).await });
+        if let Some(ended) = self.node.table.remove(tenant, self.used.handle(), Reason::Closed) {
+            let node = Arc::clone(&self.node);
+            tokio::spawn(async move { node.end_number(ended.number).await });
         }
     }
 }
@@ -176,41 +169,6 @@ pub(crate) struct Node {
     is_draining: AtomicBool,
 }
 
-/// How many sessions each tenant has.
-#[derive(Default)]
-struct Counts(Mutex<HashMap<String, usize>>);
-
-/// One of a tenant's sessions.
-struct Slot {
-    counts: Arc<Counts>,
-    tenant: String,
-}
-
-impl Counts {
-    fn take(self: &Arc<Self>, tenant: &Tenant) -> Result<Slot, Refusal> {
-        let mut counts = lock(&self.0);
-        let count = counts.entry(tenant.name.clone()).or_default();
-        let most = tenant.quotas.sessions;
-        if *count >= most {
-            return Err(Refusal::Quota(format!("sessions of this key: limit {most}")));
-        }
-        *count += 1;
-        Ok(Slot { counts: Arc::clone(self), tenant: tenant.name.clone() })
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut counts = lock(&self.counts.0);
-        if let Some(count) = counts.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.tenant);
-            }
-        }
-    }
-}
-
 impl Node {
     /// Makes a node of this name.
     ///
@@ -231,7 +189,7 @@ impl Node {
         Ok(Arc::new(Self {
             ids: Ids::new(name)?,
             tenants: RwLock::new(Arc::new(tenants)),
-            table: Table::new(settings.idle, settings.max_sessions),
+            table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             starts: Semaphore::new(processors),
             room: Arc::default(),
@@ -285,7 +243,8 @@ impl Node {
         }
         let policy = tenant.ceiling.admit(&self.settings.policy, Policy::read(new.policy)?)?;
         let deadline = self.deadline(new.ttl)?;
-        let slot = self.counts.take(tenant)?;
+        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
+        // The table has room for as many.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let number = self.open(policy, new.inputs).await?;
         let session = NodeSession {
@@ -333,13 +292,14 @@ impl Node {
         let number = self.next();
         let policy = Ok(Box::new(policy));
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
+        let close = Request::InSession { session: number, command: SessionCommand::Close };
+        let abandoned = OnDrop { node: self, request: Some(close) };
         let request = Request::Session { session: number, sandbox: number, inputs, from: None };
         let opened = self.ask(request).await;
         self.ask(Request::Drop { sandbox: number }).await?;
-        if opened.is_err() {
-            self.end_number(number).await;
-        }
-        opened.map(|_| number)
+        opened?;
+        abandoned.disarm();
+        Ok(number)
     }
 
     /// Finds a session for who has its tenant's key or its own token.
@@ -439,7 +399,8 @@ impl Node {
         let command =
             SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
         let request = Request::InSession { session: session.session().number, command };
-        let cancelled = Cancel { node: self, session: Some(session.session().number) };
+        let cancel = Request::Cancel { session: session.session().number };
+        let cancelled = OnDrop { node: self, request: Some(cancel) };
         let answer = self.ask_as(number, request).await;
         cancelled.disarm();
         let is_over = match &answer {
@@ -479,8 +440,9 @@ impl Node {
 
     async fn remove(&self, session: &Used, reason: Reason) {
         let tenant = &session.session().tenant;
-        if self.table.remove(tenant, session.handle(), reason).is_some() {
-            self.end_number(session.session().number).await;
+        // Its place is taken until it has ended.
+        if let Some(ended) = self.table.remove(tenant, session.handle(), reason) {
+            self.end_number(ended.number).await;
         }
     }
 
@@ -494,9 +456,8 @@ impl Node {
         loop {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {
-                let number = idle.session().number;
-                if idle.give_up(Some(Reason::Idle(self.settings.idle))).is_some() {
-                    self.end_number(number).await;
+                if let Some(ended) = idle.give_up(Some(Reason::Idle(self.settings.idle))) {
+                    self.end_number(ended.number).await;
                 }
             }
             let now = Instant::now();
@@ -553,23 +514,22 @@ pub(crate) struct Streamed {
     pub(crate) result: futures_util::future::BoxFuture<'static, Result<Value, Refusal>>,
 }
 
-/// Ends a run that nobody waits for any more.
-struct Cancel<'a> {
+/// Sends a request to the service if it is dropped: nobody waits for what it was made for any more.
+struct OnDrop<'a> {
     node: &'a Node,
-    session: Option<i64>,
+    request: Option<Request>,
 }
 
-impl Cancel<'_> {
+impl OnDrop<'_> {
     fn disarm(mut self) {
-        self.session = None;
+        self.request = None;
     }
 }
 
-impl Drop for Cancel<'_> {
+impl Drop for OnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(session) = self.session
-            && let Some(work) =
-                self.node.service.accept(self.node.next(), Request::Cancel { session })
+        if let Some(request) = self.request.take()
+            && let Some(work) = self.node.service.accept(self.node.next(), request)
         {
             tokio::task::spawn_blocking(move || work.run());
         }

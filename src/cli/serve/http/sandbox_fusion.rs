@@ -1,6 +1,6 @@
-//! The routes of `SandboxFusion`: programs and notebooks, each in a session of its own. Its clients,
-//! such as verl's reward functions, take any status but 200 for a failure of the sandbox, so what
-//! the guest does is never one.
+//! The routes of `SandboxFusion`: programs and notebooks, each in a session of its own. Its
+//! clients, such as verl's reward functions, take any status but 200 for a failure of the sandbox,
+//! so what the guest does is never one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
