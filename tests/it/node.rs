@@ -35,7 +35,7 @@ impl Node {
     }
 
     fn at(address: &str, args: &[&str]) -> Self {
-        let mut child = command(["serve", "--listen", address])
+        let mut child = command(["serve", "--listen", address, "--die-with-parent"])
             .args(args)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())

@@ -18,7 +18,7 @@ fusion = pytest.importorskip("sandbox_fusion")
 
 def started(*args: str) -> tuple[subprocess.Popen[str], str]:
     """Starts a node. Returns it and its address."""
-    command = [find_binary(), "serve", "--listen", "127.0.0.1:0", *args]
+    command = [find_binary(), "serve", "--listen", "127.0.0.1:0", "--die-with-parent", *args]
     node = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert node.stderr is not None
     for line in node.stderr:
