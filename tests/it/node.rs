@@ -262,7 +262,9 @@ async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
 #[tokio::test]
 async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
     let node = Node::start(&[]);
-    let id = node.session(&json!({"inputs": {"x": 5}})).await;
+    // However loaded the machine is, the interrupt comes in time.
+    let policy = json!({"limits": {"grace": 100}});
+    let id = node.session(&json!({"inputs": {"x": 5}, "policy": policy})).await;
     let path = format!("POST /v1/sessions/{id}/runs");
     let code = "print('begun', flush=True)\nwhile True: pass";
     let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": code})).await);

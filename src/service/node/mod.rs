@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore};
 
 use self::ids::{Ids, Origin};
 use self::places::{Counts, Slot, Vacated};
@@ -29,7 +29,7 @@ use super::{
 };
 
 pub(crate) use self::config::{Config, Settings};
-pub(crate) use self::replies::Event;
+pub(crate) use self::replies::{Event, Events};
 pub(crate) use self::tenants::Tenant;
 
 /// How often the node looks for sessions whose time is over.
@@ -81,7 +81,7 @@ pub(crate) struct NodeSession {
     /// When its time is over.
     deadline: Mutex<Instant>,
     metadata: Value,
-    /// The tenant's other runs at once.
+    /// The maximum number of the tenant's runs at once.
     max_runs: usize,
     /// Counts as one of the tenant's.
     _slot: Slot,
@@ -358,8 +358,8 @@ impl Node {
 
     /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
     pub(crate) async fn run(&self, session: &Used, run: NewRun) -> Result<Value, Refusal> {
-        let (_pass, number, _) = self.begin(session, &run, false).await?;
-        self.finish(session, number, run).await
+        let _pass = self.turn(session).await?;
+        self.finish(session, self.next(), run).await
     }
 
     /// As [`run`](Self::run), with what the run says while it runs.
@@ -368,31 +368,26 @@ impl Node {
         session: Used,
         run: NewRun,
     ) -> Result<Streamed, Refusal> {
-        let (pass, number, events) = self.begin(&session, &run, true).await?;
+        let pass = self.turn(&session).await?;
+        let number = self.next();
+        let events = self.replies.listen(number);
         let node = Arc::clone(self);
         let result = Box::pin(async move {
             let _pass = pass;
             node.finish(&session, number, run).await
         });
-        Ok(Streamed { events: events.unwrap_or_else(|| mpsc::channel(1).1), result })
+        Ok(Streamed { events, result })
     }
 
-    async fn begin(
-        &self,
-        session: &Used,
-        _run: &NewRun,
-        listens: bool,
-    ) -> Result<(Pass, i64, Option<mpsc::Receiver<Event>>), Refusal> {
+    /// Waits for the tenant's turn to run code.
+    async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
         let NodeSession { tenant, max_runs, .. } = &**session.session();
         let patience = self.settings.queue_time;
         let entered = tokio::time::timeout(patience, self.runs.enter(tenant, *max_runs)).await;
         let entered = entered.map_err(|_| Refusal::Waited(patience))?;
-        let pass = entered.map_err(|QueueIsFull(waiting)| {
+        entered.map_err(|QueueIsFull(waiting)| {
             Refusal::Quota(format!("waiting runs of this key: limit {waiting}"))
-        })?;
-        let number = self.next();
-        let events = listens.then(|| self.replies.listen(number));
-        Ok((pass, number, events))
+        })
     }
 
     async fn finish(&self, session: &Used, number: i64, run: NewRun) -> Result<Value, Refusal> {
@@ -510,7 +505,7 @@ pub(crate) struct NewRun {
 
 /// A run that is listened to.
 pub(crate) struct Streamed {
-    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) events: Events,
     pub(crate) result: futures_util::future::BoxFuture<'static, Result<Value, Refusal>>,
 }
 

@@ -27,6 +27,31 @@ pub(crate) enum Event {
     Uncall(u64),
 }
 
+/// The events of a run. When this is dropped, nobody listens any more.
+pub(crate) struct Events {
+    replies: Arc<Replies>,
+    run: i64,
+    receiver: mpsc::Receiver<Event>,
+}
+
+impl Events {
+    /// Waits for the next event; `None` once the run's answer has come.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        self.receiver.recv().await
+    }
+
+    /// Returns an event that has come already.
+    pub(crate) fn try_next(&mut self) -> Option<Event> {
+        self.receiver.try_recv().ok()
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        lock(&self.replies.listeners).remove(&self.run);
+    }
+}
+
 /// The answers and events of a node's service.
 #[derive(Default)]
 pub(super) struct Replies {
@@ -50,11 +75,11 @@ impl Replies {
         answer
     }
 
-    /// Returns what will receive the events of a run, until its answer has come.
-    pub(super) fn listen(&self, run: i64) -> mpsc::Receiver<Event> {
-        let (sender, events) = mpsc::channel(MAX_EVENTS);
+    /// Returns what receives the events of a run, until its answer has come.
+    pub(super) fn listen(self: &Arc<Self>, run: i64) -> Events {
+        let (sender, receiver) = mpsc::channel(MAX_EVENTS);
         lock(&self.listeners).insert(run, sender);
-        events
+        Events { replies: Arc::clone(self), run, receiver }
     }
 
     /// Takes a call that waits for its answer, if it is of this session.

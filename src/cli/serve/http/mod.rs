@@ -8,7 +8,7 @@ mod sandbox_fusion;
 mod sessions;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::net::{TcpListener, UnixListener};
@@ -62,7 +62,7 @@ pub(super) fn serve(
     if args.die_with_parent {
         super::parent::end_with_it()?;
     }
-    let mut settings = settings(args)?;
+    let mut settings = settings(args.config.as_deref())?;
     if let Some(most) = max_sessions {
         settings.max_sessions = most;
     }
@@ -81,8 +81,8 @@ pub(super) fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &HttpArgs) -> Result<Settings> {
-    let Some(path) = &args.config else {
+fn settings(config: Option<&Path>) -> Result<Settings> {
+    let Some(path) = config else {
         return Config::default().settings().map_err(|error| anyhow!(error));
     };
     let shown = path.display();
@@ -94,7 +94,7 @@ fn settings(args: &HttpArgs) -> Result<Settings> {
 async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<()> {
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
-    let ended = tokio::spawn(until_told(Arc::clone(&node), settings_again(args)));
+    let ended = tokio::spawn(until_told(Arc::clone(&node), args.config.clone()));
     let served = match address {
         Address::Tcp(tcp) => {
             let socket = TcpListener::bind(tcp).await;
@@ -128,19 +128,9 @@ fn say(place: &str, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Reads the configuration again on SIGHUP.
-fn settings_again(args: &HttpArgs) -> impl Fn() -> Result<Settings> + Send + use<> {
-    let again = HttpArgs {
-        listen: None,
-        config: args.config.clone(),
-        name: args.name.clone(),
-        die_with_parent: false,
-    };
-    move || settings(&again)
-}
-
 /// Waits for a signal that ends the node, and for its runs to end. A second signal ends it at once.
-async fn until_told(node: Arc<Node>, again: impl Fn() -> Result<Settings>) -> Result<()> {
+/// SIGHUP has it read its tenants again.
+async fn until_told(node: Arc<Node>, config: Option<PathBuf>) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -148,7 +138,7 @@ async fn until_told(node: Arc<Node>, again: impl Fn() -> Result<Settings>) -> Re
         tokio::select! {
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            _ = hang_up.recv() => reload(&node, &again),
+            _ = hang_up.recv() => reload(&node, config.as_deref()),
         }
     }
     tokio::select! {
@@ -159,9 +149,10 @@ async fn until_told(node: Arc<Node>, again: impl Fn() -> Result<Settings>) -> Re
     Ok(())
 }
 
-fn reload(node: &Node, again: &impl Fn() -> Result<Settings>) {
+/// Reads the tenants again.
+fn reload(node: &Node, config: Option<&Path>) {
     use std::io::Write;
-    let said = match again() {
+    let said = match settings(config) {
         Ok(settings) if settings.tenants.is_open() && !node.is_open() => {
             "the tenants stay as they are: the file has none any more".to_owned()
         }
@@ -183,7 +174,6 @@ fn router(node: Arc<Node>) -> Router {
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/node", get(sessions::node))
-        .route("/v1/admin/drain", post(drain))
         .fallback(async || Problem::no_route())
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn_with_state(Arc::clone(&node), check_host))
@@ -194,16 +184,11 @@ async fn ready(State(node): State<Arc<Node>>) -> Response {
     if node.is_draining() { Problem::draining().into_response() } else { "ok\n".into_response() }
 }
 
-async fn drain(State(node): State<Arc<Node>>, who: Who) -> Result<Response, Problem> {
-    node.tenant(&who.0)?;
-    Err(Problem::not_yours("only the operator ends a node: send it SIGTERM"))
-}
-
 /// Refuses requests of web pages to a node that needs no key: whoever wrote a page that is open in
 /// a browser on this machine could use it.
 async fn check_host(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
     if node.is_open() && !is_local(request.headers()) {
-        return Problem::not_yours(
+        return Problem::denied(
             "a node without keys answers requests to `localhost` and loopback addresses, and none \
              of other web pages",
         )

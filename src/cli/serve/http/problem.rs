@@ -54,7 +54,7 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", "the node ends").retried()
     }
 
-    pub(super) fn not_yours(detail: impl Into<String>) -> Self {
+    pub(super) fn denied(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "denied", detail)
     }
 

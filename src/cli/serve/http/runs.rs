@@ -14,13 +14,12 @@ use axum::routing::post;
 use futures_util::stream;
 use isolet::{Stream, Value};
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
 use super::Who;
 use super::body::{Answered, Given, line, variables};
 use super::problem::Problem;
 use super::sessions::Wanted;
-use crate::service::node::{Event, NewRun, Node, Refusal, Streamed};
+use crate::service::node::{Event, Events, NewRun, Node, Refusal, Streamed};
 
 /// The media type of events: an object of JSON on each line.
 const EVENTS: &str = "application/x-ndjson";
@@ -93,7 +92,7 @@ async fn run(
 /// The lines of a run that is listened to; the last one has its result.
 fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
     struct Under {
-        events: mpsc::Receiver<Event>,
+        events: Events,
         result: Option<futures_util::future::BoxFuture<'static, Result<Value, Refusal>>>,
         /// The result, while events that came before it are still to be told.
         ended: Option<Result<Value, Refusal>>,
@@ -104,7 +103,7 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
         while let Some(result) = &mut under.result {
             tokio::select! {
                 biased;
-                Some(event) = under.events.recv() => return Some((Ok(told(event)), under)),
+                Some(event) = under.events.next() => return Some((Ok(told(event)), under)),
                 ended = result => {
                     under.ended = Some(ended);
                     under.result = None;
@@ -112,7 +111,7 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
             }
         }
         // After its answer nothing more is said by the run.
-        if let Ok(event) = under.events.try_recv() {
+        if let Some(event) = under.events.try_next() {
             return Some((Ok(told(event)), under));
         }
         let last = match under.ended.take()? {
