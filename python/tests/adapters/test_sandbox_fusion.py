@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import subprocess
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
-
-from isolet._find import find_binary
+from node_process import serving
 
 fusion = pytest.importorskip("sandbox_fusion")
 
 
-def started(*args: str) -> tuple[subprocess.Popen[str], str]:
-    """Starts a node. Returns it and its address."""
-    command = [find_binary(), "serve", "--listen", "127.0.0.1:0", "--die-with-parent", *args]
-    node = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert node.stderr is not None
-    for line in node.stderr:
-        if " listening at " in line:
-            # What it says later must not fill the pipe.
-            threading.Thread(target=node.stderr.read, daemon=True).start()
-            return node, line.split(" listening at ")[1].strip()
-    raise AssertionError(f"the node ended with status {node.wait()}")
-
-
 @pytest.fixture(scope="module")
 def address():
-    node, address = started()
-    fusion.set_endpoint(address)
-    yield address
-    node.terminate()
-    assert node.wait(60) == 0
+    with serving() as address:
+        fusion.set_endpoint(address)
+        yield address
 
 
 def run(code: str, **more: object):
@@ -144,32 +126,24 @@ def test_another_language_is_refused(address):
 
 
 def test_more_programs_than_there_is_room_for_wait_for_it():
-    node, address = started("--max-sessions", "2")
-    try:
-        # More at once than there is room for, each of which would be refused.
+    # More at once than there is room for, each of which would be refused.
+    with serving("--max-sessions", "2") as address, ThreadPoolExecutor(16) as pool:
+
         def one(number: int) -> str:
             body = {"code": f"print({number})", "language": "python"}
             answer = requests.post(f"{address}/run_code", json=body, timeout=60)
             return answer.json()["run_result"]["stdout"]
 
-        with ThreadPoolExecutor(16) as pool:
-            assert list(pool.map(one, range(48))) == [f"{number}\n" for number in range(48)]
-    finally:
-        node.terminate()
-    assert node.wait(60) == 0
+        assert list(pool.map(one, range(48))) == [f"{number}\n" for number in range(48)]
 
 
 def test_a_key_comes_in_the_url(tmp_path):
     digest = hashlib.sha256(b"the-key").hexdigest()
     config = tmp_path / "node.toml"
     config.write_text(f'[tenants.a]\nkeys = ["sha256:{digest}"]\n')
-    node, address = started("--config", str(config))
-    try:
+    with serving("--config", str(config)) as address:
         body = {"code": "print(1)", "language": "python"}
         assert requests.post(f"{address}/run_code", json=body, timeout=60).status_code == 401
         keyed = address.replace("http://", "http://user:the-key@")
         answer = requests.post(f"{keyed}/run_code", json=body, timeout=60)
         assert answer.json()["run_result"]["stdout"] == "1\n"
-    finally:
-        node.terminate()
-    assert node.wait(60) == 0

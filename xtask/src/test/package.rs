@@ -20,7 +20,7 @@ const MAIN: Environment = (
     "frameworks",
     &[
         // Each half has a `conftest.py` of its own.
-        &["tests", "--ignore", "tests/adapters"],
+        &["tests", "--ignore", "tests/adapters", "--ignore", "tests/deploy"],
         &[
             "tests/adapters",
             "--ignore",
@@ -34,8 +34,10 @@ const MAIN: Environment = (
 );
 
 /// The environments of frameworks whose newest versions do not go with the newest ones of others.
-const OTHERS: [Environment; 3] = [
+const OTHERS: [Environment; 4] = [
     ("crewai", &[&["tests/adapters/test_crewai.py"]]),
+    // Proxies, engines that start nodes, and what checks their configurations.
+    ("deploy", &[&["tests/deploy"]]),
     ("monty", &[&["tests/adapters/test_monty.py"]]),
     // With an older `mcp`, as most clients have it.
     ("openenv", &[&["tests/adapters/test_openenv.py"], &["tests/adapters/test_mcp_server.py"]]),
