@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 from fleet import PROXIES, Client, in_threads, nodes, proxy, until
+from node_process import SECONDS
 from processes import pss, tree
 
 SESSIONS = int(os.environ.get("ISOLET_TEST_SESSIONS", "900"))
@@ -110,7 +110,7 @@ def test_a_killed_node_takes_its_sessions_along_and_nobody_elses(kind, capsys):
         others = [session for session in sessions if session["node"] != "n2"]
         with Creating(client) as creating:
             creating.more(5)
-            fleet["n2"].process.kill()
+            fleet["n2"].kill()
             # A call that is under way ends as well.
             seconds = until(lambda: client.run(victims[0]["id"], "print(secret)").status == 502)
             say(f"noticed after {seconds * 1000:.0f} ms")
@@ -158,7 +158,7 @@ def test_a_session_is_found_by_path_and_header_and_a_name_by_its_hash(client, fl
     places = [node_of(number) for number in range(30)]
     assert set(places) == set(NAMES)
     assert [node_of(number) for number in range(30)] == places
-    fleet["n1"].end(signal.SIGKILL)
+    fleet["n1"].kill()
     moved = [node_of(number) for number in range(30)]
     assert [new for old, new in zip(places, moved, strict=True) if old != "n1"] == [
         old for old in places if old != "n1"
@@ -166,7 +166,6 @@ def test_a_session_is_found_by_path_and_header_and_a_name_by_its_hash(client, fl
     for path in (f"/sandboxes/n1-{FORGED}", f"/v2/sandboxes/n1-{FORGED}/connect"):
         assert client.ask("POST", path).status == 502
         assert client.ask("POST", path.replace("n1", "n2")).status != 502
-    fleet["n1"].start()
 
 
 @pytest.mark.parametrize("name", ["n4", "localhost", "127-0-0-1", "n", "n1-n2", "owners", "any"])
@@ -239,7 +238,7 @@ def test_a_node_that_ends_finishes_its_runs_and_gets_no_new_session(client, flee
     code = "import time\nprint('begun', flush=True)\ntime.sleep(3)\nprint('done')"
     _, events = client.events(session["id"], code)
     said(events, "begun\n")
-    node.process.terminate()
+    node.terminate()
     with Creating(client) as creating:
         # Its own session still answers, so the node is there and only takes no new ones.
         path = f"/v1/sessions/{session['id']}"
@@ -249,11 +248,10 @@ def test_a_node_that_ends_finishes_its_runs_and_gets_no_new_session(client, flee
         assert [one.status for one in once] == [200] * 20
         said(events, "done\n")
         assert next(events)["execution"]["status"] == "completed"
-        assert node.process.wait(60) == 0
+        assert node.process.wait(SECONDS) == 0
         creating.more(20)
         assert client.ask("GET", path).status == 502
     assert node.name not in {one["node"] for one in creating.made}
-    node.start()
 
 
 def test_a_full_node_passes_new_sessions_on_and_only_full_nodes_refuse(kind):
@@ -276,6 +274,19 @@ def test_a_full_node_passes_new_sessions_on_and_only_full_nodes_refuse(kind):
                 return answer.status == 201
 
             until(has_room)
+
+
+def test_without_a_node_clients_get_what_they_send_again(client, fleet):
+    session = client.create()["id"]
+    for node in fleet.values():
+        node.kill()
+    assert client.ask("GET", f"/v1/sessions/{session}").status == 502
+    for path in ("/v1/sessions", "/sandboxes", "/v1/run"):
+        answer = client.ask("POST", path, {})
+        assert (answer.status, answer.code) == (503, "capacity")
+        assert answer.headers["Retry-After"] == "1"
+    assert client.ask("POST", "/run_code", {}).status == 504
+    assert client.ask("POST", "/execute", {}, **{"X-Session-ID": "name"}).status == 502
 
 
 def test_a_node_added_moves_no_session(through, fleet):
