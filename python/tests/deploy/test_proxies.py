@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import threading
 import time
@@ -213,14 +215,26 @@ def test_events_come_while_the_run_waits_for_its_client(client):
     assert next(events)["execution"]["status"] == "completed"
 
 
-def test_a_client_that_goes_away_has_its_run_interrupted(client):
-    session = client.create()["id"]
-    client.run(session, "begun = False")
-    stream, events = client.events(session, "begun = True\nprint('begun')\nwhile True: pass")
-    said(events, "begun\n")
-    stream.close()
-    until(lambda: client.run(session, "print(begun)").status == 200)
-    assert client.run(session, "print(begun)").json()["stdout"] == "True\n"
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson"])
+def test_a_client_that_goes_away_has_its_run_interrupted(kind, accept, tmp_path):
+    config = tmp_path / "node.toml"
+    # So long that nothing else ends the run.
+    config.write_text("ceiling = { limits = { run_time = 3600 } }\n")
+    options = ("--config", str(config))
+    with nodes(*NAMES, options=options) as fleet, proxy(kind, fleet) as (through, client):
+        session = client.create(policy={"limits": {"run_time": 3600}})
+        asking = Client(fleet[session["node"]].address)
+
+        def running() -> int:
+            return asking.ask("GET", "/v1/node").json()["running"]
+
+        going = http.client.HTTPConnection(through.address)
+        path, code = f"/v1/sessions/{session['id']}/runs", "while True: pass"
+        going.request("POST", path, json.dumps({"code": code}), {"Accept": accept})
+        until(lambda: running() == 1)
+        going.close()
+        # Until then the session is busy.
+        until(lambda: client.run(session["id"], "print(1)").status == 200)
 
 
 def test_bodies_of_64_mib_pass_and_larger_ones_do_not(client):
