@@ -49,26 +49,32 @@ class Node:
         self.start()
 
     def start(self) -> None:
+        self.is_ended = False
         self.process, _ = started("--name", self.name, *self._options, listen=self.address)
 
-    def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(SECONDS)
+    def kill(self) -> None:
+        self.is_ended = True
+        self.process.kill()
+        self.process.wait(SECONDS)
+
+    def terminate(self) -> None:
+        """Has it end in order, which takes until its runs have ended."""
+        self.is_ended = True
+        self.process.terminate()
 
 
 @contextlib.contextmanager
 def nodes(*names: str, options: tuple[str, ...] = ()) -> Iterator[dict[str, Node]]:
-    """Nodes of these names. Those that are left have to end in order."""
+    """Nodes of these names. Those that the block has not ended have to end in order."""
     fleet: dict[str, Node] = {}
     try:
         for name in names:
             fleet[name] = Node(name, *options)
         yield fleet
-        for node in fleet.values():
+        left = [node for node in fleet.values() if not node.is_ended]
+        for node in left:
             node.process.terminate()
-        assert {name: node.process.wait(SECONDS) for name, node in fleet.items()} == dict.fromkeys(
-            fleet, 0
-        )
+        assert [node.process.wait(SECONDS) for node in left] == [0] * len(left)
     finally:
         for node in fleet.values():
             node.process.kill()

@@ -36,7 +36,7 @@ def test_sigterm_loses_no_run_and_lets_no_session_in(tmp_path):
             return now["running"], now["waiting"]
 
         until(lambda: load() == (AT_ONCE, SESSIONS - AT_ONCE))
-        node.process.terminate()
+        node.terminate()
         until(lambda: asking.ask("GET", "/readyz").status == 503)
         for path, body in (("/v1/sessions", {}), ("/v1/run", {"code": "1"})):
             refused = asking.ask("POST", path, body)
@@ -55,5 +55,5 @@ def test_a_run_that_takes_longer_does_not_keep_the_node(tmp_path):
         session = client.create()["id"]
         _, events = client.events(session, "print('begun', flush=True)\nwhile True: pass")
         assert next(events)["type"] == "stdout"
-        node.process.terminate()
+        node.terminate()
         assert node.process.wait(SECONDS) == 0

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 from fleet import PROXIES, Client, in_threads, nodes, proxy, until
+from node_process import SECONDS
 from processes import pss, tree
 
 SESSIONS = int(os.environ.get("ISOLET_TEST_SESSIONS", "900"))
@@ -110,7 +112,7 @@ def test_a_killed_node_takes_its_sessions_along_and_nobody_elses(kind, capsys):
         others = [session for session in sessions if session["node"] != "n2"]
         with Creating(client) as creating:
             creating.more(5)
-            fleet["n2"].process.kill()
+            fleet["n2"].kill()
             # A call that is under way ends as well.
             seconds = until(lambda: client.run(victims[0]["id"], "print(secret)").status == 502)
             say(f"noticed after {seconds * 1000:.0f} ms")
@@ -158,7 +160,7 @@ def test_a_session_is_found_by_path_and_header_and_a_name_by_its_hash(client, fl
     places = [node_of(number) for number in range(30)]
     assert set(places) == set(NAMES)
     assert [node_of(number) for number in range(30)] == places
-    fleet["n1"].end(signal.SIGKILL)
+    fleet["n1"].kill()
     moved = [node_of(number) for number in range(30)]
     assert [new for old, new in zip(places, moved, strict=True) if old != "n1"] == [
         old for old in places if old != "n1"
@@ -166,7 +168,6 @@ def test_a_session_is_found_by_path_and_header_and_a_name_by_its_hash(client, fl
     for path in (f"/sandboxes/n1-{FORGED}", f"/v2/sandboxes/n1-{FORGED}/connect"):
         assert client.ask("POST", path).status == 502
         assert client.ask("POST", path.replace("n1", "n2")).status != 502
-    fleet["n1"].start()
 
 
 @pytest.mark.parametrize("name", ["n4", "localhost", "127-0-0-1", "n", "n1-n2", "owners", "any"])
@@ -214,14 +215,26 @@ def test_events_come_while_the_run_waits_for_its_client(client):
     assert next(events)["execution"]["status"] == "completed"
 
 
-def test_a_client_that_goes_away_has_its_run_interrupted(client):
-    session = client.create()["id"]
-    client.run(session, "begun = False")
-    stream, events = client.events(session, "begun = True\nprint('begun')\nwhile True: pass")
-    said(events, "begun\n")
-    stream.close()
-    until(lambda: client.run(session, "print(begun)").status == 200)
-    assert client.run(session, "print(begun)").json()["stdout"] == "True\n"
+@pytest.mark.parametrize("accept", ["application/json", "application/x-ndjson"])
+def test_a_client_that_goes_away_has_its_run_interrupted(kind, accept, tmp_path):
+    config = tmp_path / "node.toml"
+    # So long that nothing else ends the run.
+    config.write_text("ceiling = { limits = { run_time = 3600 } }\n")
+    options = ("--config", str(config))
+    with nodes(*NAMES, options=options) as fleet, proxy(kind, fleet) as (through, client):
+        session = client.create(policy={"limits": {"run_time": 3600}})
+        asking = Client(fleet[session["node"]].address)
+
+        def running() -> int:
+            return asking.ask("GET", "/v1/node").json()["running"]
+
+        going = http.client.HTTPConnection(through.address)
+        path, code = f"/v1/sessions/{session['id']}/runs", "while True: pass"
+        going.request("POST", path, json.dumps({"code": code}), {"Accept": accept})
+        until(lambda: running() == 1)
+        going.close()
+        # Until then the session is busy.
+        until(lambda: client.run(session["id"], "print(1)").status == 200)
 
 
 def test_bodies_of_64_mib_pass_and_larger_ones_do_not(client):
@@ -239,7 +252,7 @@ def test_a_node_that_ends_finishes_its_runs_and_gets_no_new_session(client, flee
     code = "import time\nprint('begun', flush=True)\ntime.sleep(3)\nprint('done')"
     _, events = client.events(session["id"], code)
     said(events, "begun\n")
-    node.process.terminate()
+    node.terminate()
     with Creating(client) as creating:
         # Its own session still answers, so the node is there and only takes no new ones.
         path = f"/v1/sessions/{session['id']}"
@@ -249,11 +262,10 @@ def test_a_node_that_ends_finishes_its_runs_and_gets_no_new_session(client, flee
         assert [one.status for one in once] == [200] * 20
         said(events, "done\n")
         assert next(events)["execution"]["status"] == "completed"
-        assert node.process.wait(60) == 0
+        assert node.process.wait(SECONDS) == 0
         creating.more(20)
         assert client.ask("GET", path).status == 502
     assert node.name not in {one["node"] for one in creating.made}
-    node.start()
 
 
 def test_a_full_node_passes_new_sessions_on_and_only_full_nodes_refuse(kind):
@@ -276,6 +288,19 @@ def test_a_full_node_passes_new_sessions_on_and_only_full_nodes_refuse(kind):
                 return answer.status == 201
 
             until(has_room)
+
+
+def test_without_a_node_clients_get_what_they_send_again(client, fleet):
+    session = client.create()["id"]
+    for node in fleet.values():
+        node.kill()
+    assert client.ask("GET", f"/v1/sessions/{session}").status == 502
+    for path in ("/v1/sessions", "/sandboxes", "/v1/run"):
+        answer = client.ask("POST", path, {})
+        assert (answer.status, answer.code) == (503, "capacity")
+        assert answer.headers["Retry-After"] == "1"
+    assert client.ask("POST", "/run_code", {}).status == 504
+    assert client.ask("POST", "/execute", {}, **{"X-Session-ID": "name"}).status == 502
 
 
 def test_a_node_added_moves_no_session(through, fleet):

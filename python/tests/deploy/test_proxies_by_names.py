@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 
 import pytest
 from fleet import PROXIES, Node, free_port, proxy, until
@@ -33,7 +32,7 @@ class Pods:
 
     def kill(self, number: int) -> None:
         name = f"isolet-{number}"
-        self.nodes.pop(name).end(signal.SIGKILL)
+        self.nodes.pop(name).kill()
         del self.names.table[f"{name}.{DOMAIN}"]
         self._tell()
 
