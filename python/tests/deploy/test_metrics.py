@@ -62,6 +62,19 @@ def test_each_query_is_one_that_prometheus_takes(tmp_path):
     assert f"{len(rules)} rules found" in promtool("check", "rules", str(file))
 
 
+def test_prometheus_takes_the_configuration_and_its_job_is_that_of_the_alerts(tmp_path):
+    configuration = yaml.safe_load(ALERTS.with_name("kubernetes.yaml").read_text())
+    (job,) = configuration["scrape_configs"]
+    assert f'up{{job="{job["job_name"]}"}}' in QUERIES["IsoletNodeDown"]
+    # Debian's promtool cannot ask Kubernetes for pods.
+    (found,) = job.pop("kubernetes_sd_configs")
+    assert found == {"role": "pod", "namespaces": {"names": ["isolet"]}}
+    file = tmp_path / "prometheus.yaml"
+    file.write_text(yaml.safe_dump(configuration))
+    shutil.copy(ALERTS, tmp_path)
+    promtool("check", "config", str(file))
+
+
 def test_the_alerts_fire_when_they_should_and_no_earlier():
     promtool("check", "rules", str(ALERTS))
     promtool("test", "rules", str(ALERTS.with_name("alerts_test.yaml")))
