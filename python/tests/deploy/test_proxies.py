@@ -186,7 +186,8 @@ def test_what_is_no_id_is_refused_by_a_node(client):
 
 
 def test_what_is_of_one_node_is_not_to_be_had(client):
-    for path in ("/metrics", "/v1/node", "/v1/admin/drain", "/v1/sessions", "/v2/sandboxes"):
+    lists = ("/v1/sessions", "/v1/snapshots", "/sandboxes", "/v2/sandboxes?limit=9", "/snapshots")
+    for path in ("/metrics", "/metrics?all=1", "/v1/node", "/v1/admin/drain", *lists):
         answer = client.ask("GET", path)
         assert (answer.status, answer.code) == (404, "no_route")
         assert answer.json()["detail"] == "only nodes answer this"
