@@ -33,6 +33,7 @@ const TOP_LEVEL: &[&str] = &[
     "benches",
     "clippy.toml",
     "deny.toml",
+    "deploy",
     "docs",
     "examples",
     "fuzz",

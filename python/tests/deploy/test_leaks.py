@@ -1,0 +1,53 @@
+"""What a node keeps of sessions that have ended: nothing.
+
+`ISOLET_TEST_DROPPED` says how many sessions there are at once. What it measures is printed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from fleet import Client, in_threads, nodes, until
+from processes import descriptors, own_pss, threads, tree
+
+SESSIONS = int(os.environ.get("ISOLET_TEST_DROPPED", "100"))
+ROUNDS = 10
+WARM = 5
+"""After how many rounds what the allocators keep differs little."""
+SLACK = (2 << 20) + (ROUNDS - WARM) * SESSIONS * (2 << 10)
+"""How many bytes it may grow after that: 2 MiB, and 2 KiB for each session."""
+
+
+def test_sessions_created_and_dropped_leave_nothing(capsys):
+    with nodes("n1", options=("--max-sessions", str(SESSIONS))) as fleet:
+        process = fleet["n1"].process.pid
+
+        def round_of(count: int) -> None:
+            with Client(fleet["n1"].address) as client:
+
+                def use(number: int) -> str:
+                    session = client.create(inputs={"number": number})["id"]
+                    answer = client.run(session, "print(number)")
+                    assert answer.json()["stdout"] == f"{number}\n", answer
+                    return session
+
+                def drop(session: str) -> None:
+                    assert client.ask("DELETE", f"/v1/sessions/{session}").status == 204
+
+                in_threads(drop, in_threads(use, range(count)))
+            # The node, and what all sessions are copied from.
+            until(lambda: len(tree(process)) == 2)
+
+        round_of(1)
+        before = descriptors(process), threads(process)
+        memory = []
+        for _ in range(ROUNDS):
+            round_of(SESSIONS)
+            memory.append(own_pss(tree(process)))
+        until(lambda: descriptors(process) <= before[0])
+        # Threads that wait for work end after a while without any. Some that stay start late.
+        until(lambda: threads(process) <= before[1] + 2)
+        with capsys.disabled():
+            shown = " ".join(f"{size / 2**20:.1f}" for size in memory)
+            print(f"\n{SESSIONS} sessions, {before} descriptors and threads; MiB: {shown}", end="")
+        assert memory[-1] <= memory[WARM - 1] + SLACK, memory
