@@ -51,6 +51,7 @@ ADAPTERS = {
     "langchain.py": ["CodeInterpreterMiddleware"],
     "openenv.py": ["PyExecutor", "install"],
     "pydantic_ai.py": ["CodeMode"],
+    "ray.py": ["Node", "Pool", "key", "nodes", "start", "stop"],
     "rlm.py": ["REPL", "install"],
     "smolagents.py": ["Executor"],
 }

@@ -31,7 +31,7 @@ Where to look, by `help(isolet.NAME)`:
     isolet.aio      the same names for asyncio
     isolet.node     sessions on nodes, `isolet serve --listen`, over HTTP
     isolet.dspy, isolet.smolagents, isolet.fastmcp, isolet.pydantic_ai, isolet.langchain,
-    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv
+    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv, isolet.ray
                     adapters, each of which imports its framework
     isolet.function_tools
                     a function for models, for any other framework
@@ -131,7 +131,7 @@ __all__ = [
 # What takes long to import: asyncio, and the frameworks of the adapters.
 _LAZY = frozenset(
     ["adk", "ag2", "aio", "compat", "dspy", "fastmcp", "function_tools", "langchain", "node"]
-    + ["openenv", "pydantic_ai", "rlm", "smolagents"]
+    + ["openenv", "pydantic_ai", "ray", "rlm", "smolagents"]
 )
 
 
