@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import hashlib
 import json
@@ -13,10 +14,13 @@ import pickle
 import re
 import signal
 import socket
+import ssl
+import subprocess
 import threading
 import urllib.request
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -443,27 +447,79 @@ def test_a_client_can_be_pickled_and_a_session_cannot(client: Client, remote: Se
         pickle.dumps(remote)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(502, isolet.ServerDied), (404, isolet.IsoletError)])
-def test_the_answer_of_a_proxy_without_a_node_is_told(status: int, kind: type) -> None:
-    class Proxy(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(b"of the proxy")
+class Proxy(BaseHTTPRequestHandler):
+    """Passes requests to `/nodes/...` on to a node. Answers `/502/...` with that status itself."""
 
-        def log_message(self, *_: Any) -> None:
-            pass
+    protocol_version = "HTTP/1.1"
+    node = ""
 
-    with HTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+    def answer(self) -> None:
+        sent = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        _, first, path = self.path.split("/", 2)
+        if first == "nodes":
+            node = HTTPConnection(self.node, timeout=SECONDS)
+            node.request(self.command, f"/{path}", sent, dict(self.headers))
+            answer = node.getresponse()
+            status, data = answer.status, answer.read()
+            node.close()
+        else:
+            status, data = int(first), b"of the proxy"
+        self.send_response(status)
+        if status != 204:
+            self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_DELETE = answer
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def proxying(address: str = "", tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """The port of a proxy before a node."""
+    handler = type("Handler", (Proxy,), {"node": address.removeprefix("http://")})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
+        proxy.daemon_threads = True
+        if tls is not None:
+            # In the thread of each connection, not in the one that accepts them.
+            proxy.socket = tls.wrap_socket(
+                proxy.socket, server_side=True, do_handshake_on_connect=False
+            )
         serves = threading.Thread(target=proxy.serve_forever)
         serves.start()
         try:
-            with pytest.raises(kind, match=f"status {status}.*of the proxy"):
-                Client(f"http://127.0.0.1:{proxy.server_port}").session()
+            yield proxy.server_port
         finally:
             proxy.shutdown()
             serves.join(SECONDS)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(502, isolet.ServerDied), (404, isolet.IsoletError)])
+def test_the_answer_of_a_proxy_without_a_node_is_told(status: int, kind: type) -> None:
+    with proxying() as port, pytest.raises(kind, match=f"status {status}.*of the proxy"):
+        Client(f"http://127.0.0.1:{port}/{status}").session()
+
+
+def test_a_node_behind_a_proxy_with_tls_has_sessions(
+    remote: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=proxy"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key)]
+    command += ["-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with proxying(remote.address, tls) as port:
+        address = f"https://127.0.0.1:{port}/nodes"
+        with pytest.raises(isolet.ServerDied, match="CERTIFICATE_VERIFY_FAILED"):
+            Client(address).session()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        with Client(address) as trusting, trusting.session(tools={"one": lambda: 1}) as session:
+            assert session.eval("[2, 'größe']") == [2, "größe"]
+            assert session.run("print(3)", on_stdout=print).stdout == "3\n"
 
 
 def test_an_answer_that_breaks_off_is_the_end_of_the_node() -> None:
