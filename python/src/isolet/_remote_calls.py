@@ -27,12 +27,14 @@ class Calls:
     def __init__(self, tools: Mapping[str, Tool], ask: Callable[[str, str, bytes], bytes]) -> None:
         self._tools = tools
         self._ask = ask
-        self._tasks: dict[int, Future[Any]] = {}
+        # The calls under way, those of coroutines with their tasks.
+        self._tasks: dict[int, Future[Any] | None] = {}
         self._cancelled: set[int] = set()
         self.fault: BaseException | None = None
         """What a tool has raised, if that is no `Exception`: it goes on to who has run the code."""
 
     def start(self, number: int, name: str, arguments: dict[str, Any]) -> None:
+        self._tasks[number] = None
         context = copy_context()
         pool.start(lambda: context.run(self._serve, number, name, arguments))
 
