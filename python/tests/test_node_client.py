@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -502,6 +503,7 @@ def test_the_answer_of_a_proxy_without_a_node_is_told(status: int, kind: type) -
         Client(f"http://127.0.0.1:{port}/{status}").session()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no `openssl`")
 def test_a_node_behind_a_proxy_with_tls_has_sessions(
     remote: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
