@@ -15,6 +15,7 @@ import pytest
 
 import isolet
 import isolet.aio
+import isolet.node
 from isolet.compat import e2b
 
 SOURCE = Path(isolet.__file__).parent
@@ -23,6 +24,7 @@ EXPORTED = {
     "_server.py": isolet.__all__,
     "errors.py": isolet.__all__,
     "execution.py": isolet.__all__,
+    "node.py": isolet.node.__all__,
     "policy.py": isolet.__all__,
     "session.py": isolet.__all__,
     "streams.py": isolet.__all__,
@@ -49,6 +51,7 @@ ADAPTERS = {
     "langchain.py": ["CodeInterpreterMiddleware"],
     "openenv.py": ["PyExecutor", "install"],
     "pydantic_ai.py": ["CodeMode"],
+    "ray.py": ["Node", "Pool", "key", "nodes", "start", "stop"],
     "rlm.py": ["REPL", "install"],
     "smolagents.py": ["Executor"],
 }
@@ -73,7 +76,9 @@ def test_everything_public_is_documented(module: str):
     assert list(complaints(tree.body, exported, is_adapter=module in ADAPTERS)) == []
 
 
-@pytest.mark.parametrize("package", [isolet, isolet.aio, e2b], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "package", [isolet, isolet.aio, isolet.node, e2b], ids=lambda each: each.__name__
+)
 def test_each_exported_name_is_looked_at(package: ModuleType):
     modules = [module for module, exported in EXPORTED.items() if exported is package.__all__]
     defined = {
@@ -108,7 +113,8 @@ def test_help_begins_with_what_one_needs_first():
     # What a terminal shows of it at once, or nearly so.
     first = " ".join(page[:50])
     adapters = [f"isolet.{module.removesuffix('.py')}" for module in ADAPTERS]
-    for name in ["run", "Sandbox", "Session", "tool", "raise_for_error", "isolet.aio", *adapters]:
+    modules = ["isolet.aio", "isolet.node", *adapters]
+    for name in ["run", "Sandbox", "Session", "tool", "raise_for_error", *modules]:
         assert name in first, name
 
 

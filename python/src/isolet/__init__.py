@@ -29,8 +29,9 @@ Where to look, by `help(isolet.NAME)`:
     tool, Submit    functions of this program that the code can call
     IsoletError     the base class of what the host raises, each with a `hint`
     isolet.aio      the same names for asyncio
+    isolet.node     sessions on nodes, `isolet serve --listen`, over HTTP
     isolet.dspy, isolet.smolagents, isolet.fastmcp, isolet.pydantic_ai, isolet.langchain,
-    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv
+    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv, isolet.ray
                     adapters, each of which imports its framework
     isolet.function_tools
                     a function for models, for any other framework
@@ -129,8 +130,8 @@ __all__ = [
 
 # What takes long to import: asyncio, and the frameworks of the adapters.
 _LAZY = frozenset(
-    ["adk", "ag2", "aio", "compat", "dspy", "fastmcp", "function_tools", "langchain", "openenv"]
-    + ["pydantic_ai", "rlm", "smolagents"]
+    ["adk", "ag2", "aio", "compat", "dspy", "fastmcp", "function_tools", "langchain", "node"]
+    + ["openenv", "pydantic_ai", "ray", "rlm", "smolagents"]
 )
 
 

@@ -45,9 +45,9 @@ class StartError(IsoletError):
 
 
 class ServerDied(IsoletError):
-    """The server has ended, and all of its sessions with it.
+    """The server or node has ended, and all of its sessions with it, or cannot be reached.
 
-    The next session of a sandbox starts another server.
+    The next session of a sandbox starts another server, that of a client goes to another node.
     """
 
 
@@ -118,6 +118,7 @@ class Interrupted(KeyboardInterrupt):
         self.execution = execution
 
 
+# Those of `docs/serve.md`, and the codes of problems of `docs/node.md`.
 _KINDS: dict[str, type[IsoletError]] = {
     "config": ConfigError,
     "assets": AssetsError,
@@ -129,6 +130,16 @@ _KINDS: dict[str, type[IsoletError]] = {
     "value": TransferError,
     "packages": PackagesError,
     "protocol": ProtocolError,
+    "invalid": ConfigError,
+    "unauthorized": ConfigError,
+    "denied": ConfigError,
+    "not_found": SessionClosed,
+    "gone": SessionClosed,
+    "no_route": ProtocolError,
+    "quota": LimitError,
+    "capacity": LimitError,
+    "queue": LimitError,
+    "draining": StartError,
 }
 
 

@@ -1,0 +1,541 @@
+"""Sessions on nodes, `isolet serve --listen`, over HTTP: `Client`, `Session`.
+
+>>> client = isolet.node.Client("http://10.0.0.5:8080", key=KEY)
+>>> with client.session(tools=[search]) as session:
+...     print(session.run("search('cats')").value)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import posixpath
+import random
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from . import _session
+from ._handle import Handle
+from ._http import Node, body, checked, error_of, refusal, small
+from ._json import decode
+from ._remote_calls import Calls
+from ._runs import show
+from ._values import text, to_plain, variables
+from .errors import (
+    Interrupted,
+    IsoletError,
+    ServerDied,
+    SessionClosed,
+    StartError,
+    TransferError,
+)
+from .execution import Display, Execution, Output, Variable, display_from_wire
+from .policy import Compiled, Policy
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from .tools import Tool
+
+__all__ = ["Client", "Files", "Session"]
+
+Inputs = Mapping[str, Any]
+
+_ROUND_SECONDS = 1.0
+"""After how long nodes that are full are asked again, at most."""
+_ELSEWHERE = (429, 503)
+"""The statuses by which a node says that it has no room for a session."""
+_EVENTS = "application/x-ndjson"
+_HOME = "/home/user"
+
+
+class Client:
+    """Opens sessions on one node or several. Any thread may use it, and it can be pickled.
+
+    Args:
+        addresses: where the nodes listen, the nearest first: `http://HOST:PORT`, `https://HOST`,
+            `unix:PATH`. A session goes to the first node that has room.
+        key: the key, if the nodes have tenants.
+        spread: whether sessions go to all nodes in turn instead.
+
+    Raises:
+        ConfigError: an address is none.
+    """
+
+    def __init__(
+        self, addresses: str | Iterable[str], key: str | None = None, *, spread: bool = False
+    ) -> None:
+        self._spread = spread
+        self._turn = itertools.count()
+        self._nodes: list[Node] = []
+        self._use([addresses] if isinstance(addresses, str) else addresses, key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _client, ([node.address for node in self._nodes], self._key, self._spread)
+
+    def session(
+        self,
+        *,
+        inputs: Inputs | None = None,
+        ttl: float | None = None,
+        wait: float = 0,
+        **policy: Unpack[Policy],
+    ) -> Session:
+        """Opens a session.
+
+        Args:
+            inputs: variables by name. They cross as plain data.
+            ttl: the most seconds that it lives; by default, and at most, the node's `ttl`.
+            wait: for how many seconds to wait for room while all nodes are full.
+            **policy: what guests may do, as for `isolet.Sandbox`, within what the nodes allow.
+
+        Raises:
+            LimitError: all nodes are full, or have as many sessions of the key as it may have.
+            ServerDied: no node can be reached.
+            StartError: the nodes end, or could not start it.
+            ConfigError: the policy is invalid, or allows more than the nodes do.
+            TransferError: an input cannot cross.
+        """
+        compiled = Compiled(policy)
+        wanted: dict[str, Any] = {"policy": compiled.wire}
+        if inputs:
+            wanted["inputs"] = variables(inputs)
+        if ttl is not None:
+            wanted["ttl_s"] = float(ttl)
+        node, answer = self._anywhere("/v1/sessions", wanted, wait, is_repeatable=True)
+        return Session(node, decode(answer), compiled.tools)
+
+    def run(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        wait: float = 0,
+        **policy: Unpack[Policy],
+    ) -> Execution:
+        """Runs code in a fresh session, which ends with it.
+
+        Args:
+            code: Python. The value of its last expression is the result's `value`.
+            inputs: variables by name. They cross as plain data.
+            timeout: the most seconds that the run may take, at most the limit `run_time`.
+            wait: for how many seconds to wait for room while all nodes are full.
+            **policy: as for `session`.
+
+        Raises:
+            IsoletError: what `session` and `Session.run` raise.
+        """
+        if policy.get("tools"):
+            with self.session(wait=wait, **policy) as session:
+                return session.run(code, inputs=inputs, timeout=timeout)
+        job = _job(code, inputs, timeout)
+        job["policy"] = Compiled(policy).wire
+        return Execution(decode(self._anywhere("/v1/run", job, wait, is_repeatable=False)[1]))
+
+    def close(self) -> None:
+        """Closes connections that are idle. Sessions stay, and the client can be used again."""
+        for node in self._nodes:
+            node.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _use(self, addresses: Iterable[str], key: str | None) -> bool:
+        """Uses these nodes from now on. Returns whether there are others among them."""
+        known = {node.address: node for node in self._nodes}
+        nodes = [known.get(address) or Node(address) for address in addresses]
+        self._key = key
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._nodes = nodes
+        return any(node.address not in known for node in nodes)
+
+    def _look(self) -> bool:
+        """Looks for nodes anew. Returns whether there are others by now."""
+        return False
+
+    def _order(self) -> list[Node]:
+        """Returns the nodes in the order in which to try them."""
+        nodes = self._nodes
+        if self._spread and nodes:
+            first = next(self._turn) % len(nodes)
+            nodes = nodes[first:] + nodes[:first]
+        now = time.monotonic()
+        return sorted(nodes, key=lambda node: node.down_until > now)
+
+    def _anywhere(
+        self, path: str, wanted: Any, wait: float, is_repeatable: bool
+    ) -> tuple[Node, bytes]:
+        """Asks one node after the other, until one has room."""
+        sent = body(wanted)
+        deadline = time.monotonic() + wait
+        while True:
+            refused: IsoletError | None = None
+            lost: IsoletError | None = None
+            for node in self._order():
+                try:
+                    connection = node.connection()
+                except ServerDied as error:
+                    lost = error
+                    continue
+                try:
+                    status, data = node.ask(connection, "POST", path, self._headers, sent)
+                except ServerDied as error:
+                    # It may have done it.
+                    if not is_repeatable:
+                        raise
+                    lost = error
+                    continue
+                if status in _ELSEWHERE:
+                    refused = refusal(status, data)
+                    continue
+                return node, checked(status, data)
+            if self._look():
+                continue
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise refused or lost or StartError("there is no node", "start one, or wait")
+            # Not all clients at once.
+            time.sleep(min(left, _ROUND_SECONDS * random.uniform(0.5, 1)))
+
+
+def _client(addresses: list[str], key: str | None, spread: bool) -> Client:
+    return Client(addresses, key, spread=spread)
+
+
+class Session(Handle):
+    """A session on a node, which keeps its variables from run to run. `Client.session` opens it.
+
+    It can be used by any thread, but runs one code at a time. If it is dropped without `close`, the
+    node ends it when nobody has used it for the node's time `idle`.
+    """
+
+    id: str
+    """Its id, which names its node."""
+    address: str
+    """The address of its node."""
+
+    def __init__(self, node: Node, made: dict[str, Any], tools: Mapping[str, Tool]) -> None:
+        """Use `Client.session`."""
+        self._node = node
+        self._tools = tools
+        self.id = made["id"]
+        self.address = node.address
+        self._path = f"/v1/sessions/{self.id}"
+        self._headers = {"Authorization": f"Bearer {made['token']}"}
+
+    def run(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        stdin: str | bytes | None = None,
+        argv: Sequence[str] = (),
+        name: str | None = None,
+        program: bool = False,
+        allow_return: bool = False,
+        on_stdout: Callable[[str], object] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        on_display: Callable[[Display], object] | None = None,
+    ) -> Execution:
+        """Runs code, and returns what it did: as `isolet.Session.run`, in its turn on the node.
+
+        Tools run in threads of this program. Ctrl-C interrupts the guest and raises `Interrupted`;
+        if the guest does not stop within the limit `grace`, the session ends.
+
+        Raises:
+            TransferError: an input cannot cross.
+            Busy: the session runs code already.
+            SessionClosed: the session has ended. A new one helps.
+            LimitError: the code is too long, or the run has waited too long for its turn.
+            ServerDied: the node has ended, and the session with it, or cannot be reached.
+            IsoletError: the node failed in another way.
+            BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
+                go to the guest.
+        """
+        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return)
+        try:
+            if not (self._tools or on_stdout or on_stderr or on_display):
+                return Execution(decode(self._ask("POST", "/runs", body(job))))
+            with contextlib.closing(self._events(*self._begin(job))) as events:
+                for item in events:
+                    if isinstance(item, Execution):
+                        return item
+                    show(item, None, on_stdout, on_stderr, on_display)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        raise AssertionError("the last event is the execution")
+
+    def eval(self, code: str, **options: Any) -> Any:
+        """Runs code and returns its value: `run(...).raise_for_error().value`.
+
+        Args:
+            code: Python.
+            **options: the other arguments of `run`.
+
+        Raises:
+            GuestError: the code failed. `GuestTimeout`: it did not end in time.
+            TransferError: the value cannot cross.
+            IsoletError: what `run` raises.
+        """
+        execution = self.run(code, **options).raise_for_error()
+        if execution.value_error is not None:
+            raise TransferError(execution.value_error)
+        return execution.value
+
+    def stream(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        stdin: str | bytes | None = None,
+        argv: Sequence[str] = (),
+        name: str | None = None,
+        program: bool = False,
+        allow_return: bool = False,
+    ) -> Generator[Output | Display | Execution, None, None]:
+        """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
+
+        Takes the arguments of `run`, without callbacks: as `isolet.Session.run`. A guest that
+        writes faster than its output is taken has to wait. If the generator is closed or dropped
+        early, the run is interrupted.
+
+        Raises:
+            TransferError, Busy, SessionClosed, IsoletError: as with `run`.
+        """
+        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return)
+        return self._events(*self._begin(job))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Returns a variable as plain data. Works while code waits, as for a tool.
+
+        Args:
+            name: the name of a variable.
+            default: what is returned if there is none.
+
+        Raises:
+            TransferError: the value cannot cross.
+        """
+        found = self._find("GET", _variable(name))
+        return default if found is None else decode(found)["value"]
+
+    def set(self, values: Inputs) -> None:
+        """Sets variables, one after the other.
+
+        Args:
+            values: the values by name, which cross as plain data.
+
+        Raises:
+            TransferError: one cannot cross, or a name is no identifier of Python.
+            Busy: code runs.
+        """
+        for name, value in variables(values, "values").items():
+            self._ask("PUT", _variable(name), body({"value": value}))
+
+    def delete(self, name: str) -> bool:
+        """Deletes the variable `name`. Returns whether there was one."""
+        return self._find("DELETE", _variable(name)) is not None
+
+    def variables(self) -> list[Variable]:
+        """Returns the variables of the guest, each with its type and `repr`."""
+        return _session.variable_list(decode(self._ask("GET", "/variables"))["variables"])
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._find("GET", _variable(name))
+        if found is None:
+            raise KeyError(name)
+        return decode(found)["value"]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._ask("PUT", _variable(name), body({"value": to_plain(value, name)}))
+
+    def __delitem__(self, name: str) -> None:
+        if not self.delete(name):
+            raise KeyError(name)
+
+    @property
+    def files(self) -> Files:
+        """The files that the guest sees."""
+        return Files(self._ask, self._find)
+
+    def interrupt(self) -> None:
+        """Raises `KeyboardInterrupt` in the code that runs, if any does. For other threads."""
+        self._ask("POST", "/interrupt")
+
+    def reset(self) -> None:
+        """Starts a fresh interpreter under the same policy, without variables and files.
+
+        Raises:
+            SessionClosed: the session has ended.
+            Busy: code runs.
+        """
+        self._ask("POST", "/reset")
+
+    def renew(self, ttl: float | None = None) -> None:
+        """Lets the session live so long from now on.
+
+        Args:
+            ttl: seconds; by default, and at most, the node's `ttl`.
+        """
+        self._ask("POST", "/renew", body({} if ttl is None else {"ttl_s": float(ttl)}))
+
+    def close(self) -> None:
+        """Ends the session for good, and a run in it. Does nothing if it has ended."""
+        with contextlib.suppress(SessionClosed, ServerDied):
+            self._ask("DELETE", "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, method: str, path: str, sent: bytes | None = None) -> bytes:
+        return checked(*self._answer(method, path, sent))
+
+    def _answer(self, method: str, path: str, sent: bytes | None) -> tuple[int, bytes]:
+        connection = self._node.connection()
+        return self._node.ask(connection, method, self._path + path, self._headers, sent)
+
+    def _find(self, method: str, path: str) -> bytes | None:
+        """Asks for a variable or a file. Returns `None` if there is none."""
+        status, data = self._answer(method, path, None)
+        if status == 404:
+            # Raises if it is the session that there is not.
+            self._ask("GET", "")
+            return None
+        return checked(status, data)
+
+    def _begin(self, job: dict[str, Any]) -> tuple[HTTPConnection, HTTPResponse]:
+        """Starts a run whose events are told."""
+        sent, node = body(job), self._node
+        headers = {**self._headers, "Accept": _EVENTS}
+        connection = node.connection()
+        with node.guarding(connection):
+            response = node.send(connection, "POST", f"{self._path}/runs", headers, sent)
+            if response.status == 200:
+                return connection, response
+            data = response.read()
+        node.keep(connection)
+        raise refusal(response.status, data)
+
+    def _events(
+        self, connection: HTTPConnection, response: HTTPResponse
+    ) -> Generator[Output | Display | Execution, None, None]:
+        """Yields what a run tells. Serves its calls of tools."""
+        calls = Calls(self._tools, self._ask)
+        try:
+            with self._node.guarding(connection):
+                for line in response:
+                    event = decode(line)
+                    kind = event["type"]
+                    if kind == "tool_call":
+                        calls.start(event["call_id"], event["name"], event["arguments"])
+                    elif kind == "tool_cancelled":
+                        calls.cancel(event["call_id"])
+                    elif kind == "display":
+                        yield display_from_wire(event["display"])
+                    elif kind in ("stdout", "stderr"):
+                        yield Output(kind, event["text"])
+                    else:
+                        last = event
+                        break
+                else:
+                    raise HTTPException("the answer has no end")
+                # What is after the last line is the end of the body.
+                response.read()
+        finally:
+            calls.cancel_all()
+        self._node.keep(connection)
+        if calls.fault is not None:
+            raise calls.fault
+        if last["type"] == "error":
+            raise error_of(last["problem"])
+        yield Execution(last["execution"])
+
+
+class Files:
+    """The files of a session. Relative ones are in `/home/user`."""
+
+    def __init__(
+        self,
+        ask: Callable[[str, str, bytes], bytes],
+        find: Callable[[str, str], bytes | None],
+    ) -> None:
+        """Use `Session.files`."""
+        self._ask = ask
+        self._find = find
+
+    def put(self, path: str | os.PathLike[str], data: str | bytes | os.PathLike[str]) -> None:
+        """Writes a file, and makes its directory.
+
+        Args:
+            path: where the guest sees it.
+            data: a text, which is written as UTF-8; bytes; or the `Path` of a file of this machine,
+                which is copied.
+
+        Raises:
+            TransferError: it cannot be written, or is too large.
+            OSError: the file of this machine cannot be read.
+            Busy: code runs.
+        """
+        self._ask("PUT", _file(path), small(_session.contents(data)))
+
+    def get(self, path: str | os.PathLike[str]) -> bytes:
+        """Returns what the file `path` contains.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            TransferError: it cannot be read, or is larger than the limit `value`.
+            Busy: code runs.
+        """
+        found = self._find("GET", _file(path))
+        if found is None:
+            raise _session.missing(os.fspath(path))
+        return found
+
+    def remove(self, path: str | os.PathLike[str]) -> bool:
+        """Removes the file or empty directory `path`. Returns whether there was one.
+
+        Raises:
+            TransferError: it cannot be removed.
+            Busy: code runs.
+        """
+        return self._find("DELETE", _file(path)) is not None
+
+
+def _job(
+    code: str,
+    inputs: Inputs | None,
+    timeout: float | None,
+    stdin: str | bytes | None = None,
+    argv: Sequence[str] = (),
+    name: str | None = None,
+    program: bool = False,
+    allow_return: bool = False,
+) -> dict[str, Any]:
+    """Returns a run as `docs/node.md` describes it."""
+    job = _session.run_options(timeout, stdin, argv, name, program, allow_return, False)
+    if "run_time" in job:
+        job["timeout_s"] = job.pop("run_time")
+    job["code"] = text(code, "code")
+    if inputs:
+        job["inputs"] = variables(inputs)
+    return job
+
+
+def _variable(name: str) -> str:
+    return f"/variables/{quote(text(name, 'name'), safe='')}"
+
+
+def _file(path: str | os.PathLike[str]) -> str:
+    return f"/files{quote(posixpath.join(_HOME, _session.guest_path(path)))}"
