@@ -223,10 +223,10 @@ impl<T> Table<T> {
         self.entries(|entry| are_wanted(&entry.session))
     }
 
-    /// Returns how many sessions there are.
+    /// Returns whether there is this session.
     #[cfg(feature = "serve")]
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.inner).entries.len()
+    pub(crate) fn has(&self, handle: &str) -> bool {
+        lock(&self.inner).entries.contains_key(handle)
     }
 
     /// Returns whose session this is, or was.

@@ -1,6 +1,7 @@
 //! The configuration of a node.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use isolet::Value;
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     idle: f64,
     /// How long the node waits for runs when it ends, in seconds.
     drain: f64,
+    /// Where paused sessions and snapshots are kept.
+    store: Option<StoreEntry>,
     /// What all sessions have.
     policy: Value,
     /// What clients may ask for besides.
@@ -45,6 +48,7 @@ impl Default for Config {
             ttl: 3600.0,
             idle: 600.0,
             drain: 60.0,
+            store: None,
             policy: Value::Dict(Vec::new()),
             ceiling: Ceiling::default(),
             tenants: BTreeMap::new(),
@@ -61,8 +65,37 @@ pub(crate) struct Settings {
     pub(crate) ttl: Duration,
     pub(crate) idle: Duration,
     pub(crate) drain: Duration,
+    pub(crate) store: Option<StoreSettings>,
     pub(crate) policy: Policy,
     pub(crate) tenants: Tenants,
+}
+
+/// A store as the configuration has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreEntry {
+    directory: PathBuf,
+    /// The maximum size of all its files, in bytes.
+    #[serde(default = "one_gibibyte")]
+    size: u64,
+    /// How long a session is kept, in seconds.
+    #[serde(default = "one_day")]
+    ttl: f64,
+}
+
+fn one_gibibyte() -> u64 {
+    1 << 30
+}
+
+fn one_day() -> f64 {
+    86_400.0
+}
+
+/// Where paused sessions and snapshots are kept, and how many and how long.
+pub(crate) struct StoreSettings {
+    pub(crate) directory: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) ttl: Duration,
 }
 
 impl Config {
@@ -102,6 +135,13 @@ impl Config {
             ttl: seconds("ttl", self.ttl)?,
             idle: seconds("idle", self.idle)?,
             drain: seconds("drain", self.drain)?,
+            store: match self.store {
+                Some(StoreEntry { directory, size, ttl }) => {
+                    let ttl = seconds("store.ttl", ttl)?;
+                    Some(StoreSettings { directory, size, ttl })
+                }
+                None => None,
+            },
             policy: Policy::read(self.policy).map_err(|failure| failure.message)?,
             tenants: Tenants::new(self.tenants, &self.ceiling)?,
         })

@@ -5,10 +5,18 @@
 
 mod ceiling;
 mod config;
+mod contexts;
+mod guest;
 mod ids;
+mod named;
 mod places;
 mod replies;
 mod runs;
+mod saved;
+mod session;
+mod sleep;
+mod store;
+mod streamed;
 mod tenants;
 
 use std::collections::HashMap;
@@ -20,16 +28,25 @@ use isolet::Value;
 use tokio::sync::{Notify, Semaphore};
 
 use self::ids::{Ids, Origin};
-use self::places::{Counts, Slot, Vacated};
+use self::named::Named;
+use self::places::{Counts, Place, Slot, Vacated};
 use self::replies::Replies;
 use self::runs::{Pass, QueueIsFull, RunGate};
+use self::saved::Snapshots;
+use self::session::listed;
+use self::store::Store;
 use super::{
-    Answer, Client, Engines, Failure, InUse, Policy, Reason, Request, Service, SessionCommand,
-    Table, lock,
+    Answer, Client, Engines, Failure, Policy, Reason, Request, Service, SessionCommand, Table, lock,
 };
 
+pub(crate) use self::ceiling::Wishes;
 pub(crate) use self::config::{Config, Settings};
+pub(crate) use self::contexts::{Context, HOME};
+pub(crate) use self::guest::Raised;
 pub(crate) use self::replies::{Event, Events};
+pub(crate) use self::saved::Snapshot;
+pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used};
+pub(crate) use self::streamed::Said;
 pub(crate) use self::tenants::Tenant;
 
 /// How often the node looks for sessions whose time is over.
@@ -44,6 +61,12 @@ pub(crate) enum Refusal {
     Unknown,
     /// The session is gone, for this reason.
     Gone(String),
+    /// The session is paused.
+    Paused,
+    /// The session has no context of this name.
+    NoContext(String),
+    /// The tenant has no snapshot of this id.
+    NoSnapshot(String),
     /// The node has as many sessions as it may.
     Full(usize),
     /// The tenant has as many sessions, or waiting runs, as it may.
@@ -72,79 +95,6 @@ pub(crate) struct Credentials {
     pub(crate) token: Option<String>,
 }
 
-/// A session of a tenant.
-pub(crate) struct NodeSession {
-    /// Its number at the service.
-    number: i64,
-    tenant: String,
-    created: SystemTime,
-    /// When its time is over.
-    deadline: Mutex<Instant>,
-    metadata: Value,
-    /// The maximum number of the tenant's runs at once.
-    max_runs: usize,
-    /// Counts as one of the tenant's.
-    _slot: Slot,
-    /// After it, because there is room only then.
-    _vacated: Vacated,
-}
-
-/// A session in use.
-pub(crate) type Used = InUse<NodeSession>;
-
-/// A session of one request, which ends when this is dropped.
-pub(crate) struct OwnSession {
-    node: Arc<Node>,
-    used: Used,
-}
-
-impl OwnSession {
-    pub(crate) fn used(&self) -> &Used {
-        &self.used
-    }
-
-    /// Ends the session now.
-    pub(crate) async fn end(self) {
-        self.node.end(&self.used).await;
-    }
-}
-
-impl Drop for OwnSession {
-    fn drop(&mut self) {
-        let tenant = &self.used.session().tenant;
-        // It has not been ended if the client has gone away.
-        if let Some(ended) = self.node.table.remove(tenant, self.used.handle(), Reason::Closed) {
-            let node = Arc::clone(&self.node);
-            tokio::spawn(async move { node.end_number(ended.number).await });
-        }
-    }
-}
-
-/// What a new session is to be.
-#[derive(Clone)]
-pub(crate) struct NewSession {
-    pub(crate) policy: Value,
-    pub(crate) inputs: Vec<(String, Value)>,
-    /// How long it lives, in seconds, if that is less than the node's time.
-    pub(crate) ttl: Option<f64>,
-    pub(crate) metadata: Value,
-}
-
-/// A session as a list has it.
-pub(crate) struct Listed {
-    pub(crate) id: String,
-    pub(crate) created: SystemTime,
-    /// How long it still lives, if it is used.
-    pub(crate) left: Duration,
-    pub(crate) metadata: Value,
-}
-
-impl Listed {
-    pub(crate) fn of(session: &Used) -> Self {
-        listed(session.handle().to_owned(), session.session())
-    }
-}
-
 /// How full a node is.
 pub(crate) struct Load {
     pub(crate) sessions: usize,
@@ -165,6 +115,9 @@ pub(crate) struct Node {
     /// Notified when there is room for a session again.
     room: Arc<Notify>,
     counts: Arc<Counts>,
+    named: Named,
+    store: Option<Arc<Store>>,
+    snapshots: Snapshots,
     last: AtomicI64,
     is_draining: AtomicBool,
 }
@@ -186,8 +139,10 @@ impl Node {
         let tenants =
             std::mem::replace(&mut settings.tenants, tenants::Tenants::Keys(HashMap::new()));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let ids = Ids::new(name)?;
+        let store = settings.store.take().map(|store| Store::open(store, &ids)).transpose()?;
         Ok(Arc::new(Self {
-            ids: Ids::new(name)?,
+            ids,
             tenants: RwLock::new(Arc::new(tenants)),
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
@@ -197,6 +152,9 @@ impl Node {
             service,
             replies,
             counts: Arc::default(),
+            named: Named::default(),
+            store: store.map(Arc::new),
+            snapshots: Snapshots::default(),
             last: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
         }))
@@ -228,7 +186,7 @@ impl Node {
 
     pub(crate) fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
-        let (sessions, max_sessions) = (self.table.len(), self.settings.max_sessions);
+        let (sessions, max_sessions) = (self.counts.all(), self.settings.max_sessions);
         Load { sessions, max_sessions, running, waiting }
     }
 
@@ -241,52 +199,81 @@ impl Node {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
-        let policy = tenant.ceiling.admit(&self.settings.policy, Policy::read(new.policy)?)?;
+        let asked = Policy::read(new.policy)?;
+        let policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.wishes)?;
         let deadline = self.deadline(new.ttl)?;
+        let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
         let slot = self.counts.take(tenant, self.settings.max_sessions)?;
-        // The table has room for as many.
-        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
-        let number = self.open(policy, new.inputs).await?;
+        let path = from.as_ref().map(|(saved, _)| saved.path());
+        let number = self.open(policy.clone(), new.inputs, path).await?;
         let session = NodeSession {
-            number,
-            tenant: tenant.name.clone(),
+            tenant: Arc::clone(tenant),
+            policy,
             created: SystemTime::now(),
             deadline: Mutex::new(deadline),
+            pauses_at_end: new.pauses_at_end,
+            resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            max_runs: tenant.quotas.runs,
-            _slot: slot,
-            _vacated: Vacated(Arc::clone(&self.room)),
+            place: Mutex::new(self.awake(number, slot)),
+            contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
+            use_so_far: Mutex::default(),
         };
-        let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
-        Ok(room.fill_again(&tenant.name, id, session))
+        self.admit(session)
     }
 
-    /// As [`create`](Self::create), for one request. While there is no room, waits for it, at most
-    /// for `patience`.
+    /// Gives a session that has started an id.
+    fn admit(&self, session: NodeSession) -> Result<Used, Refusal> {
+        // The table has room for as many.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
+        let owner = session.tenant.name.clone();
+        Ok(room.fill_again(&owner, id, session))
+    }
+
+    fn awake(&self, number: i64, slot: Slot) -> Place {
+        Place::Awake { number, _slot: slot, _vacated: Vacated(Arc::clone(&self.room)) }
+    }
+
+    /// As [`create`](Self::create). While there is no room, waits for it, at most for `patience`.
+    async fn create_patiently(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<Used, Refusal> {
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            // Before the attempt, so that no room is missed that there is after it.
+            let room = self.room.notified();
+            match self.create(tenant, new.clone()).await {
+                Err(refusal @ (Refusal::Full(_) | Refusal::Quota(_))) => {
+                    if tokio::time::timeout_at(deadline, room).await.is_err() {
+                        return Err(refusal);
+                    }
+                }
+                created => return created,
+            }
+        }
+    }
+
+    /// Creates a session for one request. Waits for room, at most for `patience`.
     pub(crate) async fn create_own(
         self: &Arc<Self>,
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
     ) -> Result<OwnSession, Refusal> {
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            // Before the attempt, so that no room is missed that there is after it.
-            let room = self.room.notified();
-            match self.create(tenant, new.clone()).await {
-                Ok(used) => return Ok(OwnSession { node: Arc::clone(self), used }),
-                Err(refusal @ (Refusal::Full(_) | Refusal::Quota(_))) => {
-                    if tokio::time::timeout_at(deadline, room).await.is_err() {
-                        return Err(refusal);
-                    }
-                }
-                Err(refusal) => return Err(refusal),
-            }
-        }
+        let used = self.create_patiently(tenant, new, patience).await?;
+        Ok(OwnSession { node: Arc::clone(self), used })
     }
 
     /// Opens a session at the service. Returns its number.
-    async fn open(&self, policy: Policy, inputs: Vec<(String, Value)>) -> Result<i64, Failure> {
+    async fn open(
+        &self,
+        policy: Policy,
+        inputs: Vec<(String, Value)>,
+        from: Option<String>,
+    ) -> Result<i64, Failure> {
         // Starting is work for a processor: more at once would all take longer.
         let _turn = self.starts.acquire().await;
         let number = self.next();
@@ -294,7 +281,7 @@ impl Node {
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
         let close = Request::InSession { session: number, command: SessionCommand::Close };
         let abandoned = OnDrop { node: self, request: Some(close) };
-        let request = Request::Session { session: number, sandbox: number, inputs, from: None };
+        let request = Request::Session { session: number, sandbox: number, inputs, from };
         let opened = self.ask(request).await;
         self.ask(Request::Drop { sandbox: number }).await?;
         opened?;
@@ -352,7 +339,7 @@ impl Node {
         session: &Used,
         command: SessionCommand,
     ) -> Result<Value, Refusal> {
-        let session = session.session().number;
+        let session = session.session().number()?;
         Ok(self.ask(Request::InSession { session, command }).await?)
     }
 
@@ -381,9 +368,10 @@ impl Node {
 
     /// Waits for the tenant's turn to run code.
     async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
-        let NodeSession { tenant, max_runs, .. } = &**session.session();
+        let tenant = &session.session().tenant;
         let patience = self.settings.queue_time;
-        let entered = tokio::time::timeout(patience, self.runs.enter(tenant, *max_runs)).await;
+        let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
+        let entered = tokio::time::timeout(patience, entering).await;
         let entered = entered.map_err(|_| Refusal::Waited(patience))?;
         entered.map_err(|QueueIsFull(waiting)| {
             Refusal::Quota(format!("waiting runs of this key: limit {waiting}"))
@@ -393,11 +381,15 @@ impl Node {
     async fn finish(&self, session: &Used, number: i64, run: NewRun) -> Result<Value, Refusal> {
         let command =
             SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
-        let request = Request::InSession { session: session.session().number, command };
-        let cancel = Request::Cancel { session: session.session().number };
+        let place = session.session().number()?;
+        let request = Request::InSession { session: place, command };
+        let cancel = Request::Cancel { session: place };
         let cancelled = OnDrop { node: self, request: Some(cancel) };
         let answer = self.ask_as(number, request).await;
         cancelled.disarm();
+        if let Ok(execution) = &answer {
+            lock(&session.session().use_so_far).add(execution);
+        }
         let is_over = match &answer {
             Ok(execution) => execution.get("session_alive").is_some(),
             Err(failure) => !failure.session_alive,
@@ -414,14 +406,15 @@ impl Node {
 
     /// Interrupts what runs in a session.
     pub(crate) async fn interrupt(&self, session: &Used) -> Result<(), Refusal> {
-        let session = session.session().number;
+        let session = session.session().number()?;
         self.ask(Request::Interrupt { session }).await?;
         Ok(())
     }
 
     /// Answers a call of a tool. Returns `false` if none of this session waits for it.
     pub(crate) fn answer(&self, session: &Used, call: u64, answer: Answer) -> bool {
-        if !self.replies.take_call(call, session.session().number) {
+        let number = session.session().number();
+        if !number.is_ok_and(|number| self.replies.take_call(call, number)) {
             return false;
         }
         self.service.answer(call, answer);
@@ -434,10 +427,17 @@ impl Node {
     }
 
     async fn remove(&self, session: &Used, reason: Reason) {
-        let tenant = &session.session().tenant;
+        let tenant = &session.session().tenant.name;
         // Its place is taken until it has ended.
         if let Some(ended) = self.table.remove(tenant, session.handle(), reason) {
-            self.end_number(ended.number).await;
+            self.vacate(&ended).await;
+        }
+    }
+
+    /// Ends what there is of a session that the table does not have any more.
+    async fn vacate(&self, ended: &NodeSession) {
+        if let Ok(number) = ended.number() {
+            self.end_number(number).await;
         }
     }
 
@@ -451,15 +451,26 @@ impl Node {
         loop {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {
-                if let Some(ended) = idle.give_up(Some(Reason::Idle(self.settings.idle))) {
-                    self.end_number(ended.number).await;
+                if idle.session().is_paused() {
+                    continue;
+                }
+                if idle.session().pauses_at_end {
+                    self.pause_at_end(idle);
+                } else if let Some(ended) = idle.give_up(Some(Reason::Idle(self.settings.idle))) {
+                    self.vacate(&ended).await;
                 }
             }
             let now = Instant::now();
             let over = |session: &NodeSession| *lock(&session.deadline) <= now;
             for session in self.table.those(over) {
-                self.remove(&session, Reason::Ended("its time was over".to_owned())).await;
+                if session.session().pauses_at_end && !session.session().is_paused() {
+                    self.pause_at_end(session);
+                } else {
+                    self.remove(&session, Reason::Ended("its time was over".to_owned())).await;
+                }
             }
+            self.snapshots.forget_old();
+            self.named.forget_gone(|id| self.table.has(id));
         }
     }
 
@@ -476,6 +487,9 @@ impl Node {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.service.end();
+        if let Some(store) = &self.store {
+            store.clear();
+        }
     }
 
     fn next(&self) -> i64 {
@@ -529,11 +543,6 @@ impl Drop for OnDrop<'_> {
             tokio::task::spawn_blocking(move || work.run());
         }
     }
-}
-
-fn listed(id: String, session: &NodeSession) -> Listed {
-    let left = lock(&session.deadline).saturating_duration_since(Instant::now());
-    Listed { id, created: session.created, left, metadata: session.metadata.clone() }
 }
 
 /// Says why a session is over, by the execution of its last run.

@@ -21,11 +21,13 @@ pub(crate) struct Quotas {
     pub(crate) sessions: usize,
     /// The maximum number of runs at once. Further ones wait.
     pub(crate) runs: usize,
+    /// The maximum number of paused sessions and snapshots.
+    pub(crate) saved: usize,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { sessions: usize::MAX, runs: usize::MAX }
+        Self { sessions: usize::MAX, runs: usize::MAX, saved: usize::MAX }
     }
 }
 

@@ -2,9 +2,13 @@
 //! says how they refuse.
 
 mod body;
+mod e2b;
+mod execute;
+mod nemo_skills;
 mod problem;
 mod runs;
 mod sandbox_fusion;
+mod saved;
 mod sessions;
 
 use std::fs;
@@ -170,7 +174,11 @@ fn router(node: Arc<Node>) -> Router {
     Router::new()
         .merge(sessions::routes())
         .merge(runs::routes())
+        .merge(saved::routes())
         .merge(sandbox_fusion::routes())
+        .merge(e2b::routes())
+        .merge(nemo_skills::routes())
+        .merge(execute::routes())
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/node", get(sessions::node))

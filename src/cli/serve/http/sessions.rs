@@ -17,7 +17,7 @@ use super::Who;
 use super::body::{Answered, Given, variables};
 use super::problem::Problem;
 use crate::service::SessionCommand;
-use crate::service::node::{Listed, NewSession, Node};
+use crate::service::node::{Listed, NewSession, Node, Used};
 
 type Served = State<Arc<Node>>;
 
@@ -44,6 +44,7 @@ pub(super) struct Wanted {
     inputs: Value,
     ttl_s: Option<f64>,
     metadata: Value,
+    snapshot: Option<String>,
 }
 
 impl Wanted {
@@ -63,7 +64,8 @@ impl Wanted {
             }
         };
         let inputs = variables(self.inputs)?;
-        Ok(NewSession { policy, inputs, ttl: self.ttl_s, metadata: self.metadata })
+        let (ttl, metadata, snapshot) = (self.ttl_s, self.metadata, self.snapshot);
+        Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })
     }
 }
 
@@ -74,10 +76,15 @@ async fn create(
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
     let session = node.create(&tenant, wanted.new_session()?).await?;
-    let mut shown = shown(Listed::of(&session));
+    Ok(created(&node, &session))
+}
+
+/// A new session, with its token.
+pub(super) fn created(node: &Node, session: &Used) -> Answered {
+    let mut shown = shown(Listed::of(session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
-    Ok(Answered(StatusCode::CREATED, Value::Dict(shown)))
+    Answered(StatusCode::CREATED, Value::Dict(shown))
 }
 
 async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
@@ -100,8 +107,8 @@ async fn end(State(node): Served, who: Who, Path(id): Path<String>) -> Result<St
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Renewal {
-    ttl_s: Option<f64>,
+pub(super) struct Renewal {
+    pub(super) ttl_s: Option<f64>,
 }
 
 async fn renew(
@@ -248,13 +255,16 @@ pub(super) async fn node(State(node): Served, who: Who) -> Result<Answered, Prob
     Ok(Answered(StatusCode::OK, answer))
 }
 
-fn shown(session: Listed) -> Vec<(Value, Value)> {
+pub(super) fn shown(session: Listed) -> Vec<(Value, Value)> {
     let since = session.created.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut fields = vec![
         ("id".into(), session.id.into()),
         ("created_at".into(), since.as_secs_f64().into()),
         ("ttl_s".into(), session.left.as_secs_f64().into()),
     ];
+    if session.is_paused {
+        fields.push(("is_paused".into(), true.into()));
+    }
     if !session.metadata.is_none() {
         fields.push(("metadata".into(), session.metadata));
     }
