@@ -74,6 +74,11 @@ macro_rules! limits {
 
         #[cfg(feature = "serve")]
         impl LimitsEntry {
+            /// Only the limit of the time of a run, in seconds, if there is one.
+            pub(super) fn of_run_time(run_time: Option<f64>) -> Self {
+                Self { run_time, ..Self::default() }
+            }
+
             /// Replaces limits by those that `other` has.
             pub(super) fn replace(&mut self, other: Self) {
                 $(self.$name = other.$name.or(self.$name);)*
@@ -127,6 +132,22 @@ impl Policy {
     pub(crate) fn read(policy: Value) -> Result<Self, Failure> {
         isolet::from_value(policy)
             .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
+    }
+
+    /// The memory of a session, in bytes.
+    #[cfg(feature = "serve")]
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.limits.memory.unwrap_or(Limits::default().memory_bytes())
+    }
+
+    #[cfg(feature = "serve")]
+    pub(super) fn is_forkable(&self) -> bool {
+        self.forkable.is_some()
+    }
+
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_public_net(&self) -> bool {
+        self.allow_public_net
     }
 
     /// Whether it has what names files, variables and processes of this machine.

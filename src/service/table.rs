@@ -223,13 +223,7 @@ impl<T> Table<T> {
         self.entries(|entry| are_wanted(&entry.session))
     }
 
-    /// Returns how many sessions there are.
-    #[cfg(feature = "serve")]
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.inner).entries.len()
-    }
-
-    /// Returns `true` if there is such a session.
+    /// Returns whether there is this session.
     #[cfg(feature = "serve")]
     pub(crate) fn has(&self, handle: &str) -> bool {
         lock(&self.inner).entries.contains_key(handle)

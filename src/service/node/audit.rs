@@ -42,23 +42,27 @@ impl Audit {
     pub(super) fn name(&self, number: i64, tenant: &str, id: &str) {
         if self.is_on() {
             lock(&self.sessions).insert(number, (tenant.to_owned(), id.to_owned()));
-            self.write(number, Happened::Created);
         }
     }
 
-    pub(super) fn write(&self, number: i64, happened: Happened<'_>) {
-        let Some(sink) = &self.sink else { return };
-        let named = lock(&self.sessions).get(&number).cloned();
-        if let Some((tenant, id)) = named {
-            sink(&tenant, &id, happened);
-        }
-    }
-
-    /// Says that a session has ended. Nothing more of it is written.
-    pub(super) fn forget(&self, number: i64, reason: &str) {
-        self.write(number, Happened::Ended(reason));
+    /// Says that there is no session of this number any more.
+    pub(super) fn forget(&self, number: i64) {
         if self.is_on() {
             lock(&self.sessions).remove(&number);
+        }
+    }
+
+    pub(super) fn write(&self, tenant: &str, id: &str, happened: Happened<'_>) {
+        if let Some(sink) = &self.sink {
+            sink(tenant, id, happened);
+        }
+    }
+
+    /// Writes an access of a session, by its number at the service.
+    pub(super) fn access(&self, number: i64, event: &AuditEvent) {
+        let named = lock(&self.sessions).get(&number).cloned();
+        if let Some((tenant, id)) = named {
+            self.write(&tenant, &id, Happened::Access(event));
         }
     }
 }

@@ -24,13 +24,29 @@ pub(crate) struct Ceiling {
 const OPERATORS: &str = "`mounts`, `allow_env`, `ca_files`, `wheels`, `offline`, `preload`, \
                          `isolation`, `require` and `audit`";
 
+/// What a session gets as far as the ceiling allows: what other protocols' clients have without
+/// asking for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    pub(crate) public_net: bool,
+    /// That the packages which the ceiling names can be loaded.
+    pub(crate) packages: bool,
+    /// The limit `run_time`, in seconds.
+    pub(crate) run_time: Option<f64>,
+}
+
 impl Ceiling {
     /// Adds what a client asks for to what all sessions have.
     ///
     /// # Errors
     ///
     /// Fails if it is more than the ceiling.
-    pub(super) fn admit(&self, base: &Policy, asked: Policy) -> Result<Policy, Failure> {
+    pub(super) fn admit(
+        &self,
+        base: &Policy,
+        asked: Policy,
+        wishes: &Wishes,
+    ) -> Result<Policy, Failure> {
         self.check(&asked)?;
         let mut policy = base.clone();
         policy.tools = asked.tools.or(policy.tools);
@@ -38,15 +54,23 @@ impl Ceiling {
         policy.allow_net.extend(asked.allow_net);
         policy.deny_net.extend(asked.deny_net);
         policy.allow_public_net |= asked.allow_public_net;
+        policy.allow_public_net |= wishes.public_net && self.allow_public_net;
         for (origin, headers) in asked.headers {
             policy.headers.entry(origin).or_default().extend(headers);
         }
         policy.env.extend(asked.env);
         policy.packages.extend(asked.packages);
         policy.allow_packages.extend(asked.allow_packages);
+        if wishes.packages {
+            let named = self.packages.iter().filter(|name| *name != "*");
+            policy.allow_packages.extend(named.cloned());
+        }
         policy.forkable = asked.forkable.or(policy.forkable);
-        policy.limits.replace(asked.limits);
-        policy.limits.lower(&self.limits);
+        let mut limits = LimitsEntry::of_run_time(wishes.run_time);
+        limits.replace(policy.limits);
+        limits.replace(asked.limits);
+        limits.lower(&self.limits);
+        policy.limits = limits;
         Ok(policy)
     }
 
@@ -130,8 +154,12 @@ mod tests {
         Policy::read(value).ok().unwrap()
     }
 
+    fn admit(ceiling: &Ceiling, asked: &str) -> Result<Policy, Failure> {
+        ceiling.admit(&Policy::default(), policy(asked), &Wishes::default())
+    }
+
     fn refusal(ceiling: &Ceiling, asked: &str) -> String {
-        ceiling.admit(&Policy::default(), policy(asked)).err().unwrap().message
+        admit(ceiling, asked).err().unwrap().message
     }
 
     #[test]
@@ -153,10 +181,10 @@ mod tests {
             r#"{"offline": true}"#,
             r#"{"require": ["seccomp"]}"#,
         ] {
-            assert!(none.admit(&Policy::default(), policy(asked)).is_err(), "{asked}");
+            assert!(admit(&none, asked).is_err(), "{asked}");
         }
         let fine = r#"{"env": {"A": "b"}, "deny_net": ["x.com"], "limits": {"memory": 200000000}}"#;
-        assert!(none.admit(&Policy::default(), policy(fine)).is_ok());
+        assert!(admit(&none, fine).is_ok());
     }
 
     #[test]
@@ -186,7 +214,7 @@ mod tests {
         let ceiling = ceiling("limits = { run_time = 5, memory = 100_000_000 }");
         let text = refusal(&ceiling, r#"{"limits": {"run_time": 6}}"#);
         assert_eq!(text, "`limits.run_time`: limit 5, asked for 6");
-        let admitted = ceiling.admit(&Policy::default(), policy("{}")).ok().unwrap();
+        let admitted = admit(&ceiling, "{}").ok().unwrap();
         let limits = admitted.limits.limits().ok().unwrap();
         assert_eq!((limits.memory_bytes(), limits.run_time().as_secs()), (100_000_000, 5));
     }
@@ -194,9 +222,27 @@ mod tests {
     #[test]
     fn packages_are_compared_as_indexes_do() {
         let ceiling = ceiling(r#"packages = ["scikit_learn", "numpy"]"#);
-        let asked = policy(r#"{"allow_packages": ["Scikit-Learn>=1", "numpy[x]"]}"#);
-        assert!(ceiling.admit(&Policy::default(), asked).is_ok());
+        let asked = r#"{"allow_packages": ["Scikit-Learn>=1", "numpy[x]"]}"#;
+        assert!(admit(&ceiling, asked).is_ok());
         let text = refusal(&ceiling, r#"{"packages": ["numpy-evil"]}"#);
         assert!(text.contains("`numpy-evil`") && text.contains("scikit_learn, numpy"), "{text}");
+    }
+
+    #[test]
+    fn a_wish_is_granted_as_far_as_the_ceiling_goes() {
+        let wishes = Wishes { public_net: true, packages: true, run_time: Some(300.0) };
+        let granted = |text: &str| {
+            let granted = ceiling(text).admit(&Policy::default(), policy("{}"), &wishes);
+            let granted = granted.ok().unwrap();
+            let seconds = granted.limits.limits().ok().unwrap().run_time().as_secs();
+            (granted.allow_public_net, granted.allow_packages, seconds)
+        };
+        assert_eq!(granted(""), (false, Vec::new(), 300));
+        let some =
+            "allow_public_net = true\npackages = [\"numpy\", \"*\"]\nlimits = { run_time = 5 }";
+        assert_eq!(granted(some), (true, vec!["numpy".to_owned()], 5));
+        let base = policy(r#"{"limits": {"run_time": 20}}"#);
+        let own = ceiling("").admit(&base, policy("{}"), &wishes).ok().unwrap();
+        assert_eq!(own.limits.limits().ok().unwrap().run_time().as_secs(), 20);
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Config {
     drain: f64,
     /// The file that the audit log is appended to.
     audit_log: Option<PathBuf>,
+    /// Where paused sessions and snapshots are kept.
+    store: Option<StoreEntry>,
     /// What all sessions have.
     policy: Value,
     /// What clients may ask for besides.
@@ -61,6 +63,7 @@ impl Default for Config {
             idle: 600.0,
             drain: 60.0,
             audit_log: None,
+            store: None,
             policy: Value::Dict(Vec::new()),
             ceiling: Ceiling::default(),
             tenants: BTreeMap::new(),
@@ -73,6 +76,7 @@ pub(crate) struct Settings {
     pub(crate) max_sessions: usize,
     pub(crate) memory_reserve: f64,
     pub(crate) audit_log: Option<PathBuf>,
+    pub(crate) store: Option<StoreSettings>,
     pub(crate) max_runs: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_time: Duration,
@@ -81,6 +85,34 @@ pub(crate) struct Settings {
     pub(crate) drain: Duration,
     pub(crate) policy: Policy,
     pub(crate) tenants: Tenants,
+}
+
+/// A store as the configuration has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreEntry {
+    directory: PathBuf,
+    /// The maximum size of all its files, in bytes.
+    #[serde(default = "one_gibibyte")]
+    size: u64,
+    /// How long a session is kept, in seconds.
+    #[serde(default = "one_day")]
+    ttl: f64,
+}
+
+fn one_gibibyte() -> u64 {
+    1 << 30
+}
+
+fn one_day() -> f64 {
+    86_400.0
+}
+
+/// Where paused sessions and snapshots are kept, and how many and how long.
+pub(crate) struct StoreSettings {
+    pub(crate) directory: PathBuf,
+    pub(crate) size: u64,
+    pub(crate) ttl: Duration,
 }
 
 impl Config {
@@ -130,6 +162,13 @@ impl Config {
             },
             memory_reserve: part("memory_reserve", self.memory_reserve)?,
             audit_log: self.audit_log,
+            store: match self.store {
+                Some(StoreEntry { directory, size, ttl }) => {
+                    let ttl = seconds("store.ttl", ttl)?;
+                    Some(StoreSettings { directory, size, ttl })
+                }
+                None => None,
+            },
             max_runs: at_least_one("max_runs", self.max_runs.unwrap_or(2 * processors))?,
             max_queue: self.max_queue,
             queue_time: seconds("queue_time", self.queue_time)?,

@@ -73,7 +73,7 @@ mod tests {
 
     fn wanted(ttl: f64) -> NewSession {
         let policy = Value::Dict(Vec::new());
-        NewSession { policy, inputs: Vec::new(), ttl: Some(ttl), metadata: Value::None }
+        NewSession { policy, ttl: Some(ttl), ..NewSession::default() }
     }
 
     #[test]

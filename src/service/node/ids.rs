@@ -60,6 +60,19 @@ impl Ids {
         Ok(Self { node: node.to_owned(), start, secret })
     }
 
+    /// Returns what the ids of this start begin with.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}-{}", self.node, self.start)
+    }
+
+    /// Returns `true` if the ids of some start of this node begin so.
+    pub(super) fn is_prefix(&self, text: &str) -> bool {
+        let start = text.strip_prefix(&self.node).and_then(|rest| rest.strip_prefix('-'));
+        start.is_some_and(|start| {
+            start.len() == START_CHARS && start.bytes().all(|byte| DIGITS.contains(&byte))
+        })
+    }
+
     /// Returns the node's name.
     pub(crate) fn node(&self) -> &str {
         &self.node
@@ -102,7 +115,7 @@ impl Ids {
     }
 }
 
-fn random(chars: usize) -> Result<String, getrandom::Error> {
+pub(super) fn random(chars: usize) -> Result<String, getrandom::Error> {
     let mut bytes = vec![0; chars];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.into_iter().map(|byte| char::from(DIGITS[usize::from(byte % 32)])).collect())

@@ -196,7 +196,13 @@ fn gate(refusal: &Refusal) -> Option<&'static str> {
         Refusal::Quota(_) | Refusal::TooFast(..) => Some("quota"),
         Refusal::Waited(_) => Some("queue"),
         Refusal::Draining => Some("draining"),
-        Refusal::Unknown | Refusal::Gone(_) | Refusal::Unreadable(_) | Refusal::Failure(_) => None,
+        Refusal::Unknown
+        | Refusal::Gone(_)
+        | Refusal::Paused
+        | Refusal::NoContext(_)
+        | Refusal::NoSnapshot(_)
+        | Refusal::Unreadable(_)
+        | Refusal::Failure(_) => None,
     }
 }
 

@@ -6,15 +6,22 @@
 mod audit;
 mod ceiling;
 mod config;
+mod contexts;
 mod creations;
+mod guest;
 mod ids;
 mod memory;
 mod metrics;
+mod named;
 mod places;
 mod replies;
 mod run_gate;
 mod runs;
+mod saved;
 mod session;
+mod sleep;
+mod store;
+mod streamed;
 mod tenants;
 mod traces;
 
@@ -30,22 +37,30 @@ use tokio::sync::{Notify, Semaphore};
 use self::audit::Audit;
 use self::creations::Creations;
 use self::ids::{Ids, Origin};
-use self::places::{Counts, Vacated};
+use self::named::Named;
+use self::places::{Counts, Place, Slot, Vacated};
 use self::replies::Replies;
 use self::run_gate::{QueueIsFull, RunGate};
-use self::session::{NodeSession, listed};
+use self::saved::Snapshots;
+use self::session::listed;
+use self::store::Store;
 use self::traces::Traces;
 use super::{
     Client, Engines, Failure, Policy, Reason, Request, Service, SessionCommand, Table, lock,
 };
 
 pub(crate) use self::audit::{Happened, Sink};
+pub(crate) use self::ceiling::Wishes;
 pub(crate) use self::config::{Config, Settings};
+pub(crate) use self::contexts::{Context, HOME};
+pub(crate) use self::guest::Raised;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::{Event, Events};
 pub(crate) use self::runs::{NewRun, Streamed};
-pub(crate) use self::session::{Listed, NewSession, OwnSession, Used};
+pub(crate) use self::saved::Snapshot;
+pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used};
+pub(crate) use self::streamed::Said;
 pub(crate) use self::tenants::Tenant;
 pub(crate) use self::traces::within;
 
@@ -61,6 +76,12 @@ pub(crate) enum Refusal {
     Unknown,
     /// The session is gone, for this reason.
     Gone(String),
+    /// The session is paused.
+    Paused,
+    /// The session has no context of this name.
+    NoContext(String),
+    /// The tenant has no snapshot of this id.
+    NoSnapshot(String),
     /// The node has as many sessions as it may.
     Full(usize),
     /// Too little memory is left.
@@ -138,6 +159,9 @@ pub(crate) struct Node {
     room: Arc<Notify>,
     counts: Arc<Counts>,
     creations: Creations,
+    named: Named,
+    store: Option<Arc<Store>>,
+    snapshots: Snapshots,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -167,8 +191,10 @@ impl Node {
         let tenants =
             std::mem::replace(&mut settings.tenants, tenants::Tenants::Keys(HashMap::new()));
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let ids = Ids::new(name)?;
+        let store = settings.store.take().map(|store| Store::open(store, &ids)).transpose()?;
         Ok(Arc::new(Self {
-            ids: Ids::new(name)?,
+            ids,
             tenants: RwLock::new(Arc::new(tenants)),
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
@@ -179,6 +205,9 @@ impl Node {
             replies,
             counts: Arc::default(),
             creations: Creations::default(),
+            named: Named::default(),
+            store: store.map(Arc::new),
+            snapshots: Snapshots::default(),
             audit,
             metrics,
             traces,
@@ -242,7 +271,7 @@ impl Node {
 
     pub(crate) fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
-        let (sessions, max_sessions) = (self.table.len(), self.settings.max_sessions);
+        let (sessions, max_sessions) = (self.counts.all(), self.settings.max_sessions);
         Load { sessions, max_sessions, running, waiting }
     }
 
@@ -263,20 +292,19 @@ impl Node {
         self.table.get(&tenant.name, id).map_err(gone)
     }
 
-    /// Starts a session for one request. While there is no room, waits for it, at most for
-    /// `patience`.
-    pub(crate) async fn create_own(
-        self: &Arc<Self>,
+    /// As [`create`](Self::create). While there is no room, waits for it, at most for `patience`.
+    async fn create_patiently(
+        &self,
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
-    ) -> Result<OwnSession, Refusal> {
+    ) -> Result<Used, Refusal> {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             // Before the attempt, so that no room is missed that there is after it.
             let room = self.room.notified();
             let refusal = match self.start(tenant, new.clone()).await {
-                Ok(used) => return Ok(OwnSession::new(Arc::clone(self), used)),
+                Ok(used) => return Ok(used),
                 Err(refusal) => refusal,
             };
             let is_over = match refusal {
@@ -294,66 +322,100 @@ impl Node {
         }
     }
 
+    /// Creates a session for one request. Waits for room, at most for `patience`.
+    pub(crate) async fn create_own(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<OwnSession, Refusal> {
+        let used = self.create_patiently(tenant, new, patience).await?;
+        Ok(OwnSession { node: Arc::clone(self), used })
+    }
+
     async fn start(&self, tenant: &Arc<Tenant>, new: NewSession) -> Result<Used, Refusal> {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
-        let mut policy = tenant.ceiling.admit(&self.settings.policy, Policy::read(new.policy)?)?;
+        let asked = Policy::read(new.policy)?;
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.wishes)?;
         policy.audit |= self.audit.is_on();
         let deadline = self.deadline(new.ttl)?;
-        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
-        if let Some(memory) =
-            Memory::read().filter(|all| all.is_below(self.settings.memory_reserve))
-        {
-            return Err(Refusal::Memory(memory));
-        }
-        let since = Instant::now();
-        let rate = tenant.quotas.starts;
-        tenant.starts.take(rate, since).map_err(|after| Refusal::TooFast(rate, after))?;
-        // The table has room for as many.
-        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
-        let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
-        let number = self.next();
-        self.audit.name(number, &tenant.name, &id);
+        let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
+        let slot = self.take_slot(tenant)?;
+        let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
-        if let Err(failure) = self.open(number, policy, new.inputs).await {
-            self.audit.forget(number, &failure.message);
-            return Err(failure.into());
-        }
+        let path = from.as_ref().map(|(saved, _)| saved.path());
+        let number = self.open((tenant, &id), policy.clone(), new.inputs, path).await?;
         self.metrics.started(since);
         let session = NodeSession {
-            number,
-            tenant: tenant.name.clone(),
+            tenant: Arc::clone(tenant),
+            policy,
             created: SystemTime::now(),
             deadline: Mutex::new(deadline),
+            pauses_at_end: new.pauses_at_end,
+            resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            max_runs: tenant.quotas.runs,
+            place: Mutex::new(self.awake(number, slot)),
+            contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
+            use_so_far: Mutex::default(),
             traced,
-            _slot: slot,
-            _vacated: Vacated(Arc::clone(&self.room)),
         };
-        Ok(room.fill_again(&tenant.name, id, session))
+        self.admit(id, session)
     }
 
-    /// Opens a session at the service, with this number.
+    /// Takes a place for a session of a tenant that is about to start.
+    fn take_slot(&self, tenant: &Tenant) -> Result<Slot, Refusal> {
+        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
+        let reserve = self.settings.memory_reserve;
+        if let Some(memory) = Memory::read().filter(|memory| memory.is_below(reserve)) {
+            return Err(Refusal::Memory(memory));
+        }
+        let rate = tenant.quotas.starts;
+        let taken = tenant.starts.take(rate, Instant::now());
+        taken.map_err(|after| Refusal::TooFast(rate, after))?;
+        Ok(slot)
+    }
+
+    fn next_id(&self) -> Result<String, Failure> {
+        self.ids.next().map_err(|error| Failure::config(error.to_string()))
+    }
+
+    /// Has the table have a session that has started.
+    fn admit(&self, id: String, session: NodeSession) -> Result<Used, Refusal> {
+        // The table has room for as many.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let owner = session.tenant.name.clone();
+        self.audit.write(&owner, &id, Happened::Created);
+        Ok(room.fill_again(&owner, id, session))
+    }
+
+    fn awake(&self, number: i64, slot: Slot) -> Place {
+        Place::Awake { number, _slot: slot, _vacated: Vacated(Arc::clone(&self.room)) }
+    }
+
+    /// Opens a session of a tenant, with this id, at the service. Returns its number.
     async fn open(
         &self,
-        number: i64,
+        (tenant, id): (&Tenant, &str),
         policy: Policy,
         inputs: Vec<(String, Value)>,
-    ) -> Result<(), Failure> {
+        from: Option<String>,
+    ) -> Result<i64, Failure> {
         // Starting is work for a processor: more at once would all take longer.
         let _turn = self.starts.acquire().await;
+        let number = self.next();
         let policy = Ok(Box::new(policy));
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
         let close = Request::InSession { session: number, command: SessionCommand::Close };
         let abandoned = OnDrop { node: self, request: Some(close) };
-        let request = Request::Session { session: number, sandbox: number, inputs, from: None };
+        self.audit.name(number, &tenant.name, id);
+        let request = Request::Session { session: number, sandbox: number, inputs, from };
         let opened = self.ask(request).await;
         self.ask(Request::Drop { sandbox: number }).await?;
         opened?;
         abandoned.disarm();
-        Ok(())
+        Ok(number)
     }
 
     /// Finds a session for who has its tenant's key or its own token.
@@ -408,7 +470,7 @@ impl Node {
         session: &Used,
         command: SessionCommand,
     ) -> Result<Value, Refusal> {
-        let session = session.session().number;
+        let session = session.session().number()?;
         Ok(self.ask(Request::InSession { session, command }).await?)
     }
 
@@ -420,26 +482,30 @@ impl Node {
     async fn remove(&self, session: &Used, kind: &'static str, reason: Reason) {
         // Its place is taken until it has ended.
         if let Some(ended) = self.take(session, kind, reason) {
-            self.end_number(ended.number).await;
+            self.vacate(&ended).await;
+        }
+    }
+
+    /// Ends what there is of a session that the table does not have any more.
+    async fn vacate(&self, ended: &NodeSession) {
+        if let Ok(number) = ended.number() {
+            self.end_number(number).await;
         }
     }
 
     /// Takes a session away, which counts as an end of this kind.
     fn take(&self, session: &Used, kind: &'static str, reason: Reason) -> Option<Arc<NodeSession>> {
-        let text = reason.to_string();
-        let ended = self.table.remove(&session.session().tenant, session.handle(), reason)?;
-        self.said_to_end(&ended, kind, &text);
-        Some(ended)
-    }
-
-    fn said_to_end(&self, session: &NodeSession, kind: &'static str, reason: &str) {
+        let (tenant, text) = (&session.session().tenant.name, reason.to_string());
+        let ended = self.table.remove(tenant, session.handle(), reason)?;
         self.metrics.ended(kind);
-        self.audit.forget(session.number, reason);
+        self.audit.write(tenant, session.handle(), Happened::Ended(&text));
+        Some(ended)
     }
 
     async fn end_number(&self, session: i64) {
         // It may have ended by itself.
         let _ = self.ask(Request::InSession { session, command: SessionCommand::Close }).await;
+        self.audit.forget(session);
     }
 
     /// Ends sessions whose time is over, for as long as the node serves.
@@ -447,20 +513,40 @@ impl Node {
         loop {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {
-                let reason = Reason::Idle(self.settings.idle);
-                let text = reason.to_string();
-                if let Some(ended) = idle.give_up(Some(reason)) {
-                    self.said_to_end(&ended, "idle", &text);
-                    self.end_number(ended.number).await;
+                if idle.session().is_paused() {
+                    continue;
+                }
+                if idle.session().pauses_at_end {
+                    self.pause_at_end(idle);
+                } else {
+                    self.give_up(idle).await;
                 }
             }
             let now = Instant::now();
             let over = |session: &NodeSession| *lock(&session.deadline) <= now;
             for session in self.table.those(over) {
-                let reason = Reason::Ended("its time was over".to_owned());
-                self.remove(&session, "expired", reason).await;
+                if session.session().pauses_at_end && !session.session().is_paused() {
+                    self.pause_at_end(session);
+                } else {
+                    let reason = Reason::Ended("its time was over".to_owned());
+                    self.remove(&session, "expired", reason).await;
+                }
             }
+            self.snapshots.forget_old();
+            self.named.forget_gone(|id| self.table.has(id));
             self.creations.forget(|id| !self.table.has(id));
+        }
+    }
+
+    /// Ends a session that nobody uses, unless somebody does now.
+    async fn give_up(&self, idle: Used) {
+        let reason = Reason::Idle(self.settings.idle);
+        let (tenant, id) = (Arc::clone(&idle.session().tenant), idle.handle().to_owned());
+        let text = reason.to_string();
+        if let Some(ended) = idle.give_up(Some(reason)) {
+            self.metrics.ended("idle");
+            self.audit.write(&tenant.name, &id, Happened::Ended(&text));
+            self.vacate(&ended).await;
         }
     }
 
@@ -479,6 +565,9 @@ impl Node {
         self.service.end();
         for session in self.table.all() {
             self.take(&session, "closed", Reason::Ended("the node has ended".to_owned()));
+        }
+        if let Some(store) = &self.store {
+            store.clear();
         }
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::super::lock;
 use super::Refusal;
+use super::store::Saved;
 use super::tenants::Tenant;
 
 /// How many sessions there are, from before each starts until it has ended.
@@ -19,6 +20,31 @@ struct Counted {
     by_tenant: HashMap<String, usize>,
 }
 
+/// Where a session is.
+pub(super) enum Place {
+    Awake {
+        /// Its number at the service.
+        number: i64,
+        /// Counts as one of the tenant's.
+        _slot: Slot,
+        /// After it, because there is room only then.
+        _vacated: Vacated,
+    },
+    /// On its way from one of the other two to the other.
+    Moving,
+    Asleep(Saved),
+}
+
+impl Place {
+    /// Returns the number at the service of a session that is awake.
+    pub(super) fn number(&self) -> Option<i64> {
+        match self {
+            Self::Awake { number, .. } => Some(*number),
+            Self::Moving | Self::Asleep(_) => None,
+        }
+    }
+}
+
 /// One of a tenant's sessions.
 pub(super) struct Slot {
     counts: Arc<Counts>,
@@ -26,6 +52,11 @@ pub(super) struct Slot {
 }
 
 impl Counts {
+    /// Returns how many there are.
+    pub(super) fn all(&self) -> usize {
+        lock(&self.0).all
+    }
+
     /// Takes the place of one more session, of which a node may have `most`.
     pub(super) fn take(self: &Arc<Self>, tenant: &Tenant, most: usize) -> Result<Slot, Refusal> {
         let mut counted = lock(&self.0);

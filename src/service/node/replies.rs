@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Client, Failure, Service, lock};
-use super::audit::{Audit, Happened};
+use super::audit::Audit;
 use super::traces::{Traced, Traces};
 
 /// How many events of a run wait for who listens. Then the guest waits.
@@ -175,6 +175,6 @@ impl Client for Replies {
     }
 
     fn audit(&self, _sandbox: i64, session: i64, event: &AuditEvent) {
-        self.audit.write(session, Happened::Access(event));
+        self.audit.access(session, event);
     }
 }

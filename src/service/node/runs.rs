@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use isolet::Value;
 
-use super::super::{Answer, Reason, Request, SessionCommand};
+use super::super::{Answer, Reason, Request, SessionCommand, lock};
 use super::audit::Happened;
 use super::replies::Events;
 use super::run_gate::Pass;
-use super::session::{NodeSession, Used};
+use super::session::Used;
 use super::traces::Traced;
 use super::{Node, OnDrop, Refusal};
 
@@ -55,9 +55,10 @@ impl Node {
 
     /// Waits for the tenant's turn to run code.
     async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
-        let NodeSession { tenant, max_runs, .. } = &**session.session();
+        let tenant = &session.session().tenant;
         let (patience, since) = (self.settings.queue_time, Instant::now());
-        let entered = tokio::time::timeout(patience, self.runs.enter(tenant, *max_runs)).await;
+        let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
+        let entered = tokio::time::timeout(patience, entering).await;
         self.metrics.waited(since);
         self.counted(match entered {
             Ok(entered) => entered.map_err(Refusal::from),
@@ -74,8 +75,9 @@ impl Node {
     ) -> Result<Value, Refusal> {
         let command =
             SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
-        let request = Request::InSession { session: session.session().number, command };
-        let cancel = Request::Cancel { session: session.session().number };
+        let place = session.session().number()?;
+        let request = Request::InSession { session: place, command };
+        let cancel = Request::Cancel { session: place };
         let (cancelled, since) = (OnDrop { node: self, request: Some(cancel) }, Instant::now());
         let answer = self.ask_as(number, request).await;
         cancelled.disarm();
@@ -85,7 +87,11 @@ impl Node {
         };
         self.metrics.ran(outcome, since);
         traced.ended(outcome);
-        self.audit.write(session.session().number, Happened::Ran(outcome));
+        let tenant = &session.session().tenant.name;
+        self.audit.write(tenant, session.handle(), Happened::Ran(outcome));
+        if let Ok(execution) = &answer {
+            lock(&session.session().use_so_far).add(execution);
+        }
         let is_over = match &answer {
             Ok(execution) => execution.get("session_alive").is_some(),
             Err(failure) => !failure.session_alive,
@@ -102,14 +108,15 @@ impl Node {
 
     /// Interrupts what runs in a session.
     pub(crate) async fn interrupt(&self, session: &Used) -> Result<(), Refusal> {
-        let session = session.session().number;
+        let session = session.session().number()?;
         self.ask(Request::Interrupt { session }).await?;
         Ok(())
     }
 
     /// Answers a call of a tool. Returns `false` if none of this session waits for it.
     pub(crate) fn answer(&self, session: &Used, call: u64, answer: Answer) -> bool {
-        if !self.replies.take_call(call, session.session().number) {
+        let number = session.session().number();
+        if !number.is_ok_and(|number| self.replies.take_call(call, number)) {
             return false;
         }
         self.service.answer(call, answer);

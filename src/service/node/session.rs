@@ -1,32 +1,69 @@
-//! A tenant's session: what is asked for, what there is of it, and what a list shows.
+//! A session of a node, and what is asked and told of one.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
 
-use super::super::{InUse, Reason, lock};
-use super::Node;
-use super::places::{Slot, Vacated};
+use super::super::{InUse, Policy, Reason, lock};
+use super::contexts::Contexts;
+use super::places::Place;
+use super::tenants::Tenant;
 use super::traces::Traced;
+use super::{Node, Refusal, Wishes};
 
 /// A session of a tenant.
 pub(crate) struct NodeSession {
-    /// Its number at the service.
-    pub(super) number: i64,
-    pub(super) tenant: String,
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) policy: Policy,
     pub(super) created: SystemTime,
     /// When its time is over.
     pub(super) deadline: Mutex<Instant>,
+    /// Whether it is paused then, and not ended.
+    pub(super) pauses_at_end: bool,
+    /// Whether it goes on when it is used although it is paused, if its wire does so.
+    pub(super) resumes_on_use: bool,
     pub(super) metadata: Value,
-    /// The maximum number of the tenant's runs at once.
-    pub(super) max_runs: usize,
+    pub(super) place: Mutex<Place>,
+    pub(super) contexts: Contexts,
+    pub(super) use_so_far: Mutex<Use>,
     /// Ends with it.
     pub(super) traced: Traced,
-    /// Counts as one of the tenant's.
-    pub(super) _slot: Slot,
-    /// After it, because there is room only then.
-    pub(super) _vacated: Vacated,
+}
+
+impl NodeSession {
+    /// Returns its number at the service.
+    pub(super) fn number(&self) -> Result<i64, Refusal> {
+        lock(&self.place).number().ok_or(Refusal::Paused)
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        lock(&self.place).number().is_none()
+    }
+
+    pub(crate) fn pauses_at_end(&self) -> bool {
+        self.pauses_at_end
+    }
+
+    pub(crate) fn resumes_on_use(&self) -> bool {
+        self.resumes_on_use
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn use_so_far(&self) -> Use {
+        *lock(&self.use_so_far)
+    }
+}
+
+/// What the runs of a session have used.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Use {
+    pub(crate) run_time: Duration,
+    /// The most memory that one of them has used.
+    pub(crate) peak_memory_bytes: u64,
 }
 
 /// A session in use.
@@ -34,15 +71,11 @@ pub(crate) type Used = InUse<NodeSession>;
 
 /// A session of one request, which ends when this is dropped.
 pub(crate) struct OwnSession {
-    node: Arc<Node>,
-    used: Used,
+    pub(super) node: Arc<Node>,
+    pub(super) used: Used,
 }
 
 impl OwnSession {
-    pub(super) fn new(node: Arc<Node>, used: Used) -> Self {
-        Self { node, used }
-    }
-
     pub(crate) fn used(&self) -> &Used {
         &self.used
     }
@@ -58,19 +91,26 @@ impl Drop for OwnSession {
         // It has not been ended if the client has gone away.
         if let Some(ended) = self.node.take(&self.used, "closed", Reason::Closed) {
             let node = Arc::clone(&self.node);
-            tokio::spawn(async move { node.end_number(ended.number).await });
+            tokio::spawn(async move { node.vacate(&ended).await });
         }
     }
 }
 
 /// What a new session is to be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct NewSession {
     pub(crate) policy: Value,
+    /// What it gets as far as the ceiling allows.
+    pub(crate) wishes: Wishes,
     pub(crate) inputs: Vec<(String, Value)>,
     /// How long it lives, in seconds, if that is less than the node's time.
     pub(crate) ttl: Option<f64>,
+    /// Whether it is paused when its time is over.
+    pub(crate) pauses_at_end: bool,
+    pub(crate) resumes_on_use: bool,
     pub(crate) metadata: Value,
+    /// The snapshot that it begins as.
+    pub(crate) snapshot: Option<String>,
 }
 
 /// A session as a list has it.
@@ -79,6 +119,8 @@ pub(crate) struct Listed {
     pub(crate) created: SystemTime,
     /// How long it still lives, if it is used.
     pub(crate) left: Duration,
+    pub(crate) is_paused: bool,
+    pub(crate) memory_bytes: u64,
     pub(crate) metadata: Value,
 }
 
@@ -88,7 +130,21 @@ impl Listed {
     }
 }
 
+impl Use {
+    /// Adds what a run has used, by its execution.
+    pub(super) fn add(&mut self, execution: &Value) {
+        let Some(usage) = execution.get("usage") else { return };
+        let seconds = usage.get("wall_time").and_then(Value::as_f64).unwrap_or_default();
+        self.run_time += Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let peak = usage.get("peak_memory_bytes").and_then(Value::as_i64).unwrap_or_default();
+        self.peak_memory_bytes =
+            self.peak_memory_bytes.max(u64::try_from(peak).unwrap_or_default());
+    }
+}
+
 pub(super) fn listed(id: String, session: &NodeSession) -> Listed {
     let left = lock(&session.deadline).saturating_duration_since(Instant::now());
-    Listed { id, created: session.created, left, metadata: session.metadata.clone() }
+    let (created, is_paused) = (session.created, session.is_paused());
+    let (memory_bytes, metadata) = (session.policy.memory_bytes(), session.metadata.clone());
+    Listed { id, created, left, is_paused, memory_bytes, metadata }
 }

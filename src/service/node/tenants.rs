@@ -25,11 +25,13 @@ pub(crate) struct Quotas {
     pub(crate) runs: usize,
     /// The maximum number of sessions started in a second.
     pub(crate) starts: f64,
+    /// The maximum number of paused sessions and snapshots.
+    pub(crate) saved: usize,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { sessions: usize::MAX, runs: usize::MAX, starts: f64::INFINITY }
+        Self { sessions: usize::MAX, runs: usize::MAX, starts: f64::INFINITY, saved: usize::MAX }
     }
 }
 

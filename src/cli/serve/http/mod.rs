@@ -4,11 +4,15 @@
 mod audit_log;
 mod batch;
 mod body;
+mod e2b;
+mod execute;
+mod nemo_skills;
 mod openapi;
 mod otlp;
 mod problem;
 mod runs;
 mod sandbox_fusion;
+mod saved;
 mod sessions;
 
 use std::fs;
@@ -29,6 +33,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use opentelemetry::trace::SpanContext;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -188,10 +193,14 @@ fn router(node: Arc<Node>) -> Router {
     let native = OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(sessions::routes())
         .merge(runs::routes())
-        .merge(batch::routes());
+        .merge(batch::routes())
+        .merge(saved::routes());
     Router::new()
         .merge(measured("native", openapi::described(native), &node))
         .merge(measured("sandbox_fusion", sandbox_fusion::routes(), &node))
+        .merge(measured("e2b", e2b::routes(), &node))
+        .merge(measured("nemo_skills", nemo_skills::routes(), &node))
+        .merge(execute::routes())
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
@@ -208,15 +217,27 @@ fn measured(
     routes: Router<Arc<Node>>,
     node: &Arc<Node>,
 ) -> Router<Arc<Node>> {
-    let metrics = Arc::clone(node.metrics());
+    let node = Arc::clone(node);
     routes.route_layer(from_fn(move |request: Request, next: Next| {
-        let (metrics, since) = (Arc::clone(&metrics), Instant::now());
+        let node = Arc::clone(&node);
         async move {
-            let response = within(otlp::parent(request.headers()), next.run(request)).await;
-            metrics.answered(dialect, since.elapsed());
-            response
+            let parent = otlp::parent(request.headers());
+            measure(&node, dialect, parent, next.run(request)).await
         }
     }))
+}
+
+/// Does what a request of a protocol asks for, as a part of what its client does, and counts it.
+async fn measure<F: Future>(
+    node: &Node,
+    dialect: &'static str,
+    parent: SpanContext,
+    work: F,
+) -> F::Output {
+    let since = Instant::now();
+    let done = within(parent, work).await;
+    node.metrics().answered(dialect, since.elapsed());
+    done
 }
 
 /// What the node has counted and measured. It needs no key: it says how full the node is, and
@@ -258,6 +279,18 @@ fn is_local(headers: &HeaderMap) -> bool {
                 .and_then(|origin| host_of(origin.split_once("://").map(|(_, rest)| rest)?)),
         );
     host && origin
+}
+
+/// The key of a creation that may be sent again.
+pub(super) struct Again(Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for Again {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
+        let key = parts.headers.get("idempotency-key");
+        Ok(Self(key.map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned())))
+    }
 }
 
 /// What a request has to prove who sends it.

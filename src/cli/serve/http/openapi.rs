@@ -108,6 +108,8 @@ pub(super) struct Session {
     ttl_s: f64,
     /// What its creation has said.
     metadata: Option<serde_json::Value>,
+    /// `true` if it is paused.
+    is_paused: Option<bool>,
 }
 
 /// A new session.
@@ -128,6 +130,26 @@ pub(super) struct NewSession {
 #[expect(dead_code, reason = "a shape")]
 pub(super) struct Sessions {
     sessions: Vec<Session>,
+}
+
+/// A snapshot of a session.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a shape")]
+pub(super) struct Snapshot {
+    id: String,
+    /// What its owner calls it.
+    name: Option<String>,
+    /// The session that it was made of.
+    session: String,
+    /// Seconds since 1970.
+    created_at: f64,
+}
+
+/// The snapshots of a key, the oldest first.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a shape")]
+pub(super) struct Snapshots {
+    snapshots: Vec<Snapshot>,
 }
 
 /// A value.

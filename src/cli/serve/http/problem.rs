@@ -5,6 +5,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use isolet::Value;
+use serde_json::Value as Json;
 
 use super::body::line;
 use crate::service::Failure;
@@ -65,6 +66,10 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "denied", detail)
     }
 
+    pub(super) fn paused(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "paused", detail)
+    }
+
     /// What isolet does not have.
     pub(super) fn unsupported(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unsupported", detail)
@@ -73,6 +78,29 @@ impl Problem {
     /// The same with the status that a client expects.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What went wrong and what helps, as one text.
+    pub(super) fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.detail),
+            None => self.detail.clone(),
+        }
+    }
+
+    /// Answers with the body that another protocol has for problems.
+    pub(super) fn answered_as(&self, body: &Json) -> Response {
+        let mut response = (self.status, body.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
     }
 
     /// The problem as an object.
@@ -102,6 +130,10 @@ impl From<Refusal> for Problem {
             Refusal::Gone(reason) => {
                 Self::new(StatusCode::GONE, "gone", format!("the session is gone: {reason}"))
             }
+            Refusal::Paused => Self::paused("the session is paused")
+                .with_hint("`POST /v1/sessions/ID/resume` has it go on"),
+            Refusal::NoContext(id) => Self::nothing(format!("there is no context `{id}`")),
+            Refusal::NoSnapshot(id) => Self::nothing(format!("there is no snapshot `{id}`")),
             Refusal::Full(limit) => {
                 let detail = format!("the node is full: limit {limit} sessions");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use isolet::{Stream, Value};
 use serde::Deserialize;
 use utoipa::openapi::{RefOr, Schema};
@@ -22,7 +22,7 @@ use super::body::{Answered, Given, Part, line, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::sessions::Wanted;
-use crate::service::node::{Event, Events, NewRun, Node, Refusal, Streamed, Tenant};
+use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant};
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
@@ -112,39 +112,17 @@ async fn run(
 
 /// The lines of a run that is listened to; the last one has its result.
 fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
-    struct Under {
-        events: Events,
-        result: Option<futures_util::future::BoxFuture<'static, Result<Value, Refusal>>>,
-        /// The result, while events that came before it are still to be told.
-        ended: Option<Result<Value, Refusal>>,
-    }
-    let Streamed { events, result } = streamed;
-    let under = Under { events, result: Some(result), ended: None };
-    stream::unfold(under, async |mut under| {
-        while let Some(result) = &mut under.result {
-            tokio::select! {
-                biased;
-                Some(event) = under.events.next() => return Some((Ok(told(event)), under)),
-                ended = result => {
-                    under.ended = Some(ended);
-                    under.result = None;
-                }
+    streamed.said().map(|said| {
+        Ok(match said {
+            Said::Event(event) => told(event),
+            Said::End(Ok(execution)) => {
+                line(&Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
             }
-        }
-        // After its answer nothing more is said by the run.
-        if let Some(event) = under.events.try_next() {
-            return Some((Ok(told(event)), under));
-        }
-        let last = match under.ended.take()? {
-            Ok(execution) => {
-                line(&Value::dict([("type", Value::from("end")), ("execution", execution)]))
-            }
-            Err(refusal) => {
+            Said::End(Err(refusal)) => {
                 let problem = Problem::from(refusal).value();
-                line(&Value::dict([("type", Value::from("error")), ("problem", problem)]))
+                line(&Value::dict([("type", Value::from("error")), ("problem", problem)])).into()
             }
-        };
-        Some((Ok(last.into()), under))
+        })
     })
 }
 

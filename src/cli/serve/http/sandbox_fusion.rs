@@ -208,9 +208,7 @@ async fn start(
     }
     let new = NewSession {
         policy: Value::dict([("limits", Value::dict(limits))]),
-        inputs: Vec::new(),
-        ttl: None,
-        metadata: Value::None,
+        ..NewSession::default()
     };
     node.create_own(&tenant, new, PATIENCE).await
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use isolet::Value;
 use serde::Deserialize;
@@ -13,12 +13,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Who;
 use super::body::{Answered, Given, Part, Raw, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
+use super::{Again, Who};
 use crate::service::SessionCommand;
-use crate::service::node::{Listed, NewSession, Node};
+use crate::service::node::{Listed, NewSession, Node, Used};
 
 type Served = State<Arc<Node>>;
 
@@ -51,6 +51,8 @@ pub(super) struct Wanted {
     /// Any value, which comes back with the session.
     #[schema(value_type = serde_json::Value)]
     metadata: Value,
+    /// The snapshot that it begins as.
+    snapshot: Option<String>,
 }
 
 impl Wanted {
@@ -70,7 +72,8 @@ impl Wanted {
             }
         };
         let inputs = variables(self.inputs)?;
-        Ok(NewSession { policy, inputs, ttl: self.ttl_s, metadata: self.metadata })
+        let (ttl, metadata, snapshot) = (self.ttl_s, self.metadata, self.snapshot);
+        Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })
     }
 }
 
@@ -85,16 +88,20 @@ impl Wanted {
 async fn create(
     State(node): Served,
     who: Who,
-    headers: HeaderMap,
+    Again(key): Again,
     Given(wanted): Given<Wanted>,
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
-    let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()));
     let session = node.create(&tenant, wanted.new_session()?, key.as_deref()).await?;
-    let mut shown = shown(Listed::of(&session));
+    Ok(created(&node, &session))
+}
+
+/// A new session, with its token.
+pub(super) fn created(node: &Node, session: &Used) -> Answered {
+    let mut shown = shown(Listed::of(session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
-    Ok(Answered(StatusCode::CREATED, Value::Dict(shown)))
+    Answered(StatusCode::CREATED, Value::Dict(shown))
 }
 
 /// Lists the sessions of a key.
@@ -137,9 +144,9 @@ async fn end(State(node): Served, who: Who, Part(id): Part<String>) -> Result<St
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Renewal {
+pub(super) struct Renewal {
     /// How many seconds the session lives from now on.
-    ttl_s: Option<f64>,
+    pub(super) ttl_s: Option<f64>,
 }
 
 /// Gives a session more time, or less.
@@ -365,13 +372,16 @@ async fn node(State(node): Served, who: Who) -> Result<Answered, Problem> {
     Ok(Answered(StatusCode::OK, answer))
 }
 
-fn shown(session: Listed) -> Vec<(Value, Value)> {
+pub(super) fn shown(session: Listed) -> Vec<(Value, Value)> {
     let since = session.created.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut fields = vec![
         ("id".into(), session.id.into()),
         ("created_at".into(), since.as_secs_f64().into()),
         ("ttl_s".into(), session.left.as_secs_f64().into()),
     ];
+    if session.is_paused {
+        fields.push(("is_paused".into(), true.into()));
+    }
     if !session.metadata.is_none() {
         fields.push(("metadata".into(), session.metadata));
     }

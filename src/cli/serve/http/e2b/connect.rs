@@ -1,0 +1,187 @@
+//! The services of a sandbox in Connect's protocol: its file system, and that it has no processes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use isolet::Value;
+use serde::Deserialize;
+use serde_json::{Value as AnyJson, json};
+
+use super::files::place;
+use super::{Failed, Reached, text};
+use crate::cli::serve::http::body::Foreign;
+use crate::service::node::{Node, Raised};
+
+/// The most levels of directories that are listed.
+const MAX_DEPTH: u32 = 100;
+
+/// The media type of streams, and that of their messages.
+const STREAM: &str = "application/connect+json";
+const MESSAGE: &str = "application/json";
+
+/// The flag of the last message of a stream.
+const END: u8 = 2;
+
+const NO_PROCESSES: &str = "a sandbox of isolet runs Python only: it has no processes and no shell";
+const NO_WATCHES: &str = "a sandbox of isolet does not watch files";
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new()
+        .route("/filesystem.Filesystem/{method}", post(file_system))
+        .route("/process.Process/{method}", post(processes))
+}
+
+/// An error of Connect's: its code and a message.
+struct RpcError(&'static str, String);
+
+impl RpcError {
+    fn unimplemented(text: &str) -> Self {
+        Self("unimplemented", text.to_owned())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self.0 {
+            "not_found" => StatusCode::NOT_FOUND,
+            "already_exists" => StatusCode::CONFLICT,
+            "permission_denied" => StatusCode::FORBIDDEN,
+            "invalid_argument" => StatusCode::BAD_REQUEST,
+            "unimplemented" => StatusCode::NOT_IMPLEMENTED,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Answers a call, or a stream if that is what was asked for.
+    fn answer(&self, headers: &HeaderMap) -> Response {
+        let error = json!({"code": self.0, "message": self.1});
+        let is_stream = text(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind == STREAM);
+        if !is_stream {
+            return (self.status(), Foreign(error)).into_response();
+        }
+        let message = json!({"error": error}).to_string();
+        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        let frame = [&[END], &length.to_be_bytes()[..], message.as_bytes()].concat();
+        let mut response = Response::new(Body::from(frame));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
+        response
+    }
+}
+
+impl From<Raised> for RpcError {
+    fn from(Raised { type_name, message }: Raised) -> Self {
+        let code = match type_name.as_str() {
+            "FileNotFoundError" => "not_found",
+            "FileExistsError" => "already_exists",
+            "PermissionError" => "permission_denied",
+            "NotADirectoryError" | "IsADirectoryError" | "ValueError" => "invalid_argument",
+            _ => "internal",
+        };
+        Self(code, format!("{type_name}: {message}"))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    path: String,
+    depth: Option<u32>,
+    source: String,
+    destination: String,
+}
+
+async fn processes(headers: HeaderMap, _body: Bytes) -> Response {
+    RpcError::unimplemented(NO_PROCESSES).answer(&headers)
+}
+
+async fn file_system(
+    State(node): Served,
+    reached: Reached,
+    Path(method): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let called = call(&node, &reached, &method, &headers, &body).await;
+    match called {
+        Ok(Ok(answer)) => Foreign(answer).into_response(),
+        Ok(Err(error)) => error.answer(&headers),
+        Err(failed) => failed.into_response(),
+    }
+}
+
+async fn call(
+    node: &Arc<Node>,
+    reached: &Reached,
+    method: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Result<AnyJson, RpcError>, Failed> {
+    if !matches!(method, "Stat" | "ListDir" | "MakeDir" | "Move" | "Remove") {
+        return Ok(Err(RpcError::unimplemented(NO_WATCHES)));
+    }
+    let kind = text(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    if !kind.starts_with(MESSAGE) {
+        return Ok(Err(RpcError::unimplemented("this service is spoken to in JSON only")));
+    }
+    let asked: Asked = match serde_json::from_slice(body) {
+        Ok(asked) => asked,
+        Err(error) => return Ok(Err(RpcError("invalid_argument", error.to_string()))),
+    };
+    let session = reached.find(node).await?;
+    let path = place(&asked.path);
+    let called = match method {
+        "Stat" => node.look(&session, &path).await,
+        "ListDir" => {
+            let depth = asked.depth.unwrap_or(1).clamp(1, MAX_DEPTH);
+            node.entries(&session, &path, depth).await
+        }
+        "MakeDir" => node.make_directory(&session, &path).await,
+        "Move" => {
+            node.move_entry(&session, &place(&asked.source), &place(&asked.destination)).await
+        }
+        _ => node.remove_entry(&session, &path).await,
+    };
+    Ok(called.map_err(Failed::data)?.map_err(RpcError::from).map(|answer| match method {
+        "ListDir" => {
+            let entries = answer.as_list().unwrap_or_default();
+            json!({"entries": entries.iter().map(entry).collect::<Vec<_>>()})
+        }
+        "Remove" => json!({}),
+        _ => json!({"entry": entry(&answer)}),
+    }))
+}
+
+/// An entry of the guest's file system, by what the guest says of it.
+fn entry(found: &Value) -> AnyJson {
+    let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default();
+    let number = |name: &str| found.get(name).and_then(Value::as_i64).unwrap_or_default();
+    let kind = match text("kind") {
+        "dir" => "FILE_TYPE_DIRECTORY",
+        "link" => "FILE_TYPE_SYMLINK",
+        _ => "FILE_TYPE_FILE",
+    };
+    let modified = found.get("modified").and_then(Value::as_f64).unwrap_or_default();
+    let modified = std::time::Duration::try_from_secs_f64(modified).unwrap_or_default();
+    let modified = std::time::UNIX_EPOCH.checked_add(modified).unwrap_or(std::time::UNIX_EPOCH);
+    let mut shown = json!({
+        "name": text("name"),
+        "type": kind,
+        "path": text("path"),
+        "size": number("size").to_string(),
+        "mode": number("mode"),
+        "permissions": text("permissions"),
+        "owner": "user",
+        "group": "user",
+        "modifiedTime": humantime::format_rfc3339_micros(modified).to_string(),
+    });
+    if !text("target").is_empty() {
+        shown["symlinkTarget"] = text("target").into();
+    }
+    shown
+}

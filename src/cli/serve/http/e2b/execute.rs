@@ -1,0 +1,174 @@
+//! `POST /execute`: runs a cell, and tells what it does as it does it, an object on each line.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::response::Response;
+use futures_util::{StreamExt, stream};
+use isolet::{Stream, Value};
+use serde::Deserialize;
+use serde_json::{Value as AnyJson, json};
+
+use super::contexts::check_language;
+use super::pip::{self, Cell};
+use super::results::{self, failed};
+use super::{Failed, Reached};
+use crate::service::SessionCommand;
+use crate::service::node::{Event, NewRun, Node, Refusal, Said, Used};
+
+/// The name of a package, as `load_packages` says it.
+type Packages = Vec<(String, String)>;
+
+#[derive(Deserialize)]
+struct Wanted {
+    code: String,
+    #[serde(default)]
+    context_id: Option<String>,
+    #[serde(default)]
+    language: Option<String>,
+    #[serde(default)]
+    env_vars: Option<BTreeMap<String, String>>,
+}
+
+/// Runs the cell that a request's body has.
+pub(in super::super) async fn execute(
+    node: Arc<Node>,
+    mut parts: Parts,
+    body: Value,
+) -> Result<Response, Response> {
+    use axum::response::IntoResponse;
+    let lines = async {
+        let Ok(reached) = Reached::from_request_parts(&mut parts, &node).await;
+        let wanted: Wanted = isolet::from_value(body)
+            .map_err(|error| Failed::unreadable(format!("the body is invalid: {error}")))?;
+        check_language(wanted.language.as_deref())?;
+        let sessions = [reached.find(&node).await?, reached.find(&node).await?];
+        run(node, sessions, wanted).await
+    };
+    lines.await.map_err(Failed::into_response)
+}
+
+/// Runs the cell in a session, the first; the second is the same.
+async fn run(
+    node: Arc<Node>,
+    [session, same]: [Used; 2],
+    wanted: Wanted,
+) -> Result<Response, Failed> {
+    let turn = node.hold(&session).await.map_err(Failed::data)?;
+    let mut first = Vec::new();
+    let code = match pip::split(&wanted.code) {
+        Ok(Cell { code, requirements }) => {
+            match install(&node, &session, requirements).await.map_err(Failed::data)? {
+                Ok(said) => first.extend(said.map(|said| output("stdout", &said))),
+                Err(error) => return Ok(answered(stream::iter(ended(error)))),
+            }
+            code
+        }
+        Err(error) => return Ok(answered(stream::iter(ended(failed("PackageError", &error))))),
+    };
+    let options = Value::dict([("stream", true)]);
+    let run = NewRun { code, inputs: Vec::new(), options };
+    let environ = wanted.env_vars.unwrap_or_default().into_iter().collect();
+    let context = wanted.context_id.as_deref();
+    let streamed = node.stream_in(session, turn, context, environ, run).await;
+    let (streamed, number) = streamed.map_err(Failed::data)?;
+    let lines = streamed.said().flat_map(move |said| {
+        stream::iter(match said {
+            Said::Event(event) => told(&node, &same, event).into_iter().collect(),
+            Said::End(result) => last(result, number),
+        })
+    });
+    Ok(answered(stream::iter(first).chain(lines)))
+}
+
+/// Loads packages, and returns what `pip` would say, or the error that the client gets.
+async fn install(
+    node: &Node,
+    session: &Used,
+    requirements: Vec<String>,
+) -> Result<Result<Option<String>, AnyJson>, Refusal> {
+    if requirements.is_empty() {
+        return Ok(Ok(None));
+    }
+    let asked = requirements.join(" ");
+    let loaded = node.carry_out(session, SessionCommand::LoadPackages { requirements }).await;
+    let loaded = match loaded {
+        Ok(loaded) => packages(&loaded),
+        Err(Refusal::Failure(failure)) if failure.session_alive => {
+            let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            return Ok(Err(failed("PackageError", &format!("{}{hint}", failure.message))));
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    let named: Vec<_> = loaded.iter().map(|(name, version)| format!("{name}-{version}")).collect();
+    Ok(Ok(Some(if named.is_empty() {
+        format!("Requirement already satisfied: {asked}\n")
+    } else {
+        format!("Successfully installed {}\n", named.join(" "))
+    })))
+}
+
+fn packages(loaded: &Value) -> Packages {
+    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    let one = |package: &Value| Some((text(package, "name")?, text(package, "version")?));
+    loaded.as_list().unwrap_or_default().iter().filter_map(one).collect()
+}
+
+/// The line of an event, if there is one.
+fn told(node: &Node, session: &Used, event: Event) -> Option<AnyJson> {
+    match event {
+        Event::Output(Stream::Stderr, text) => Some(output("stderr", &text)),
+        Event::Output(_, text) => Some(output("stdout", &text)),
+        // The value of the cell is told at its end, with its text.
+        Event::Display(display) if results::is_main(&display) => None,
+        Event::Display(display) => Some(results::of_display(&display)),
+        Event::Call { call, tool, .. } => {
+            let text = format!("nobody answers `{tool}`: E2B's clients have no tools");
+            node.answer(session, call, Err(("RuntimeError".to_owned(), text)));
+            None
+        }
+        Event::Uncall(_) => None,
+    }
+}
+
+fn output(kind: &str, text: &str) -> AnyJson {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanoseconds = u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX);
+    json!({"type": kind, "text": text, "timestamp": nanoseconds})
+}
+
+/// The last lines of a run.
+fn last(result: Result<Value, Refusal>, number: u64) -> Vec<AnyJson> {
+    let mut lines = Vec::new();
+    match result {
+        Ok(execution) => {
+            lines.extend(results::main(&execution));
+            lines.extend(results::error(&execution));
+        }
+        Err(refusal) => {
+            let Failed(problem) = Failed::data(refusal);
+            lines.push(failed("SandboxError", &problem.text()));
+        }
+    }
+    lines.push(json!({"type": "number_of_executions", "execution_count": number}));
+    lines.push(json!({"type": "end_of_execution"}));
+    lines
+}
+
+fn ended(error: AnyJson) -> [AnyJson; 2] {
+    [error, json!({"type": "end_of_execution"})]
+}
+
+fn answered(lines: impl stream::Stream<Item = AnyJson> + Send + 'static) -> Response {
+    let lines = lines.map(|line| Ok::<_, Infallible>(Bytes::from(format!("{line}\n"))));
+    let mut response = Response::new(Body::from_stream(lines));
+    let kind = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,108 @@
+//! Displays, values and exceptions as E2B's clients read them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use isolet::Value;
+use serde_json::{Map, Value as AnyJson, json};
+
+/// The fields of a result by the formats of displays.
+const FIELDS: [(&str, &str); 12] = [
+    ("text/plain", "text"),
+    ("text/html", "html"),
+    ("text/markdown", "markdown"),
+    ("image/svg+xml", "svg"),
+    ("image/png", "png"),
+    ("image/jpeg", "jpeg"),
+    ("application/pdf", "pdf"),
+    ("text/latex", "latex"),
+    ("application/json", "json"),
+    ("application/javascript", "javascript"),
+    ("e2b/data", "data"),
+    ("e2b/chart", "chart"),
+];
+
+/// The fields that are objects, not texts.
+const OBJECTS: [&str; 3] = ["json", "data", "chart"];
+
+/// Whether a display is that of the cell's value.
+pub(super) fn is_main(display: &Value) -> bool {
+    display.get("is_result") == Some(&Value::Bool(true))
+}
+
+/// A display as a result.
+pub(super) fn of_display(display: &Value) -> AnyJson {
+    result(display, false, None)
+}
+
+/// The value of a cell as a result, if it has one.
+pub(super) fn main(execution: &Value) -> Option<AnyJson> {
+    let repr = execution.get("repr").and_then(Value::as_str);
+    let displays = execution.get("displays").and_then(Value::as_list).unwrap_or_default();
+    if let Some(display) = displays.iter().find(|display| is_main(display)) {
+        return Some(result(display, true, repr));
+    }
+    let has_value = execution.get("value").is_some() || execution.get("value_error").is_some();
+    has_value.then(|| json!({"type": "result", "text": repr, "is_main_result": true}))
+}
+
+fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
+    let mut fields = Map::new();
+    let mut extra = Map::new();
+    fields.insert("type".to_owned(), "result".into());
+    fields.insert("is_main_result".to_owned(), is_main.into());
+    let formats = display.get("data").and_then(Value::as_dict).unwrap_or_default();
+    for (format, data) in formats {
+        let Some(format) = format.as_str() else { continue };
+        let text = match data {
+            Value::Bytes(bytes) => STANDARD.encode(bytes),
+            data => data.as_str().unwrap_or_default().to_owned(),
+        };
+        let field = FIELDS.iter().find(|(its, _)| *its == format).map(|(_, field)| *field);
+        match field {
+            Some(field) if OBJECTS.contains(&field) => {
+                if let Ok(object) = serde_json::from_str(&text) {
+                    fields.insert(field.to_owned(), object);
+                }
+            }
+            Some(field) => {
+                fields.insert(field.to_owned(), text.into());
+            }
+            None => {
+                extra.insert(format.to_owned(), text.into());
+            }
+        }
+    }
+    if let Some(repr) = repr {
+        fields.insert("text".to_owned(), repr.into());
+    }
+    if !extra.is_empty() {
+        fields.insert("extra".to_owned(), extra.into());
+    }
+    fields.into()
+}
+
+/// What the code has raised, or why it was ended.
+pub(super) fn error(execution: &Value) -> Option<AnyJson> {
+    let text = |of: &Value, name: &str| {
+        of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    if let Some(exception) = execution.get("exception") {
+        return Some(json!({
+            "type": "error",
+            "name": text(exception, "type"),
+            "value": text(exception, "message"),
+            "traceback": text(exception, "traceback"),
+        }));
+    }
+    if let Some(termination) = execution.get("termination") {
+        return Some(failed("ExecutionTerminated", &text(termination, "message")));
+    }
+    let code = execution.get("exit_code").and_then(Value::as_i64)?;
+    Some(failed("SystemExit", &code.to_string()))
+}
+
+/// An error without a traceback.
+pub(super) fn failed(name: &str, value: &str) -> AnyJson {
+    let traceback = format!("{name}: {value}");
+    json!({"type": "error", "name": name, "value": value, "traceback": traceback})
+}

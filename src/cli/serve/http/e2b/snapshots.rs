@@ -1,0 +1,77 @@
+//! E2B's snapshots: templates that a sandbox was saved as.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use serde::Deserialize;
+use serde_json::{Value as AnyJson, json};
+
+use super::{Failed, Sent};
+use crate::cli::serve::http::Who;
+use crate::cli::serve::http::body::Foreign;
+use crate::service::node::{Node, Snapshot};
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new()
+        .route("/sandboxes/{id}/snapshots", post(create))
+        .route("/snapshots", get(list))
+        .route("/templates/{id}", delete(remove))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    name: Option<String>,
+    memory: Option<bool>,
+}
+
+async fn create(
+    State(node): Served,
+    who: Who,
+    Path(id): Path<String>,
+    Sent(wanted): Sent<Wanted>,
+) -> Result<Response, Failed> {
+    if wanted.memory == Some(false) {
+        return Err(super::control::no_memory());
+    }
+    let session = node.find(&who.0, &id).map_err(Failed::control)?;
+    let snapshot = node.snapshot(&session, wanted.name).await.map_err(Failed::control)?;
+    Ok((StatusCode::CREATED, Foreign(shown(&snapshot))).into_response())
+}
+
+fn shown(snapshot: &Snapshot) -> AnyJson {
+    json!({"snapshotID": snapshot.id, "names": snapshot.name.iter().collect::<Vec<_>>()})
+}
+
+async fn list(State(node): Served, who: Who, RawQuery(query): RawQuery) -> Result<Foreign, Failed> {
+    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+    let mut all = node.snapshots(&tenant);
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        match &*name {
+            "sandboxID" => all.retain(|snapshot| snapshot.session == value),
+            "name" => all.retain(|snapshot| snapshot.name.as_deref() == Some(&*value)),
+            // There is one page.
+            _ => {}
+        }
+    }
+    Ok(Foreign(all.iter().map(shown).collect()))
+}
+
+async fn remove(
+    State(node): Served,
+    who: Who,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failed> {
+    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+    if node.remove_snapshot(&tenant, &id) {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Failed::nothing(format!("there is no snapshot `{id}`")))
+    }
+}

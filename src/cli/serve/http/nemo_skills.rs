@@ -1,0 +1,210 @@
+//! The routes of NeMo-Skills' sandbox: cells in sessions that its client names, and programs. The
+//! client takes any answer for an output, so that a refusal is one too, with a status of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::routing::delete;
+use isolet::Value;
+use serde::Deserialize;
+use serde_json::{Value as AnyJson, json};
+
+use super::Who;
+use super::body::Foreign;
+use super::problem::Problem;
+use crate::service::node::{NewRun, NewSession, Node, Tenant, Wishes};
+
+/// The header with the name of a session.
+const SESSION: &str = "x-session-id";
+
+/// How long a request waits for room on the node. Clients wait for the time of the code and 5 s.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How long code in a session may take, in seconds, unless the ceiling has less.
+const RUN_SECONDS: f64 = 300.0;
+
+/// What follows output of which there is more.
+const CUT: &str = "<output cut>";
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new().route("/sessions/{name}", delete(end))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    generated_code: String,
+    #[serde(default)]
+    std_input: String,
+    #[serde(default = "ten_seconds")]
+    timeout: f64,
+    #[serde(default = "cell")]
+    language: String,
+    #[serde(default = "thousand_characters")]
+    max_output_characters: usize,
+    /// Where older clients have the name of the session.
+    #[serde(default)]
+    session_id: Option<String>,
+}
+
+fn ten_seconds() -> f64 {
+    10.0
+}
+
+fn cell() -> String {
+    "ipython".to_owned()
+}
+
+fn thousand_characters() -> usize {
+    1000
+}
+
+/// Why there is no output.
+fn refused(problem: &Problem) -> Response {
+    let stderr = format!("{}\n", problem.text());
+    problem.answered_as(&json!({"process_status": "error", "stdout": "", "stderr": stderr}))
+}
+
+/// Runs the code that a request's body has.
+pub(super) async fn execute(
+    node: Arc<Node>,
+    mut parts: Parts,
+    body: Value,
+) -> Result<Response, Response> {
+    let Ok(who) = Who::from_request_parts(&mut parts, &node).await;
+    let wanted: Result<Wanted, _> = isolet::from_value(body);
+    let ran = async {
+        let wanted =
+            wanted.map_err(|error| Problem::unreadable(format!("the body is invalid: {error}")))?;
+        let tenant = node.tenant(&who.0)?;
+        let header = parts.headers.get(SESSION).and_then(|name| name.to_str().ok());
+        let name = header.map(str::to_owned).or_else(|| wanted.session_id.clone());
+        match (wanted.language.as_str(), name) {
+            ("ipython", Some(name)) => run_cell(&node, &tenant, &name, wanted).await,
+            ("ipython", None) => Err(Problem::unreadable(
+                "the header `X-Session-ID` is missing, which names the session",
+            )),
+            ("python" | "python3", _) => run_program(&node, &tenant, wanted).await,
+            (other, _) => Err(Problem::unsupported(format!(
+                "the language is {other:?}, and has to be ipython or python"
+            ))),
+        }
+    };
+    let output = ran.await.map_err(|problem| refused(&problem))?;
+    Ok(Foreign(output).into_response())
+}
+
+async fn run_cell(
+    node: &Arc<Node>,
+    tenant: &Arc<Tenant>,
+    name: &str,
+    wanted: Wanted,
+) -> Result<AnyJson, Problem> {
+    let wishes = Wishes { packages: true, run_time: Some(RUN_SECONDS), ..Wishes::default() };
+    let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
+    let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
+    let options = Value::dict([("run_time", wanted.timeout)]);
+    let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let execution = node.run_in_turn(&session, run).await?;
+    let is_over = execution.get("session_alive").is_some();
+    let mut output = output(&wanted, &execution, Kind::Cell);
+    output["new_session_created"] = (is_new || is_over).into();
+    Ok(output)
+}
+
+async fn run_program(
+    node: &Arc<Node>,
+    tenant: &Arc<Tenant>,
+    wanted: Wanted,
+) -> Result<AnyJson, Problem> {
+    let wishes = Wishes { packages: true, run_time: Some(wanted.timeout), ..Wishes::default() };
+    let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
+    let session = node.create_own(tenant, new, PATIENCE).await?;
+    let options = Value::dict([
+        ("run_time", Value::from(wanted.timeout)),
+        ("stdin", wanted.std_input.clone().into()),
+        ("program", true.into()),
+    ]);
+    let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let ran = node.run(session.used(), run).await;
+    session.end().await;
+    Ok(output(&wanted, &ran?, Kind::Program))
+}
+
+fn no_policy() -> Value {
+    Value::Dict(Vec::new())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cell,
+    Program,
+}
+
+fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
+    let text = |of: &Value, name: &str| {
+        of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let (mut stdout, mut stderr) = (text(execution, "stdout"), text(execution, "stderr"));
+    let mut status = "completed";
+    if let Some(exception) = execution.get("exception") {
+        stderr += &text(exception, "traceback");
+        // A program that fails is one that has been carried out.
+        status = if kind == Kind::Cell { "error" } else { "completed" };
+    } else if let Some(termination) = execution.get("termination") {
+        let is_timeout = text(termination, "kind") == "timeout";
+        status = if is_timeout { "timeout" } else { "error" };
+        stderr += &if is_timeout {
+            format!("Execution timed out after {} seconds\n", wanted.timeout)
+        } else {
+            text(termination, "message") + "\n"
+        };
+    } else if kind == Kind::Cell
+        && (execution.get("value").is_some() || execution.get("value_error").is_some())
+    {
+        stdout += &text(execution, "repr");
+        stdout.push('\n');
+    }
+    let most = wanted.max_output_characters;
+    json!({"process_status": status, "stdout": cut(stdout, most), "stderr": cut(stderr, most)})
+}
+
+/// Cuts a text off after so many characters.
+fn cut(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text += CUT;
+    }
+    text
+}
+
+async fn end(
+    State(node): State<Arc<Node>>,
+    who: Who,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    let tenant = node.tenant(&who.0)?;
+    let Some(session) = node.find_named(&tenant, &name).await? else {
+        let body = json!({"error": format!("there is no session `{name}`")});
+        return Ok((StatusCode::NOT_FOUND, Foreign(body)).into_response());
+    };
+    node.end(&session).await;
+    let body = json!({"message": format!("the session `{name}` has ended")});
+    Ok(Foreign(body).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_cut_by_characters_and_says_so() {
+        assert_eq!(cut("äöü".to_owned(), 3), "äöü");
+        assert_eq!(cut("äöüä".to_owned(), 3), "äöü<output cut>");
+        assert_eq!(cut(String::new(), 0), "");
+    }
+}

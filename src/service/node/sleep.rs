@@ -1,0 +1,234 @@
+//! Pausing and resuming sessions, copies of them, and snapshots.
+
+use std::mem;
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
+
+use super::super::{Failure, Reason, Request, SessionCommand, lock};
+use super::places::Place;
+use super::saved::{Kept, Snapshot};
+use super::session::{NodeSession, Used};
+use super::store::{Saved, Store};
+use super::tenants::Tenant;
+use super::{Node, OnDrop, Refusal};
+
+impl Node {
+    /// Saves a session, and ends it until it is resumed. Its place is free meanwhile. Returns
+    /// `false` if it was paused already.
+    pub(crate) async fn pause(self: &Arc<Self>, session: Used) -> Result<bool, Refusal> {
+        let node = Arc::clone(self);
+        // To the end, also if nobody waits for it any more: the session is in between meanwhile.
+        unfinished(tokio::spawn(async move { node.pause_now(&session).await }).await)
+    }
+
+    async fn pause_now(&self, session: &Used) -> Result<bool, Refusal> {
+        let _turn = self.hold(session).await?;
+        let of = session.session();
+        if of.is_paused() {
+            return Ok(false);
+        }
+        let store = self.store()?;
+        let saved = store.begin(&of.tenant)?;
+        let awake = mem::replace(&mut *lock(&of.place), Place::Moving);
+        let paused = match awake.number() {
+            Some(number) => self.save(number, saved).await.map(|saved| (number, saved)),
+            None => Err(Refusal::Paused),
+        };
+        let paused = match paused {
+            Ok((number, saved)) => {
+                *lock(&of.deadline) = Instant::now() + store.ttl;
+                *lock(&of.place) = Place::Asleep(saved);
+                self.end_number(number).await;
+                Ok(true)
+            }
+            Err(refusal) => {
+                *lock(&of.place) = awake;
+                Err(refusal)
+            }
+        };
+        self.settle(session).await;
+        paused
+    }
+
+    /// Has a paused session go on, for so many seconds. Returns `false` if it was not paused.
+    pub(crate) async fn resume(
+        self: &Arc<Self>,
+        session: Used,
+        ttl: Option<f64>,
+    ) -> Result<bool, Refusal> {
+        // Also while code runs in it.
+        if !session.session().is_paused() {
+            return Ok(false);
+        }
+        let node = Arc::clone(self);
+        unfinished(tokio::spawn(async move { node.resume_now(&session, ttl).await }).await)
+    }
+
+    async fn resume_now(&self, session: &Used, ttl: Option<f64>) -> Result<bool, Refusal> {
+        let deadline = self.deadline(ttl)?;
+        let _turn = self.hold(session).await?;
+        let of = session.session();
+        if !of.is_paused() {
+            return Ok(false);
+        }
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let slot = self.take_slot(&of.tenant)?;
+        let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
+        let opened = match &asleep {
+            Place::Asleep(saved) => {
+                let whose = (&*of.tenant, session.handle());
+                self.open(whose, of.policy.clone(), Vec::new(), Some(saved.path())).await
+            }
+            _ => Err(Failure::config("the session is about to be paused or resumed")),
+        };
+        let resumed = match opened {
+            Ok(number) => {
+                *lock(&of.deadline) = deadline;
+                *lock(&of.place) = self.awake(number, slot);
+                Ok(true)
+            }
+            Err(failure) => {
+                *lock(&of.place) = asleep;
+                Err(failure.into())
+            }
+        };
+        self.settle(session).await;
+        resumed
+    }
+
+    /// Pauses a session whose time is over, or ends it if that cannot be.
+    pub(super) fn pause_at_end(self: &Arc<Self>, session: Used) {
+        let node = Arc::clone(self);
+        if let Some(store) = &self.store {
+            // So that it is not looked at again meanwhile.
+            *lock(&session.session().deadline) = Instant::now() + store.ttl;
+        }
+        tokio::spawn(async move {
+            if let Err(refusal) = node.pause_now(&session).await {
+                let reason = format!("its time was over, and it could not be paused: {refusal:?}");
+                node.remove(&session, "expired", Reason::Ended(reason)).await;
+            }
+        });
+    }
+
+    /// Makes a session that has all that this one has, and lives for so many seconds.
+    pub(crate) async fn fork(&self, session: &Used, ttl: Option<f64>) -> Result<Used, Refusal> {
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let deadline = self.deadline(ttl)?;
+        let _turn = self.hold(session).await?;
+        let of = session.session();
+        let number = of.number()?;
+        let slot = self.take_slot(&of.tenant)?;
+        let id = self.next_id()?;
+        let (whose, since) = ((&*of.tenant, id.as_str()), Instant::now());
+        let traced = self.traces.session(&of.tenant.name, &id);
+        let copy = if of.policy.is_forkable() {
+            self.copy(whose, number).await?
+        } else if self.store.is_some() {
+            let saved = self.save(number, self.store()?.begin(&of.tenant)?).await?;
+            self.open(whose, of.policy.clone(), Vec::new(), Some(saved.path())).await?
+        } else {
+            return Err(Refusal::Failure(Failure::denied(
+                "sessions of this node cannot be forked: its configuration has neither `forkable` \
+                 in `[policy]` nor a `[store]`",
+            )));
+        };
+        self.metrics.started(since);
+        let copied = NodeSession {
+            tenant: Arc::clone(&of.tenant),
+            policy: of.policy.clone(),
+            created: SystemTime::now(),
+            deadline: Mutex::new(deadline),
+            pauses_at_end: of.pauses_at_end,
+            resumes_on_use: of.resumes_on_use,
+            metadata: of.metadata.clone(),
+            place: Mutex::new(self.awake(copy, slot)),
+            contexts: of.contexts.copy(),
+            use_so_far: Mutex::default(),
+            traced,
+        };
+        self.admit(id, copied)
+    }
+
+    /// Copies a session of the service. Returns the number of the copy.
+    async fn copy(&self, (tenant, id): (&Tenant, &str), session: i64) -> Result<i64, Failure> {
+        let _turn = self.starts.acquire().await;
+        let copy = self.next();
+        self.audit.name(copy, &tenant.name, id);
+        let close = Request::InSession { session: copy, command: SessionCommand::Close };
+        let abandoned = OnDrop { node: self, request: Some(close) };
+        self.ask(Request::InSession { session, command: SessionCommand::Fork { copy } }).await?;
+        abandoned.disarm();
+        Ok(copy)
+    }
+
+    /// Keeps what a session has at this moment, so that others can begin with it.
+    pub(crate) async fn snapshot(
+        &self,
+        session: &Used,
+        name: Option<String>,
+    ) -> Result<Snapshot, Refusal> {
+        let _turn = self.hold(session).await?;
+        let (of, store) = (session.session(), self.store()?);
+        let saved = self.save(of.number()?, store.begin(&of.tenant)?).await?;
+        let snapshot = Snapshot {
+            id: self.next_id()?,
+            name,
+            session: session.handle().to_owned(),
+            created: SystemTime::now(),
+        };
+        self.snapshots.add(Kept {
+            snapshot: snapshot.clone(),
+            tenant: of.tenant.name.clone(),
+            saved: Arc::new(saved),
+            contexts: of.contexts.copy(),
+            until: Instant::now() + store.ttl,
+        });
+        Ok(snapshot)
+    }
+
+    /// Returns a tenant's snapshots, the oldest first.
+    pub(crate) fn snapshots(&self, tenant: &Tenant) -> Vec<Snapshot> {
+        self.snapshots.of(tenant)
+    }
+
+    /// Removes a snapshot. Returns `true` if the tenant had it.
+    pub(crate) fn remove_snapshot(&self, tenant: &Tenant, id: &str) -> bool {
+        self.snapshots.remove(tenant, id)
+    }
+
+    /// Returns `true` if this may be the id of a snapshot, of some node.
+    pub(crate) fn is_id(&self, text: &str) -> bool {
+        self.ids.origin(text).is_some()
+    }
+
+    async fn save(&self, session: i64, saved: Saved) -> Result<Saved, Refusal> {
+        let command = SessionCommand::Save { path: saved.path() };
+        self.ask(Request::InSession { session, command }).await?;
+        saved.finish()
+    }
+
+    fn store(&self) -> Result<&Arc<Store>, Refusal> {
+        self.store.as_ref().ok_or_else(|| {
+            Refusal::Failure(Failure::denied(
+                "this node keeps no sessions: its configuration has no `[store]`",
+            ))
+        })
+    }
+
+    /// Ends what there is of a session that was ended while it was on its way.
+    async fn settle(&self, session: &Used) {
+        if !self.table.has(session.handle()) {
+            self.vacate(session.session()).await;
+        }
+    }
+}
+
+/// Returns what a task has returned.
+fn unfinished<T>(ended: Result<Result<T, Refusal>, tokio::task::JoinError>) -> Result<T, Refusal> {
+    ended.unwrap_or_else(|error| Err(Failure::protocol(error.to_string()).into()))
+}

@@ -1,0 +1,49 @@
+//! What a run says, and its result after that.
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, Stream};
+use isolet::Value;
+
+use super::replies::{Event, Events};
+use super::{Refusal, Streamed};
+
+/// What a run that is listened to says; the last is its end.
+pub(crate) enum Said {
+    Event(Event),
+    End(Result<Value, Refusal>),
+}
+
+struct Listening {
+    events: Events,
+    result: Option<BoxFuture<'static, Result<Value, Refusal>>>,
+    /// The result, while events that came before it are still to be told.
+    ended: Option<Result<Value, Refusal>>,
+}
+
+impl Streamed {
+    /// Returns the run's events as they come, and its end after them.
+    pub(crate) fn said(self) -> impl Stream<Item = Said> + Send + 'static {
+        let Self { events, result } = self;
+        let listening = Listening { events, result: Some(result), ended: None };
+        stream::unfold(listening, async |mut listening| {
+            while let Some(result) = &mut listening.result {
+                tokio::select! {
+                    biased;
+                    Some(event) = listening.events.next() => {
+                        return Some((Said::Event(event), listening));
+                    }
+                    ended = result => {
+                        listening.ended = Some(ended);
+                        listening.result = None;
+                    }
+                }
+            }
+            // After its answer nothing more is said by the run.
+            if let Some(event) = listening.events.try_next() {
+                return Some((Said::Event(event), listening));
+            }
+            let ended = listening.ended.take()?;
+            Some((Said::End(ended), listening))
+        })
+    }
+}
