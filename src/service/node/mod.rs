@@ -56,7 +56,7 @@ pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::guest::Raised;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
-pub(crate) use self::replies::{Event, Events};
+pub(crate) use self::replies::Event;
 pub(crate) use self::runs::{NewRun, Streamed};
 pub(crate) use self::saved::Snapshot;
 pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used};
