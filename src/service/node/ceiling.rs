@@ -132,6 +132,29 @@ fn covers(ceiling: &str, asked: &str) -> bool {
     has_host && (ceiling_port.is_none() || ceiling_port == port)
 }
 
+/// Adds what a policy says of the packages that are asked for. A session may have no others.
+///
+/// # Errors
+///
+/// Fails if the policy has not all of them.
+pub(super) fn admit_packages(
+    policy: &Policy,
+    mut asked: Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    let all = [&policy.packages, &policy.allow_packages, &policy.preload];
+    let allowed: Vec<&String> = all.into_iter().flatten().collect();
+    for nth in 0..asked.len() {
+        let name = name_of(&asked[nth]);
+        let its: Vec<_> = allowed.iter().filter(|allowed| name_of(allowed) == name).collect();
+        if its.is_empty() {
+            let allowed: Vec<_> = allowed.iter().map(|allowed| (*allowed).clone()).collect();
+            return Err(denied("the package", &asked[nth], &allowed));
+        }
+        asked.extend(its.into_iter().map(|its| (*its).clone()));
+    }
+    Ok(asked)
+}
+
 /// Returns the name of a requirement, as package indexes compare names.
 fn name_of(requirement: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -226,6 +249,22 @@ mod tests {
         assert!(admit(&ceiling, asked).is_ok());
         let text = refusal(&ceiling, r#"{"packages": ["numpy-evil"]}"#);
         assert!(text.contains("`numpy-evil`") && text.contains("scikit_learn, numpy"), "{text}");
+    }
+
+    #[test]
+    fn packages_of_a_session_are_those_of_its_policy_with_what_that_says_of_them() {
+        let policy = policy(r#"{"packages": ["numpy>=2"], "allow_packages": ["a_b", "numpy"]}"#);
+        let admit = |asked: &[&str]| {
+            let asked = asked.iter().map(|&asked| asked.to_owned()).collect();
+            admit_packages(&policy, asked).map_err(|failure| failure.message)
+        };
+        assert_eq!(
+            admit(&["A-B==1", "numpy"]).unwrap(),
+            ["A-B==1", "numpy", "a_b", "numpy>=2", "numpy"]
+        );
+        let text = admit(&["numpy", "pandas"]).unwrap_err();
+        assert!(text.contains("`pandas`") && text.contains("numpy>=2, a_b, numpy"), "{text}");
+        assert!(admit(&["git+https://a.b/numpy"]).is_err());
     }
 
     #[test]

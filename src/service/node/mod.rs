@@ -474,6 +474,16 @@ impl Node {
         Ok(self.ask(Request::InSession { session, command }).await?)
     }
 
+    /// Loads packages that the session's policy names. Returns those that were not there before.
+    pub(crate) async fn install(
+        &self,
+        session: &Used,
+        requirements: Vec<String>,
+    ) -> Result<Value, Refusal> {
+        let requirements = ceiling::admit_packages(&session.session().policy, requirements)?;
+        self.carry_out(session, SessionCommand::LoadPackages { requirements }).await
+    }
+
     /// Ends a session.
     pub(crate) async fn end(&self, session: &Used) {
         self.remove(session, "closed", Reason::Closed).await;

@@ -163,7 +163,14 @@ fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
         } else {
             text(termination, "message") + "\n"
         };
+    } else if let Some(code) = execution.get("exit_code").and_then(Value::as_i64) {
+        if kind == Kind::Cell && code != 0 {
+            status = "error";
+            stderr += &format!("SystemExit: {code}\n");
+        }
     } else if kind == Kind::Cell
+        // As in a notebook, a semicolon at the end keeps the value from being shown.
+        && !wanted.generated_code.trim_end().ends_with(';')
         && (execution.get("value").is_some() || execution.get("value_error").is_some())
     {
         stdout += &text(execution, "repr");

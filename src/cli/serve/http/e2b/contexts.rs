@@ -40,7 +40,7 @@ pub(super) fn check_language(language: Option<&str>) -> Result<(), Failed> {
     match language {
         None | Some("python" | "python3") => Ok(()),
         Some(other) => Err(Failed::unreadable(format!(
-            "the language is {other:?}, and isolet runs `python` only"
+            "the language is `{other}`, and isolet runs `python` only"
         ))),
     }
 }

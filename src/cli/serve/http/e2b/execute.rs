@@ -19,7 +19,6 @@ use super::contexts::check_language;
 use super::pip::{self, Cell};
 use super::results::{self, failed};
 use super::{Failed, Reached};
-use crate::service::SessionCommand;
 use crate::service::node::{Event, NewRun, Node, Refusal, Said, Used};
 
 /// The name of a package, as `load_packages` says it.
@@ -97,8 +96,7 @@ async fn install(
         return Ok(Ok(None));
     }
     let asked = requirements.join(" ");
-    let loaded = node.carry_out(session, SessionCommand::LoadPackages { requirements }).await;
-    let loaded = match loaded {
+    let loaded = match node.install(session, requirements).await {
         Ok(loaded) => packages(&loaded),
         Err(Refusal::Failure(failure)) if failure.session_alive => {
             let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();

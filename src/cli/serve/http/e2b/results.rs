@@ -87,9 +87,11 @@ pub(super) fn error(execution: &Value) -> Option<AnyJson> {
         of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     if let Some(exception) = execution.get("exception") {
+        // Clients know the class by its name alone, also one that a function has defined.
+        let type_name = text(exception, "type");
         return Some(json!({
             "type": "error",
-            "name": text(exception, "type"),
+            "name": type_name.rsplit('.').next(),
             "value": text(exception, "message"),
             "traceback": text(exception, "traceback"),
         }));
