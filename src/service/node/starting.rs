@@ -1,0 +1,158 @@
+//! Starts of sessions: what has to be free, how long a client waits for it, and the start itself.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use isolet::Value;
+
+use super::super::{Failure, Policy, Request, SessionCommand};
+use super::audit::Happened;
+use super::places::{Place, Slot, Vacated};
+use super::session::{NewSession, NodeSession, OwnSession, Used};
+use super::tenants::Tenant;
+use super::{Memory, Node, OnDrop, Refusal, gone};
+
+impl Node {
+    /// Starts a session. If `key` is given, sending the same again finds the same session.
+    pub(crate) async fn create(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        key: Option<&str>,
+    ) -> Result<Used, Refusal> {
+        let Some(key) = key else {
+            return self.counted(self.start(tenant, new).await);
+        };
+        let creation = self.creations.of(&tenant.name, key, &new)?;
+        let start =
+            async || self.start(tenant, new).await.map(|session| session.handle().to_owned());
+        let id = self.counted(creation.id.get_or_try_init(start).await)?;
+        self.table.get(&tenant.name, id).map_err(gone)
+    }
+
+    /// As [`create`](Self::create). While there is no room, waits for it, at most for `patience`.
+    pub(super) async fn create_patiently(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<Used, Refusal> {
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            // Before the attempt, so that no room is missed that there is after it.
+            let room = self.room.notified();
+            let refusal = match self.start(tenant, new.clone()).await {
+                Ok(used) => return Ok(used),
+                Err(refusal) => refusal,
+            };
+            let is_over = match refusal {
+                Refusal::Full(_) | Refusal::Quota(_) | Refusal::Memory(_) => {
+                    tokio::time::timeout_at(deadline, room).await.is_err()
+                }
+                Refusal::TooFast(_, after) => {
+                    tokio::time::timeout_at(deadline, tokio::time::sleep(after)).await.is_err()
+                }
+                _ => true,
+            };
+            if is_over {
+                return self.counted(Err(refusal));
+            }
+        }
+    }
+
+    /// Creates a session for one request. Waits for room, at most for `patience`.
+    pub(crate) async fn create_own(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<OwnSession, Refusal> {
+        let used = self.create_patiently(tenant, new, patience).await?;
+        Ok(OwnSession { node: Arc::clone(self), used })
+    }
+
+    async fn start(&self, tenant: &Arc<Tenant>, new: NewSession) -> Result<Used, Refusal> {
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let asked = Policy::read(new.policy)?;
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.wishes)?;
+        policy.audit |= self.audit.is_on();
+        let deadline = self.deadline(new.ttl)?;
+        let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
+        let slot = self.take_slot(tenant)?;
+        let (id, since) = (self.next_id()?, Instant::now());
+        let traced = self.traces.session(&tenant.name, &id);
+        let path = from.as_ref().map(|(saved, _)| saved.path());
+        let number = self.open((tenant, &id), policy.clone(), new.inputs, path).await?;
+        self.metrics.started(since);
+        let session = NodeSession {
+            tenant: Arc::clone(tenant),
+            policy,
+            created: SystemTime::now(),
+            deadline: Mutex::new(deadline),
+            pauses_at_end: new.pauses_at_end,
+            resumes_on_use: new.resumes_on_use,
+            metadata: new.metadata,
+            place: Mutex::new(self.awake(number, slot)),
+            contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
+            use_so_far: Mutex::default(),
+            traced,
+        };
+        self.admit(id, session)
+    }
+
+    /// Takes a place for a session of a tenant that is about to start.
+    pub(super) fn take_slot(&self, tenant: &Tenant) -> Result<Slot, Refusal> {
+        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
+        let reserve = self.settings.memory_reserve;
+        if let Some(memory) = Memory::read().filter(|memory| memory.is_below(reserve)) {
+            return Err(Refusal::Memory(memory));
+        }
+        let rate = tenant.quotas.starts;
+        let taken = tenant.starts.take(rate, Instant::now());
+        taken.map_err(|after| Refusal::TooFast(rate, after))?;
+        Ok(slot)
+    }
+
+    pub(super) fn next_id(&self) -> Result<String, Failure> {
+        self.ids.next().map_err(|error| Failure::config(error.to_string()))
+    }
+
+    /// Has the table have a session that has started.
+    pub(super) fn admit(&self, id: String, session: NodeSession) -> Result<Used, Refusal> {
+        // The table has room for as many.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let owner = session.tenant.name.clone();
+        self.audit.write(&owner, &id, Happened::Created);
+        Ok(room.fill_again(&owner, id, session))
+    }
+
+    pub(super) fn awake(&self, number: i64, slot: Slot) -> Place {
+        Place::Awake { number, _slot: slot, _vacated: Vacated(Arc::clone(&self.room)) }
+    }
+
+    /// Opens a session of a tenant, with this id, at the service. Returns its number.
+    pub(super) async fn open(
+        &self,
+        (tenant, id): (&Tenant, &str),
+        policy: Policy,
+        inputs: Vec<(String, Value)>,
+        from: Option<String>,
+    ) -> Result<i64, Failure> {
+        // Starting is work for a processor: more at once would all take longer.
+        let _turn = self.starts.acquire().await;
+        let number = self.next();
+        let policy = Ok(Box::new(policy));
+        self.ask(Request::Sandbox { sandbox: number, policy }).await?;
+        let close = Request::InSession { session: number, command: SessionCommand::Close };
+        let abandoned = OnDrop { node: self, request: Some(close) };
+        self.audit.name(number, &tenant.name, id);
+        let request = Request::Session { session: number, sandbox: number, inputs, from };
+        let opened = self.ask(request).await;
+        self.ask(Request::Drop { sandbox: number }).await?;
+        opened?;
+        abandoned.disarm();
+        Ok(number)
+    }
+}
