@@ -12,9 +12,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import PROXIES, Client, in_threads, nodes, proxy, until
+from fleet import PROXIES, Client, Node, in_threads, nodes, proxy, until
 from node_process import SECONDS
 from processes import pss, tree
 
@@ -259,8 +260,8 @@ def test_a_node_that_ends_finishes_its_runs_and_gets_no_new_session(client, flee
         path = f"/v1/sessions/{session['id']}"
         assert client.ask("GET", path).status == 200
         creating.more(20)
-        once = [client.ask("POST", "/v1/run", {"code": "print(1)"}) for _ in range(20)]
-        assert [one.status for one in once] == [200] * 20
+        once = [client.ask("POST", "/v1/run", {"code": "print(1)"}) for _ in range(40)]
+        assert Counter(one.status for one in once) == {200: 40}
         said(events, "done\n")
         assert next(events)["execution"]["status"] == "completed"
         assert node.process.wait(SECONDS) == 0
@@ -289,6 +290,30 @@ def test_a_full_node_passes_new_sessions_on_and_only_full_nodes_refuse(kind):
                 return answer.status == 201
 
             until(has_room)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/v1/run", 502), ("/run_code", 504), ("/v1/sessions/{}/runs", 502)]
+)
+def test_code_that_dies_with_its_node_is_not_run_again(client, fleet, path, status):
+    asking = [(node, Client(node.address)) for node in fleet.values()]
+
+    def running() -> list[Node]:
+        return [one for one, at in asking if at.ask("GET", "/v1/node").json()["running"]]
+
+    path = path.format(client.create()["id"])
+    body = {"code": "while True: pass"} | ({"language": "python"} if "_" in path else {})
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(client.ask, "POST", path, body)
+        until(running)
+        [node] = running()
+        node.kill()
+        asking = [one for one in asking if one[0] is not node]
+        assert answer.result(SECONDS).status == status
+        assert running() == []
+    # What is new goes to the nodes that are left.
+    once = [client.ask("POST", "/v1/run", {"code": "print(1)"}) for _ in range(12)]
+    assert Counter(one.status for one in once) == {200: 12}
 
 
 def test_without_a_node_clients_get_what_they_send_again(client, fleet):
