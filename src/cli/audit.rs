@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{exit, json as lines};
 
 /// A file that lines are appended to.
-pub(super) struct Log(File);
+pub(in crate::cli) struct Log(File);
 
 impl Log {
     pub(super) fn open(path: &Path) -> Result<Self> {
@@ -64,7 +64,7 @@ pub(super) fn call_line(call: &CallRecord) -> Value {
 
 /// Returns the JSON object of an event. Its keys are `time` (seconds since 1970), `session`,
 /// `allowed`, `access` (the kind), `reason`, and the keys of that kind.
-pub(super) fn line(event: &AuditEvent) -> Value {
+pub(in crate::cli) fn line(event: &AuditEvent) -> Value {
     let (access, details) = match &event.access {
         Access::Network { method, scheme, host, port, addresses, hop } => (
             "network",
@@ -95,6 +95,6 @@ pub(super) fn line(event: &AuditEvent) -> Value {
     line
 }
 
-fn seconds(time: SystemTime) -> f64 {
+pub(in crate::cli) fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

@@ -229,6 +229,12 @@ impl<T> Table<T> {
         lock(&self.inner).entries.len()
     }
 
+    /// Returns `true` if there is such a session.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has(&self, handle: &str) -> bool {
+        lock(&self.inner).entries.contains_key(handle)
+    }
+
     /// Returns whose session this is, or was.
     #[cfg(feature = "serve")]
     pub(crate) fn owner(&self, handle: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! The configuration of a node.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use isolet::Value;
@@ -8,14 +9,25 @@ use serde::Deserialize;
 
 use super::super::Policy;
 use super::ceiling::Ceiling;
+use super::memory::Memory;
 use super::tenants::{TenantEntry, Tenants};
+
+/// How much memory a session is expected to take: an idle one takes some 3 MiB, and one in use what
+/// its code asks for.
+const SESSION_BYTES: u64 = 10 << 20;
+
+/// The most sessions that a node has by default: more descriptors and memory are lost at once if
+/// one process ends.
+const MOST: usize = 2500;
 
 /// A file of configuration, in TOML.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The maximum number of sessions.
-    max_sessions: usize,
+    /// The maximum number of sessions; by the memory that there is if it is missing.
+    max_sessions: Option<usize>,
+    /// The part of the memory that stays free: no session starts while less is left.
+    memory_reserve: f64,
     /// The maximum number of runs at once; two for each processor if it is missing.
     max_runs: Option<usize>,
     /// The maximum number of runs of a tenant that wait for their turn.
@@ -28,6 +40,8 @@ pub(crate) struct Config {
     idle: f64,
     /// How long the node waits for runs when it ends, in seconds.
     drain: f64,
+    /// The file that the audit log is appended to.
+    audit_log: Option<PathBuf>,
     /// What all sessions have.
     policy: Value,
     /// What clients may ask for besides.
@@ -38,13 +52,15 @@ pub(crate) struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            max_sessions: 1000,
+            max_sessions: None,
+            memory_reserve: 0.1,
             max_runs: None,
             max_queue: 1000,
             queue_time: 30.0,
             ttl: 3600.0,
             idle: 600.0,
             drain: 60.0,
+            audit_log: None,
             policy: Value::Dict(Vec::new()),
             ceiling: Ceiling::default(),
             tenants: BTreeMap::new(),
@@ -55,6 +71,8 @@ impl Default for Config {
 /// What a node needs to know.
 pub(crate) struct Settings {
     pub(crate) max_sessions: usize,
+    pub(crate) memory_reserve: f64,
+    pub(crate) audit_log: Option<PathBuf>,
     pub(crate) max_runs: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_time: Duration,
@@ -72,7 +90,11 @@ impl Config {
     ///
     /// Fails if it is no TOML, or has something that a configuration does not have.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            format!("line {line}: {}", error.message().replace('\n', " "))
+        })
     }
 
     /// Checks what the configuration says.
@@ -93,9 +115,21 @@ impl Config {
                 Err(format!("`{name}` is 0, and has to be 1 or more"))
             }
         };
+        let part = |name: &str, value: f64| {
+            if (0.0..1.0).contains(&value) {
+                Ok(value)
+            } else {
+                Err(format!("`{name}` is {value}, and has to be a part of all: 0.1 is a tenth"))
+            }
+        };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Settings {
-            max_sessions: at_least_one("max_sessions", self.max_sessions)?,
+            max_sessions: match self.max_sessions {
+                Some(most) => at_least_one("max_sessions", most)?,
+                None => by_memory(),
+            },
+            memory_reserve: part("memory_reserve", self.memory_reserve)?,
+            audit_log: self.audit_log,
             max_runs: at_least_one("max_runs", self.max_runs.unwrap_or(2 * processors))?,
             max_queue: self.max_queue,
             queue_time: seconds("queue_time", self.queue_time)?,
@@ -106,6 +140,12 @@ impl Config {
             tenants: Tenants::new(self.tenants, &self.ceiling)?,
         })
     }
+}
+
+/// Returns how many sessions there is memory for.
+fn by_memory() -> usize {
+    let total = Memory::read().map_or(u64::MAX, |memory| memory.total);
+    usize::try_from(total / SESSION_BYTES).unwrap_or(MOST).clamp(1, MOST)
 }
 
 #[cfg(test)]
@@ -119,15 +159,20 @@ mod tests {
     #[test]
     fn a_configuration_without_anything_is_one() {
         let settings = Config::read("").and_then(Config::settings).ok().unwrap();
-        assert_eq!((settings.max_sessions, settings.idle), (1000, Duration::from_mins(10)));
+        assert_eq!(settings.idle, Duration::from_mins(10));
+        assert!((1..=MOST).contains(&settings.max_sessions));
         assert!(settings.tenants.is_open());
     }
 
     #[test]
     fn what_is_wrong_is_named_with_its_value() {
         assert!(refusal("ttl = -1").contains("`ttl` is -1"));
+        assert!(refusal("max_sessions = 0").contains("`max_sessions` is 0"));
+        assert!(refusal("memory_reserve = 10").contains("`memory_reserve` is 10"));
         assert!(refusal("max_runs = 0").contains("`max_runs` is 0"));
         assert!(refusal("max_session = 1").contains("max_session"));
+        let text = refusal("ttl = 1\nidle = \"x\"");
+        assert!(text.starts_with("line 2: ") && !text.contains('\n'), "{text}");
         assert!(refusal("[policy]\nallow_nets = []").contains("allow_nets"));
         assert!(refusal("[tenants.a]\nkeys = [\"x\"]").contains("tenant `a`"));
     }

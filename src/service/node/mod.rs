@@ -3,13 +3,20 @@
 //! A wire finds out who asks and what for, and says how a [`Refusal`] is written. It decides
 //! nothing.
 
+mod audit;
 mod ceiling;
 mod config;
+mod creations;
 mod ids;
+mod memory;
+mod metrics;
 mod places;
 mod replies;
+mod run_gate;
 mod runs;
+mod session;
 mod tenants;
+mod traces;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -17,20 +24,30 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
+use opentelemetry::global::BoxedTracer;
 use tokio::sync::{Notify, Semaphore};
 
+use self::audit::Audit;
+use self::creations::Creations;
 use self::ids::{Ids, Origin};
-use self::places::{Counts, Slot, Vacated};
+use self::places::{Counts, Vacated};
 use self::replies::Replies;
-use self::runs::{Pass, QueueIsFull, RunGate};
+use self::run_gate::{QueueIsFull, RunGate};
+use self::session::{NodeSession, listed};
+use self::traces::Traces;
 use super::{
-    Answer, Client, Engines, Failure, InUse, Policy, Reason, Request, Service, SessionCommand,
-    Table, lock,
+    Client, Engines, Failure, Policy, Reason, Request, Service, SessionCommand, Table, lock,
 };
 
+pub(crate) use self::audit::{Happened, Sink};
 pub(crate) use self::config::{Config, Settings};
+pub(crate) use self::memory::Memory;
+pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::{Event, Events};
+pub(crate) use self::runs::{NewRun, Streamed};
+pub(crate) use self::session::{Listed, NewSession, OwnSession, Used};
 pub(crate) use self::tenants::Tenant;
+pub(crate) use self::traces::within;
 
 /// How often the node looks for sessions whose time is over.
 const ROUND: Duration = Duration::from_secs(1);
@@ -46,8 +63,13 @@ pub(crate) enum Refusal {
     Gone(String),
     /// The node has as many sessions as it may.
     Full(usize),
+    /// Too little memory is left.
+    Memory(Memory),
     /// The tenant has as many sessions, or waiting runs, as it may.
     Quota(String),
+    /// The tenant has started as many sessions as it may in a second, which is the first. It may
+    /// start one after the second.
+    TooFast(f64, Duration),
     /// The run has waited for its turn for this time.
     Waited(Duration),
     /// The node ends.
@@ -55,6 +77,12 @@ pub(crate) enum Refusal {
     /// The request cannot be read, for this reason.
     Unreadable(String),
     Failure(Failure),
+}
+
+impl From<QueueIsFull> for Refusal {
+    fn from(QueueIsFull(waiting): QueueIsFull) -> Self {
+        Self::Quota(format!("waiting runs of this key: limit {waiting}"))
+    }
 }
 
 impl From<Failure> for Refusal {
@@ -72,85 +100,29 @@ pub(crate) struct Credentials {
     pub(crate) token: Option<String>,
 }
 
-/// A session of a tenant.
-pub(crate) struct NodeSession {
-    /// Its number at the service.
-    number: i64,
-    tenant: String,
-    created: SystemTime,
-    /// When its time is over.
-    deadline: Mutex<Instant>,
-    metadata: Value,
-    /// The maximum number of the tenant's runs at once.
-    max_runs: usize,
-    /// Counts as one of the tenant's.
-    _slot: Slot,
-    /// After it, because there is room only then.
-    _vacated: Vacated,
-}
-
-/// A session in use.
-pub(crate) type Used = InUse<NodeSession>;
-
-/// A session of one request, which ends when this is dropped.
-pub(crate) struct OwnSession {
-    node: Arc<Node>,
-    used: Used,
-}
-
-impl OwnSession {
-    pub(crate) fn used(&self) -> &Used {
-        &self.used
-    }
-
-    /// Ends the session now.
-    pub(crate) async fn end(self) {
-        self.node.end(&self.used).await;
-    }
-}
-
-impl Drop for OwnSession {
-    fn drop(&mut self) {
-        let tenant = &self.used.session().tenant;
-        // It has not been ended if the client has gone away.
-        if let Some(ended) = self.node.table.remove(tenant, self.used.handle(), Reason::Closed) {
-            let node = Arc::clone(&self.node);
-            tokio::spawn(async move { node.end_number(ended.number).await });
-        }
-    }
-}
-
-/// What a new session is to be.
-#[derive(Clone)]
-pub(crate) struct NewSession {
-    pub(crate) policy: Value,
-    pub(crate) inputs: Vec<(String, Value)>,
-    /// How long it lives, in seconds, if that is less than the node's time.
-    pub(crate) ttl: Option<f64>,
-    pub(crate) metadata: Value,
-}
-
-/// A session as a list has it.
-pub(crate) struct Listed {
-    pub(crate) id: String,
-    pub(crate) created: SystemTime,
-    /// How long it still lives, if it is used.
-    pub(crate) left: Duration,
-    pub(crate) metadata: Value,
-}
-
-impl Listed {
-    pub(crate) fn of(session: &Used) -> Self {
-        listed(session.handle().to_owned(), session.session())
-    }
-}
-
 /// How full a node is.
 pub(crate) struct Load {
     pub(crate) sessions: usize,
     pub(crate) max_sessions: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
+}
+
+impl Load {
+    /// Returns the part of the sessions that there may be that there are.
+    #[expect(clippy::cast_precision_loss, reason = "a node has thousands")]
+    pub(crate) fn slots_used(&self) -> f64 {
+        self.sessions as f64 / self.max_sessions as f64
+    }
+}
+
+/// What a node tells others of what it does.
+#[derive(Default)]
+pub(crate) struct Watchers {
+    /// The audit log.
+    pub(crate) audit: Option<Sink>,
+    /// Makes the spans of traces.
+    pub(crate) tracer: Option<BoxedTracer>,
 }
 
 pub(crate) struct Node {
@@ -165,6 +137,10 @@ pub(crate) struct Node {
     /// Notified when there is room for a session again.
     room: Arc<Notify>,
     counts: Arc<Counts>,
+    creations: Creations,
+    audit: Arc<Audit>,
+    metrics: Arc<Metrics>,
+    traces: Arc<Traces>,
     last: AtomicI64,
     is_draining: AtomicBool,
 }
@@ -179,8 +155,13 @@ impl Node {
         name: &str,
         mut settings: Settings,
         engines: Arc<Engines>,
+        watchers: Watchers,
     ) -> Result<Arc<Self>, String> {
-        let replies = Arc::new(Replies::default());
+        let metrics = Arc::<Metrics>::default();
+        let audit = Arc::new(Audit::new(watchers.audit));
+        let traces = Arc::new(Traces::new(watchers.tracer));
+        let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), metrics.tool_calls());
+        let replies = Arc::new(replies);
         let service = Service::new(Arc::clone(&replies) as Arc<dyn Client>, engines);
         replies.serve(&service);
         let tenants =
@@ -197,6 +178,10 @@ impl Node {
             service,
             replies,
             counts: Arc::default(),
+            creations: Creations::default(),
+            audit,
+            metrics,
+            traces,
             last: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
         }))
@@ -223,7 +208,36 @@ impl Node {
 
     /// Returns the tenant of a key.
     pub(crate) fn tenant(&self, who: &Credentials) -> Result<Arc<Tenant>, Refusal> {
-        self.tenants().of(who.key.as_deref()).map(Arc::clone).ok_or(Refusal::Key)
+        self.counted(self.tenants().of(who.key.as_deref()).map(Arc::clone).ok_or(Refusal::Key))
+    }
+
+    /// Counts a request that is refused.
+    fn counted<T, E: Into<Refusal>>(&self, result: Result<T, E>) -> Result<T, Refusal> {
+        result.map_err(|refusal| {
+            let refusal = refusal.into();
+            self.metrics.refused(&refusal);
+            refusal
+        })
+    }
+
+    /// What the node has counted and measured.
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// The same, as Prometheus reads it.
+    pub(crate) fn metrics_text(&self) -> String {
+        self.metrics.text(&self.load())
+    }
+
+    /// Returns how many runs there may be at once.
+    pub(crate) fn max_runs(&self) -> usize {
+        self.settings.max_runs
+    }
+
+    /// Returns how long a run waits for its turn.
+    pub(crate) fn queue_time(&self) -> Duration {
+        self.settings.queue_time
     }
 
     pub(crate) fn load(&self) -> Load {
@@ -232,37 +246,25 @@ impl Node {
         Load { sessions, max_sessions, running, waiting }
     }
 
-    /// Starts a session.
+    /// Starts a session. If `key` is given, sending the same again finds the same session.
     pub(crate) async fn create(
         &self,
         tenant: &Arc<Tenant>,
         new: NewSession,
+        key: Option<&str>,
     ) -> Result<Used, Refusal> {
-        if self.is_draining() {
-            return Err(Refusal::Draining);
-        }
-        let policy = tenant.ceiling.admit(&self.settings.policy, Policy::read(new.policy)?)?;
-        let deadline = self.deadline(new.ttl)?;
-        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
-        // The table has room for as many.
-        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
-        let number = self.open(policy, new.inputs).await?;
-        let session = NodeSession {
-            number,
-            tenant: tenant.name.clone(),
-            created: SystemTime::now(),
-            deadline: Mutex::new(deadline),
-            metadata: new.metadata,
-            max_runs: tenant.quotas.runs,
-            _slot: slot,
-            _vacated: Vacated(Arc::clone(&self.room)),
+        let Some(key) = key else {
+            return self.counted(self.start(tenant, new).await);
         };
-        let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
-        Ok(room.fill_again(&tenant.name, id, session))
+        let creation = self.creations.of(&tenant.name, key, &new)?;
+        let start =
+            async || self.start(tenant, new).await.map(|session| session.handle().to_owned());
+        let id = self.counted(creation.id.get_or_try_init(start).await)?;
+        self.table.get(&tenant.name, id).map_err(gone)
     }
 
-    /// As [`create`](Self::create), for one request. While there is no room, waits for it, at most
-    /// for `patience`.
+    /// Starts a session for one request. While there is no room, waits for it, at most for
+    /// `patience`.
     pub(crate) async fn create_own(
         self: &Arc<Self>,
         tenant: &Arc<Tenant>,
@@ -273,23 +275,75 @@ impl Node {
         loop {
             // Before the attempt, so that no room is missed that there is after it.
             let room = self.room.notified();
-            match self.create(tenant, new.clone()).await {
-                Ok(used) => return Ok(OwnSession { node: Arc::clone(self), used }),
-                Err(refusal @ (Refusal::Full(_) | Refusal::Quota(_))) => {
-                    if tokio::time::timeout_at(deadline, room).await.is_err() {
-                        return Err(refusal);
-                    }
+            let refusal = match self.start(tenant, new.clone()).await {
+                Ok(used) => return Ok(OwnSession::new(Arc::clone(self), used)),
+                Err(refusal) => refusal,
+            };
+            let is_over = match refusal {
+                Refusal::Full(_) | Refusal::Quota(_) | Refusal::Memory(_) => {
+                    tokio::time::timeout_at(deadline, room).await.is_err()
                 }
-                Err(refusal) => return Err(refusal),
+                Refusal::TooFast(_, after) => {
+                    tokio::time::timeout_at(deadline, tokio::time::sleep(after)).await.is_err()
+                }
+                _ => true,
+            };
+            if is_over {
+                return self.counted(Err(refusal));
             }
         }
     }
 
-    /// Opens a session at the service. Returns its number.
-    async fn open(&self, policy: Policy, inputs: Vec<(String, Value)>) -> Result<i64, Failure> {
+    async fn start(&self, tenant: &Arc<Tenant>, new: NewSession) -> Result<Used, Refusal> {
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, Policy::read(new.policy)?)?;
+        policy.audit |= self.audit.is_on();
+        let deadline = self.deadline(new.ttl)?;
+        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
+        if let Some(memory) =
+            Memory::read().filter(|all| all.is_below(self.settings.memory_reserve))
+        {
+            return Err(Refusal::Memory(memory));
+        }
+        let since = Instant::now();
+        let rate = tenant.quotas.starts;
+        tenant.starts.take(rate, since).map_err(|after| Refusal::TooFast(rate, after))?;
+        // The table has room for as many.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let id = self.ids.next().map_err(|error| Failure::config(error.to_string()))?;
+        let number = self.next();
+        self.audit.name(number, &tenant.name, &id);
+        let traced = self.traces.session(&tenant.name, &id);
+        if let Err(failure) = self.open(number, policy, new.inputs).await {
+            self.audit.forget(number, &failure.message);
+            return Err(failure.into());
+        }
+        self.metrics.started(since);
+        let session = NodeSession {
+            number,
+            tenant: tenant.name.clone(),
+            created: SystemTime::now(),
+            deadline: Mutex::new(deadline),
+            metadata: new.metadata,
+            max_runs: tenant.quotas.runs,
+            traced,
+            _slot: slot,
+            _vacated: Vacated(Arc::clone(&self.room)),
+        };
+        Ok(room.fill_again(&tenant.name, id, session))
+    }
+
+    /// Opens a session at the service, with this number.
+    async fn open(
+        &self,
+        number: i64,
+        policy: Policy,
+        inputs: Vec<(String, Value)>,
+    ) -> Result<(), Failure> {
         // Starting is work for a processor: more at once would all take longer.
         let _turn = self.starts.acquire().await;
-        let number = self.next();
         let policy = Ok(Box::new(policy));
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
         let close = Request::InSession { session: number, command: SessionCommand::Close };
@@ -299,7 +353,7 @@ impl Node {
         self.ask(Request::Drop { sandbox: number }).await?;
         opened?;
         abandoned.disarm();
-        Ok(number)
+        Ok(())
     }
 
     /// Finds a session for who has its tenant's key or its own token.
@@ -312,15 +366,17 @@ impl Node {
             return Err(Refusal::Gone("the node was started anew since then".to_owned()));
         }
         let is_known = who.token.as_deref().is_some_and(|token| self.ids.is_token(id, token));
-        let owner = if is_known {
-            self.table.owner(id).ok_or(Refusal::Unknown)?
-        } else {
-            self.tenant(who).map_err(|_| Refusal::Unknown)?.name.clone()
-        };
-        self.table.get(&owner, id).map_err(|reason| match reason {
-            Some(reason) => Refusal::Gone(reason.to_string()),
-            None => Refusal::Unknown,
-        })
+        if is_known {
+            // Its token proves that there was one.
+            let ended = || Refusal::Gone("it has ended".to_owned());
+            let owner = self.table.owner(id).ok_or_else(ended)?;
+            return self
+                .table
+                .get(&owner, id)
+                .map_err(|reason| reason.map_or_else(ended, |reason| gone(Some(reason))));
+        }
+        let tenant = self.tenants().of(who.key.as_deref()).map(Arc::clone);
+        self.table.get(&tenant.ok_or(Refusal::Unknown)?.name, id).map_err(gone)
     }
 
     /// Returns the token of a session.
@@ -356,89 +412,29 @@ impl Node {
         Ok(self.ask(Request::InSession { session, command }).await?)
     }
 
-    /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
-    pub(crate) async fn run(&self, session: &Used, run: NewRun) -> Result<Value, Refusal> {
-        let _pass = self.turn(session).await?;
-        self.finish(session, self.next(), run).await
-    }
-
-    /// As [`run`](Self::run), with what the run says while it runs.
-    pub(crate) async fn stream(
-        self: &Arc<Self>,
-        session: Used,
-        run: NewRun,
-    ) -> Result<Streamed, Refusal> {
-        let pass = self.turn(&session).await?;
-        let number = self.next();
-        let events = self.replies.listen(number);
-        let node = Arc::clone(self);
-        let result = Box::pin(async move {
-            let _pass = pass;
-            node.finish(&session, number, run).await
-        });
-        Ok(Streamed { events, result })
-    }
-
-    /// Waits for the tenant's turn to run code.
-    async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
-        let NodeSession { tenant, max_runs, .. } = &**session.session();
-        let patience = self.settings.queue_time;
-        let entered = tokio::time::timeout(patience, self.runs.enter(tenant, *max_runs)).await;
-        let entered = entered.map_err(|_| Refusal::Waited(patience))?;
-        entered.map_err(|QueueIsFull(waiting)| {
-            Refusal::Quota(format!("waiting runs of this key: limit {waiting}"))
-        })
-    }
-
-    async fn finish(&self, session: &Used, number: i64, run: NewRun) -> Result<Value, Refusal> {
-        let command =
-            SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
-        let request = Request::InSession { session: session.session().number, command };
-        let cancel = Request::Cancel { session: session.session().number };
-        let cancelled = OnDrop { node: self, request: Some(cancel) };
-        let answer = self.ask_as(number, request).await;
-        cancelled.disarm();
-        let is_over = match &answer {
-            Ok(execution) => execution.get("session_alive").is_some(),
-            Err(failure) => !failure.session_alive,
-        };
-        if is_over {
-            let reason = match &answer {
-                Ok(execution) => ended(execution),
-                Err(failure) => failure.message.clone(),
-            };
-            self.remove(session, Reason::Ended(reason)).await;
-        }
-        Ok(answer?)
-    }
-
-    /// Interrupts what runs in a session.
-    pub(crate) async fn interrupt(&self, session: &Used) -> Result<(), Refusal> {
-        let session = session.session().number;
-        self.ask(Request::Interrupt { session }).await?;
-        Ok(())
-    }
-
-    /// Answers a call of a tool. Returns `false` if none of this session waits for it.
-    pub(crate) fn answer(&self, session: &Used, call: u64, answer: Answer) -> bool {
-        if !self.replies.take_call(call, session.session().number) {
-            return false;
-        }
-        self.service.answer(call, answer);
-        true
-    }
-
     /// Ends a session.
     pub(crate) async fn end(&self, session: &Used) {
-        self.remove(session, Reason::Closed).await;
+        self.remove(session, "closed", Reason::Closed).await;
     }
 
-    async fn remove(&self, session: &Used, reason: Reason) {
-        let tenant = &session.session().tenant;
+    async fn remove(&self, session: &Used, kind: &'static str, reason: Reason) {
         // Its place is taken until it has ended.
-        if let Some(ended) = self.table.remove(tenant, session.handle(), reason) {
+        if let Some(ended) = self.take(session, kind, reason) {
             self.end_number(ended.number).await;
         }
+    }
+
+    /// Takes a session away, which counts as an end of this kind.
+    fn take(&self, session: &Used, kind: &'static str, reason: Reason) -> Option<Arc<NodeSession>> {
+        let text = reason.to_string();
+        let ended = self.table.remove(&session.session().tenant, session.handle(), reason)?;
+        self.said_to_end(&ended, kind, &text);
+        Some(ended)
+    }
+
+    fn said_to_end(&self, session: &NodeSession, kind: &'static str, reason: &str) {
+        self.metrics.ended(kind);
+        self.audit.forget(session.number, reason);
     }
 
     async fn end_number(&self, session: i64) {
@@ -451,15 +447,20 @@ impl Node {
         loop {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {
-                if let Some(ended) = idle.give_up(Some(Reason::Idle(self.settings.idle))) {
+                let reason = Reason::Idle(self.settings.idle);
+                let text = reason.to_string();
+                if let Some(ended) = idle.give_up(Some(reason)) {
+                    self.said_to_end(&ended, "idle", &text);
                     self.end_number(ended.number).await;
                 }
             }
             let now = Instant::now();
             let over = |session: &NodeSession| *lock(&session.deadline) <= now;
             for session in self.table.those(over) {
-                self.remove(&session, Reason::Ended("its time was over".to_owned())).await;
+                let reason = Reason::Ended("its time was over".to_owned());
+                self.remove(&session, "expired", reason).await;
             }
+            self.creations.forget(|id| !self.table.has(id));
         }
     }
 
@@ -476,6 +477,9 @@ impl Node {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.service.end();
+        for session in self.table.all() {
+            self.take(&session, "closed", Reason::Ended("the node has ended".to_owned()));
+        }
     }
 
     fn next(&self) -> i64 {
@@ -495,18 +499,12 @@ impl Node {
     }
 }
 
-/// Code to run.
-pub(crate) struct NewRun {
-    pub(crate) code: String,
-    pub(crate) inputs: Vec<(String, Value)>,
-    /// As the option of a run has them in `docs/serve.md`.
-    pub(crate) options: Value,
-}
-
-/// A run that is listened to.
-pub(crate) struct Streamed {
-    pub(crate) events: Events,
-    pub(crate) result: futures_util::future::BoxFuture<'static, Result<Value, Refusal>>,
+/// Why a session that is looked for is not there.
+fn gone(reason: Option<Reason>) -> Refusal {
+    match reason {
+        Some(reason) => Refusal::Gone(reason.to_string()),
+        None => Refusal::Unknown,
+    }
 }
 
 /// Sends a request to the service if it is dropped: nobody waits for what it was made for any more.
@@ -528,19 +526,5 @@ impl Drop for OnDrop<'_> {
         {
             tokio::task::spawn_blocking(move || work.run());
         }
-    }
-}
-
-fn listed(id: String, session: &NodeSession) -> Listed {
-    let left = lock(&session.deadline).saturating_duration_since(Instant::now());
-    Listed { id, created: session.created, left, metadata: session.metadata.clone() }
-}
-
-/// Says why a session is over, by the execution of its last run.
-fn ended(execution: &Value) -> String {
-    let message = execution.get("termination").and_then(|termination| termination.get("message"));
-    match message.and_then(Value::as_str) {
-        Some(message) => format!("it has ended: {message}"),
-        None => "it has ended with its last run".to_owned(),
     }
 }

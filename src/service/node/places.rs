@@ -73,7 +73,7 @@ mod tests {
 
     fn tenant(name: &str, sessions: usize) -> Tenant {
         let quotas = Quotas { sessions, ..Quotas::default() };
-        Tenant { name: name.to_owned(), ceiling: Ceiling::default(), quotas }
+        Tenant::new(name.to_owned(), Ceiling::default(), quotas)
     }
 
     #[test]

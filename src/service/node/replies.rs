@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use isolet::{AuditEvent, Display, Stream, Value};
+use opentelemetry::trace::SpanContext;
+use prometheus_client::metrics::counter::Counter;
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Client, Failure, Service, lock};
+use super::audit::{Audit, Happened};
+use super::traces::{Traced, Traces};
 
 /// How many events of a run wait for who listens. Then the guest waits.
 const MAX_EVENTS: usize = 32;
@@ -52,17 +56,47 @@ impl Drop for Events {
     }
 }
 
+/// Who listens to a run.
+struct Listener {
+    sender: mpsc::Sender<Event>,
+    /// The span of the run.
+    run: Option<SpanContext>,
+}
+
+/// A call that somebody answers.
+struct PassedOn {
+    session: i64,
+    run: i64,
+    /// Ends with the call.
+    _traced: Traced,
+}
+
 /// The answers and events of a node's service.
-#[derive(Default)]
 pub(super) struct Replies {
+    audit: Arc<Audit>,
+    traces: Arc<Traces>,
+    /// Counts the calls that are passed on.
+    tool_calls: Counter,
     service: OnceLock<Weak<Service>>,
     waiting: Mutex<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
-    listeners: Mutex<HashMap<i64, mpsc::Sender<Event>>>,
-    /// The session and the run of each call that was passed on.
-    calls: Mutex<HashMap<u64, (i64, i64)>>,
+    listeners: Mutex<HashMap<i64, Listener>>,
+    /// Each call that was passed on.
+    calls: Mutex<HashMap<u64, PassedOn>>,
 }
 
 impl Replies {
+    pub(super) fn new(audit: Arc<Audit>, traces: Arc<Traces>, tool_calls: Counter) -> Self {
+        Self {
+            audit,
+            traces,
+            tool_calls,
+            service: OnceLock::new(),
+            waiting: Mutex::default(),
+            listeners: Mutex::default(),
+            calls: Mutex::default(),
+        }
+    }
+
     /// Sets whose client it is.
     pub(super) fn serve(&self, service: &Arc<Service>) {
         let _ = self.service.set(Arc::downgrade(service));
@@ -75,24 +109,24 @@ impl Replies {
         answer
     }
 
-    /// Returns what receives the events of a run, until its answer has come.
-    pub(super) fn listen(self: &Arc<Self>, run: i64) -> Events {
+    /// Returns what receives the events of a run, which has this span, until its answer has come.
+    pub(super) fn listen(self: &Arc<Self>, run: i64, traced: Option<SpanContext>) -> Events {
         let (sender, receiver) = mpsc::channel(MAX_EVENTS);
-        lock(&self.listeners).insert(run, sender);
+        lock(&self.listeners).insert(run, Listener { sender, run: traced });
         Events { replies: Arc::clone(self), run, receiver }
     }
 
     /// Takes a call that waits for its answer, if it is of this session.
     pub(super) fn take_call(&self, call: u64, session: i64) -> bool {
         let mut calls = lock(&self.calls);
-        let is_its = calls.get(&call).is_some_and(|(its, _)| *its == session);
+        let is_its = calls.get(&call).is_some_and(|its| its.session == session);
         is_its && calls.remove(&call).is_some()
     }
 
     /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
     fn tell(&self, run: i64, event: Event) -> bool {
-        let listener = lock(&self.listeners).get(&run).cloned();
-        listener.is_some_and(|listener| listener.blocking_send(event).is_ok())
+        let sender = lock(&self.listeners).get(&run).map(|listener| listener.sender.clone());
+        sender.is_some_and(|sender| sender.blocking_send(event).is_ok())
     }
 }
 
@@ -106,7 +140,7 @@ impl Client for Replies {
     }
 
     fn has_room(&self, run: i64) -> bool {
-        lock(&self.listeners).get(&run).is_none_or(|listener| listener.capacity() > 0)
+        lock(&self.listeners).get(&run).is_none_or(|listener| listener.sender.capacity() > 0)
     }
 
     fn output(&self, run: i64, stream: Stream, text: String) {
@@ -118,8 +152,11 @@ impl Client for Replies {
     }
 
     fn call(&self, call: u64, session: i64, run: i64, tool: &str, arguments: Value) {
-        lock(&self.calls).insert(call, (session, run));
+        let context = lock(&self.listeners).get(&run).and_then(|listener| listener.run.clone());
+        let traced = self.traces.call(context, tool);
+        lock(&self.calls).insert(call, PassedOn { session, run, _traced: traced });
         if self.tell(run, Event::Call { call, tool: tool.to_owned(), arguments }) {
+            self.tool_calls.inc();
             return;
         }
         lock(&self.calls).remove(&call);
@@ -130,13 +167,14 @@ impl Client for Replies {
     }
 
     fn uncall(&self, call: u64) {
-        let Some((_, run)) = lock(&self.calls).remove(&call) else { return };
+        let Some(PassedOn { run, .. }) = lock(&self.calls).remove(&call) else { return };
         // Without waiting: who is too slow learns it from the end of the run.
-        let listener = lock(&self.listeners).get(&run).cloned();
-        if let Some(listener) = listener {
-            let _ = listener.try_send(Event::Uncall(call));
+        if let Some(listener) = lock(&self.listeners).get(&run) {
+            let _ = listener.sender.try_send(Event::Uncall(call));
         }
     }
 
-    fn audit(&self, _sandbox: i64, _session: i64, _event: &AuditEvent) {}
+    fn audit(&self, _sandbox: i64, session: i64, event: &AuditEvent) {
+        self.audit.write(session, Happened::Access(event));
+    }
 }

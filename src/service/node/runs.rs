@@ -1,233 +1,127 @@
-//! The gate of runs: how much code runs at once, and whose is next.
-//!
-//! Each tenant has a queue. When a run ends, the tenant whose turn it is has the next one, so that
-//! a tenant with many runs waits for its own.
+//! Runs of a node's sessions: their turns, their results, and what they say while they run.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Instant;
 
-use tokio::sync::oneshot;
+use isolet::Value;
 
-use super::super::lock;
+use super::super::{Answer, Reason, Request, SessionCommand};
+use super::audit::Happened;
+use super::replies::Events;
+use super::run_gate::Pass;
+use super::session::{NodeSession, Used};
+use super::traces::Traced;
+use super::{Node, OnDrop, Refusal};
 
-/// Lets a number of runs in at once.
-pub(crate) struct RunGate {
-    /// The maximum number of runs at once.
-    most: usize,
-    /// The maximum number of runs of one tenant that wait.
-    most_waiting: usize,
-    state: Mutex<State>,
+/// Code to run.
+pub(crate) struct NewRun {
+    pub(crate) code: String,
+    pub(crate) inputs: Vec<(String, Value)>,
+    /// As the option of a run has them in `docs/serve.md`.
+    pub(crate) options: Value,
 }
 
-#[derive(Default)]
-struct State {
-    running: usize,
-    tenants: HashMap<String, Tenant>,
-    /// Tenants with waiting runs, in the order of their turns.
-    turns: VecDeque<String>,
+/// A run that is listened to.
+pub(crate) struct Streamed {
+    pub(crate) events: Events,
+    pub(crate) result: futures_util::future::BoxFuture<'static, Result<Value, Refusal>>,
 }
 
-#[derive(Default)]
-struct Tenant {
-    running: usize,
-    /// The maximum number of its runs at once.
-    most: usize,
-    waiting: VecDeque<oneshot::Sender<Pass>>,
-}
-
-impl Tenant {
-    /// Returns how many of its runs wait.
-    fn waiting(&self) -> usize {
-        self.waiting.iter().filter(|waiting| !waiting.is_closed()).count()
-    }
-}
-
-/// The permission to run. The next run begins when it is dropped.
-pub(crate) struct Pass {
-    gate: Arc<RunGate>,
-    tenant: String,
-}
-
-/// Why a run is not even let into the queue: the tenant has this many waiting.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct QueueIsFull(pub(crate) usize);
-
-impl RunGate {
-    pub(crate) fn new(most: usize, most_waiting: usize) -> Arc<Self> {
-        Arc::new(Self { most, most_waiting, state: Mutex::default() })
+impl Node {
+    /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
+    pub(crate) async fn run(&self, session: &Used, run: NewRun) -> Result<Value, Refusal> {
+        let traced = self.traces.run(&session.session().traced, session.handle());
+        let _pass = self.turn(session).await?;
+        self.finish(session, self.next(), run, traced).await
     }
 
-    /// Returns how many runs are under way, and how many wait.
-    pub(crate) fn load(&self) -> (usize, usize) {
-        let state = lock(&self.state);
-        (state.running, state.tenants.values().map(Tenant::waiting).sum())
-    }
-
-    /// Waits for the turn of a tenant that may have `most` runs at once. Dropping the future gives
-    /// the place in the queue up.
-    pub(crate) async fn enter(
+    /// As [`run`](Self::run), with what the run says while it runs.
+    pub(crate) async fn stream(
         self: &Arc<Self>,
-        name: &str,
-        most: usize,
-    ) -> Result<Pass, QueueIsFull> {
-        let waiting = {
-            let mut state = lock(&self.state);
-            let is_free = state.running < self.most;
-            let tenant = state.tenants.entry(name.to_owned()).or_default();
-            tenant.most = most;
-            // Those that were dropped while they waited have no place any more.
-            tenant.waiting.retain(|waiting| !waiting.is_closed());
-            if is_free && tenant.waiting.is_empty() && tenant.running < most {
-                tenant.running += 1;
-                state.running += 1;
-                return Ok(Pass { gate: Arc::clone(self), tenant: name.to_owned() });
-            }
-            if tenant.waiting.len() >= self.most_waiting {
-                return Err(QueueIsFull(tenant.waiting.len()));
-            }
-            let (sender, waiting) = oneshot::channel();
-            tenant.waiting.push_back(sender);
-            if tenant.waiting.len() == 1 && !state.turns.iter().any(|turn| turn == name) {
-                state.turns.push_back(name.to_owned());
-            }
-            waiting
+        session: Used,
+        run: NewRun,
+    ) -> Result<Streamed, Refusal> {
+        let traced = self.traces.run(&session.session().traced, session.handle());
+        let pass = self.turn(&session).await?;
+        let number = self.next();
+        let events = self.replies.listen(number, traced.context());
+        let node = Arc::clone(self);
+        let result = Box::pin(async move {
+            let _pass = pass;
+            node.finish(&session, number, run, traced).await
+        });
+        Ok(Streamed { events, result })
+    }
+
+    /// Waits for the tenant's turn to run code.
+    async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
+        let NodeSession { tenant, max_runs, .. } = &**session.session();
+        let (patience, since) = (self.settings.queue_time, Instant::now());
+        let entered = tokio::time::timeout(patience, self.runs.enter(tenant, *max_runs)).await;
+        self.metrics.waited(since);
+        self.counted(match entered {
+            Ok(entered) => entered.map_err(Refusal::from),
+            Err(_) => Err(Refusal::Waited(patience)),
+        })
+    }
+
+    async fn finish(
+        &self,
+        session: &Used,
+        number: i64,
+        run: NewRun,
+        mut traced: Traced,
+    ) -> Result<Value, Refusal> {
+        let command =
+            SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
+        let request = Request::InSession { session: session.session().number, command };
+        let cancel = Request::Cancel { session: session.session().number };
+        let (cancelled, since) = (OnDrop { node: self, request: Some(cancel) }, Instant::now());
+        let answer = self.ask_as(number, request).await;
+        cancelled.disarm();
+        let outcome = match &answer {
+            Ok(execution) => execution.get("status").and_then(Value::as_str).unwrap_or_default(),
+            Err(_) => "refused",
         };
-        // The gate keeps each sender until it has sent, so this does not fail.
-        waiting.await.map_err(|_| QueueIsFull(self.most_waiting))
+        self.metrics.ran(outcome, since);
+        traced.ended(outcome);
+        self.audit.write(session.session().number, Happened::Ran(outcome));
+        let is_over = match &answer {
+            Ok(execution) => execution.get("session_alive").is_some(),
+            Err(failure) => !failure.session_alive,
+        };
+        if is_over {
+            let (kind, reason) = match &answer {
+                Ok(execution) => ("ended", ended(execution)),
+                Err(failure) => (failure.kind, failure.message.clone()),
+            };
+            self.remove(session, kind, Reason::Ended(reason)).await;
+        }
+        Ok(answer?)
     }
 
-    /// Ends a run of a tenant, and lets those in for whom there is room.
-    fn leave(self: &Arc<Self>, name: &str) {
-        let mut state = lock(&self.state);
-        state.running -= 1;
-        if let Some(tenant) = state.tenants.get_mut(name) {
-            tenant.running -= 1;
+    /// Interrupts what runs in a session.
+    pub(crate) async fn interrupt(&self, session: &Used) -> Result<(), Refusal> {
+        let session = session.session().number;
+        self.ask(Request::Interrupt { session }).await?;
+        Ok(())
+    }
+
+    /// Answers a call of a tool. Returns `false` if none of this session waits for it.
+    pub(crate) fn answer(&self, session: &Used, call: u64, answer: Answer) -> bool {
+        if !self.replies.take_call(call, session.session().number) {
+            return false;
         }
-        let mut passed = Vec::new();
-        while state.running < self.most
-            && let Some((turn, sender)) = state.next()
-        {
-            state.running += 1;
-            passed.push((sender, Pass { gate: Arc::clone(self), tenant: turn }));
-        }
-        state.forget_unused();
-        drop(state);
-        // Outside of the lock, because a pass that nobody takes leaves again.
-        for (sender, pass) in passed {
-            let _ = sender.send(pass);
-        }
+        self.service.answer(call, answer);
+        true
     }
 }
 
-impl State {
-    /// Takes the run whose turn it is.
-    fn next(&mut self) -> Option<(String, oneshot::Sender<Pass>)> {
-        for _ in 0..self.turns.len() {
-            let name = self.turns.pop_front()?;
-            let Some(tenant) = self.tenants.get_mut(&name) else { continue };
-            tenant.waiting.retain(|waiting| !waiting.is_closed());
-            if tenant.running >= tenant.most {
-                if !tenant.waiting.is_empty() {
-                    self.turns.push_back(name);
-                }
-                continue;
-            }
-            let Some(sender) = tenant.waiting.pop_front() else { continue };
-            tenant.running += 1;
-            if !tenant.waiting.is_empty() {
-                self.turns.push_back(name.clone());
-            }
-            return Some((name, sender));
-        }
-        None
-    }
-
-    fn forget_unused(&mut self) {
-        self.tenants.retain(|_, tenant| tenant.running > 0 || !tenant.waiting.is_empty());
-    }
-}
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        self.gate.leave(&self.tenant);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::Future;
-    use std::pin::Pin;
-    use std::task::{Context, Poll, Waker};
-
-    use super::*;
-
-    type Entering<'a> = Pin<Box<dyn Future<Output = Result<Pass, QueueIsFull>> + 'a>>;
-
-    fn enter<'a>(gate: &'a Arc<RunGate>, tenant: &'a str) -> Entering<'a> {
-        Box::pin(gate.enter(tenant, 100))
-    }
-
-    fn poll(entering: &mut Entering<'_>) -> Option<Result<Pass, QueueIsFull>> {
-        match entering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(entered) => Some(entered),
-            Poll::Pending => None,
-        }
-    }
-
-    fn entered(entering: &mut Entering<'_>) -> Option<Pass> {
-        poll(entering).map(|entered| entered.ok().unwrap())
-    }
-
-    #[test]
-    fn a_tenant_with_many_runs_waits_for_its_own() {
-        let gate = RunGate::new(1, 100);
-        let first = entered(&mut enter(&gate, "flood")).unwrap();
-        let mut flood: Vec<_> = (0..10).map(|_| enter(&gate, "flood")).collect();
-        assert!(flood.iter_mut().all(|one| poll(one).is_none()));
-        let mut quiet = enter(&gate, "quiet");
-        assert!(poll(&mut quiet).is_none());
-        assert_eq!(gate.load(), (1, 11));
-        drop(first);
-        // One of the flood was next, and then it is the other tenant's turn.
-        let second = entered(&mut flood[0]).unwrap();
-        assert!(poll(&mut quiet).is_none());
-        drop(second);
-        assert!(entered(&mut quiet).is_some());
-    }
-
-    #[test]
-    fn a_run_that_nobody_waits_for_takes_no_turn() {
-        let gate = RunGate::new(1, 2);
-        let first = entered(&mut enter(&gate, "a")).unwrap();
-        let mut waiting: Vec<_> = (0..2).map(|_| enter(&gate, "a")).collect();
-        assert!(waiting.iter_mut().all(|one| poll(one).is_none()));
-        assert_eq!(poll(&mut enter(&gate, "a")).unwrap().err(), Some(QueueIsFull(2)));
-        // Another tenant has a queue of its own.
-        let mut other = enter(&gate, "b");
-        assert!(poll(&mut other).is_none());
-        drop(waiting.remove(0));
-        let mut last = enter(&gate, "a");
-        assert!(poll(&mut last).is_none());
-        drop(first);
-        let second = entered(&mut waiting[0]).unwrap();
-        // It was let in and does not come.
-        drop(other);
-        drop(second);
-        assert!(entered(&mut last).is_some());
-        drop((waiting, last));
-        assert_eq!(gate.load(), (0, 0));
-    }
-
-    #[test]
-    fn a_tenant_has_no_more_runs_at_once_than_it_may() {
-        let gate = RunGate::new(10, 10);
-        let mut one = Box::pin(gate.enter("a", 1)) as Entering<'_>;
-        let first = entered(&mut one).unwrap();
-        let mut second = Box::pin(gate.enter("a", 1)) as Entering<'_>;
-        assert!(poll(&mut second).is_none());
-        assert!(entered(&mut enter(&gate, "b")).is_some());
-        assert!(poll(&mut second).is_none());
-        drop(first);
-        assert!(entered(&mut second).is_some());
+/// Says why a session is over, by the execution of its last run.
+fn ended(execution: &Value) -> String {
+    let message = execution.get("termination").and_then(|termination| termination.get("message"));
+    match message.and_then(Value::as_str) {
+        Some(message) => format!("it has ended: {message}"),
+        None => "it has ended with its last run".to_owned(),
     }
 }

@@ -1,11 +1,13 @@
 //! Who may use a node: tenants with keys, a ceiling of permissions and quotas each.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::super::lock;
 use super::ceiling::Ceiling;
 
 /// The name of the only tenant of a node without keys.
@@ -21,11 +23,13 @@ pub(crate) struct Quotas {
     pub(crate) sessions: usize,
     /// The maximum number of runs at once. Further ones wait.
     pub(crate) runs: usize,
+    /// The maximum number of sessions started in a second.
+    pub(crate) starts: f64,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { sessions: usize::MAX, runs: usize::MAX }
+        Self { sessions: usize::MAX, runs: usize::MAX, starts: f64::INFINITY }
     }
 }
 
@@ -35,6 +39,35 @@ pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) ceiling: Ceiling,
     pub(crate) quotas: Quotas,
+    pub(crate) starts: Starts,
+}
+
+/// How fast a tenant starts sessions: after a pause as many at once as it may start in a second.
+#[derive(Debug, Default)]
+pub(crate) struct Starts(Mutex<Option<Instant>>);
+
+impl Starts {
+    /// Takes one, of which there may be `rate` in a second. Returns how long there is none.
+    pub(crate) fn take(&self, rate: f64, now: Instant) -> Result<(), Duration> {
+        // What each takes of the second; nothing if there is no limit.
+        let Ok(each) = Duration::try_from_secs_f64(rate.recip()) else {
+            return Err(Duration::MAX);
+        };
+        let mut used = lock(&self.0);
+        let from = used.map_or(now, |used| used.max(now));
+        let ahead = from.duration_since(now) + each;
+        if ahead > Duration::from_secs(1).max(each) {
+            return Err(ahead - Duration::from_secs(1).max(each));
+        }
+        *used = Some(from + each);
+        Ok(())
+    }
+}
+
+impl Tenant {
+    pub(crate) fn new(name: String, ceiling: Ceiling, quotas: Quotas) -> Self {
+        Self { name, ceiling, quotas, starts: Starts::default() }
+    }
 }
 
 /// A tenant as the configuration has it.
@@ -70,7 +103,7 @@ impl Tenants {
     ) -> Result<Self, String> {
         if entries.is_empty() {
             let (name, quotas) = (LOCAL.to_owned(), Quotas::default());
-            return Ok(Self::Open(Arc::new(Tenant { name, ceiling: ceiling.clone(), quotas })));
+            return Ok(Self::Open(Arc::new(Tenant::new(name, ceiling.clone(), quotas))));
         }
         let mut keys: HashMap<_, Arc<Tenant>> = HashMap::new();
         for (name, entry) in entries {
@@ -78,8 +111,14 @@ impl Tenants {
             if hashes.is_empty() {
                 return Err(format!("the tenant `{name}` has no keys"));
             }
+            if quotas.starts.is_nan() || quotas.starts <= 0.0 {
+                return Err(format!(
+                    "`quotas.starts` of the tenant `{name}` is {}, and has to be above 0",
+                    quotas.starts
+                ));
+            }
             let ceiling = own.unwrap_or_else(|| ceiling.clone());
-            let tenant = Arc::new(Tenant { name, ceiling, quotas });
+            let tenant = Arc::new(Tenant::new(name, ceiling, quotas));
             for hash in hashes {
                 let digest = digest(&hash).ok_or_else(|| {
                     format!(
@@ -184,5 +223,31 @@ mod tests {
         let twice = format!("[a]\nkeys = [{KEY:?}]\n[b]\nkeys = [{KEY:?}]");
         assert_eq!(tenants(&twice).unwrap_err(), "the tenants `a` and `b` have the same key");
         assert_eq!(tenants("[a]\nkeys = []").unwrap_err(), "the tenant `a` has no keys");
+    }
+
+    #[test]
+    fn after_a_pause_a_second_worth_of_sessions_starts_at_once() {
+        let (starts, now) = (Starts::default(), Instant::now());
+        let at = |millis| now + Duration::from_millis(millis);
+        assert!((0..4).all(|_| starts.take(4.0, now).is_ok()));
+        assert_eq!(starts.take(4.0, now), Err(Duration::from_millis(250)));
+        assert_eq!(starts.take(4.0, at(150)), Err(Duration::from_millis(100)));
+        assert_eq!(starts.take(4.0, at(250)), Ok(()));
+        assert!(starts.take(4.0, at(250)).is_err());
+        // Not more after a long pause.
+        assert_eq!((0..9).filter(|_| starts.take(4.0, at(60_000)).is_ok()).count(), 4);
+
+        let slow = Starts::default();
+        assert_eq!(slow.take(0.5, now), Ok(()));
+        assert_eq!(slow.take(0.5, at(500)), Err(Duration::from_millis(1500)));
+        assert_eq!(slow.take(0.5, at(2000)), Ok(()));
+        let free = Starts::default();
+        assert!((0..1000).all(|_| free.take(f64::INFINITY, now).is_ok()));
+    }
+
+    #[test]
+    fn a_rate_that_is_none_is_refused() {
+        let text = format!("[a]\nkeys = [{KEY:?}]\nquotas = {{ starts = 0 }}");
+        assert!(tenants(&text).unwrap_err().contains("`quotas.starts` of the tenant `a` is 0"));
     }
 }

@@ -1,15 +1,16 @@
 //! Bodies: JSON in and out, in which values have the form of `docs/serve.md`.
 
 use axum::body::{Body, Bytes};
-use axum::extract::FromRequest;
-use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use isolet::Value;
 use serde::de::DeserializeOwned;
 
 use super::super::wire::Wire;
+use super::MAX_BODY_BYTES;
 use super::problem::Problem;
 
 /// A request's body. An empty one is an empty object.
@@ -19,11 +20,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
-        let bytes = Bytes::from_request(request, state).await;
-        let bytes =
-            bytes.map_err(|error: BytesRejection| Problem::unreadable(error.body_text()))?;
+        let Raw(bytes) = Raw::from_request(request, state).await?;
+        Self::read(&bytes)
+    }
+}
+
+impl<T: DeserializeOwned> Given<T> {
+    /// Reads an object.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Problem> {
         let value =
-            if bytes.is_empty() { Ok(Value::Dict(Vec::new())) } else { Wire::Json.decode(&bytes) };
+            if bytes.is_empty() { Ok(Value::Dict(Vec::new())) } else { Wire::Json.decode(bytes) };
         let value =
             value.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))?;
         // A list would be taken for the fields in their order.
@@ -33,10 +39,42 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
                 "the body is {kind}, and has to be an object"
             )));
         }
+        Self::of(value)
+    }
+
+    /// Reads what a value has.
+    pub(super) fn of(value: Value) -> Result<Self, Problem> {
         let given = isolet::from_value(value);
         given
             .map(Self)
             .map_err(|error| Problem::unreadable(format!("the body is invalid: {error}")))
+    }
+}
+
+/// A request's body as it is.
+pub(super) struct Raw(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
+        let bytes = Bytes::from_request(request, state).await;
+        bytes.map(Self).map_err(|error| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(MAX_BODY_BYTES),
+            _ => Problem::unreadable(error.body_text()),
+        })
+    }
+}
+
+/// The parts of a path that stand for something.
+pub(super) struct Part<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Part<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let part = Path::from_request_parts(parts, state).await;
+        part.map(|Path(part)| Self(part)).map_err(|error| Problem::unreadable(error.body_text()))
     }
 }
 

@@ -1,7 +1,11 @@
 //! `isolet serve --listen`: a node over HTTP. Each file has the routes of one thing; `problem.rs`
 //! says how they refuse.
 
+mod audit_log;
+mod batch;
 mod body;
+mod openapi;
+mod otlp;
 mod problem;
 mod runs;
 mod sandbox_fusion;
@@ -11,26 +15,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
+use utoipa::OpenApi as _;
+use utoipa_axum::router::OpenApiRouter;
 
 use self::problem::Problem;
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 use crate::service::Engines;
-use crate::service::node::{Config, Credentials, Node, Settings};
+use crate::service::node::{Config, Credentials, Node, Settings, Watchers, within};
 
 /// The maximum size of a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -64,6 +72,7 @@ pub(super) fn serve(
     }
     let mut settings = settings(args.config.as_deref())?;
     if let Some(most) = max_sessions {
+        ensure!(most > 0, "`--max-sessions` is 0, and has to be 1 or more");
         settings.max_sessions = most;
     }
     if let Address::Tcp(tcp) = address {
@@ -73,11 +82,20 @@ pub(super) fn serve(
              and their keys"
         );
     }
-    let engines = engines(settings.max_sessions)?;
-    let node =
-        Node::new(&args.name, settings, Arc::new(engines)).map_err(|error| anyhow!(error))?;
+    // Each session takes some descriptors. More than the limit for all cannot be had.
+    let files = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+    let audit = settings.audit_log.as_deref().map(audit_log::open).transpose()?;
+    let engines = Arc::new(engines(settings.max_sessions)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let exporter = otlp::Exporter::of_environment(runtime.handle(), &args.name)?;
+    let watchers = Watchers { audit, tracer: exporter.as_ref().map(otlp::Exporter::tracer) };
+    let node =
+        Node::new(&args.name, settings, engines, watchers).map_err(|error| anyhow!(error))?;
     runtime.block_on(listen(args, address, node))?;
+    if let Some(exporter) = exporter {
+        exporter.end();
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,17 +185,45 @@ fn reload(node: &Node, config: Option<&Path>) {
 }
 
 fn router(node: Arc<Node>) -> Router {
-    Router::new()
+    let native = OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(sessions::routes())
         .merge(runs::routes())
-        .merge(sandbox_fusion::routes())
+        .merge(batch::routes());
+    Router::new()
+        .merge(measured("native", openapi::described(native), &node))
+        .merge(measured("sandbox_fusion", sandbox_fusion::routes(), &node))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
-        .route("/v1/node", get(sessions::node))
+        .route("/metrics", get(metrics))
         .fallback(async || Problem::no_route())
+        .method_not_allowed_fallback(async || Problem::no_method())
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn_with_state(Arc::clone(&node), check_host))
         .with_state(node)
+}
+
+/// Counts the requests of a protocol.
+fn measured(
+    dialect: &'static str,
+    routes: Router<Arc<Node>>,
+    node: &Arc<Node>,
+) -> Router<Arc<Node>> {
+    let metrics = Arc::clone(node.metrics());
+    routes.route_layer(from_fn(move |request: Request, next: Next| {
+        let (metrics, since) = (Arc::clone(&metrics), Instant::now());
+        async move {
+            let response = within(otlp::parent(request.headers()), next.run(request)).await;
+            metrics.answered(dialect, since.elapsed());
+            response
+        }
+    }))
+}
+
+/// What the node has counted and measured. It needs no key: it says how full the node is, and
+/// nothing of whose sessions there are.
+async fn metrics(State(node): State<Arc<Node>>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, kind)], node.metrics_text()).into_response()
 }
 
 async fn ready(State(node): State<Arc<Node>>) -> Response {

@@ -4,10 +4,11 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value as Json, json};
+use isolet::Value;
 
+use super::body::line;
 use crate::service::Failure;
-use crate::service::node::Refusal;
+use crate::service::node::{Memory, Refusal};
 
 /// A refused request.
 #[derive(Debug)]
@@ -39,11 +40,17 @@ impl Problem {
     }
 
     pub(super) fn no_route() -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "no_route",
-            "there is no such route, or not by this method",
-        )
+        Self::new(StatusCode::NOT_FOUND, "no_route", "there is no such route")
+    }
+
+    pub(super) fn no_method() -> Self {
+        let detail = "the route has other methods, which `Allow` names";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no_route", detail)
+    }
+
+    pub(super) fn too_large(limit: usize) -> Self {
+        let detail = format!("the body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
     pub(super) fn nothing(detail: impl Into<String>) -> Self {
@@ -68,19 +75,19 @@ impl Problem {
         Self { status, ..self }
     }
 
-    /// The problem as a line of a stream has it.
-    pub(super) fn json(&self) -> Json {
-        let mut body = json!({
-            "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or_default(),
-            "status": self.status.as_u16(),
-            "code": self.code,
-            "detail": self.detail,
-        });
+    /// The problem as an object.
+    pub(super) fn value(&self) -> Value {
+        let mut fields = vec![
+            ("type", Value::from("about:blank")),
+            ("title", self.status.canonical_reason().unwrap_or_default().into()),
+            ("status", i64::from(self.status.as_u16()).into()),
+            ("code", self.code.into()),
+            ("detail", self.detail.as_str().into()),
+        ];
         if let Some(hint) = &self.hint {
-            body["hint"] = hint.as_str().into();
+            fields.push(("hint", hint.as_str().into()));
         }
-        body
+        Value::dict(fields)
     }
 }
 
@@ -98,6 +105,21 @@ impl From<Refusal> for Problem {
             Refusal::Full(limit) => {
                 let detail = format!("the node is full: limit {limit} sessions");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()
+            }
+            Refusal::Memory(Memory { available, total }) => {
+                let detail =
+                    format!("the node has {available} bytes of memory left, of {total} in all");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()
+            }
+            Refusal::TooFast(limit, after) => {
+                let seconds = after.as_secs_f64();
+                let detail = format!(
+                    "sessions started in a second by this key: limit {limit}; the next one may \
+                     start in {seconds:.1} s"
+                );
+                let retry_after = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
+                let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail);
+                Self { retry_after: Some(retry_after), ..problem }
             }
             Refusal::Quota(detail) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail).retried()
@@ -134,7 +156,7 @@ impl From<Failure> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, self.json().to_string()).into_response();
+        let mut response = (self.status, line(&self.value())).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {

@@ -4,51 +4,61 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
 use futures_util::stream;
 use isolet::{Stream, Value};
 use serde::Deserialize;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Who;
-use super::body::{Answered, Given, line, variables};
+use super::body::{Answered, Given, Part, line, variables};
+use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::sessions::Wanted;
-use crate::service::node::{Event, Events, NewRun, Node, Refusal, Streamed};
+use crate::service::node::{Event, Events, NewRun, Node, Refusal, Streamed, Tenant};
 
 /// The media type of events: an object of JSON on each line.
-const EVENTS: &str = "application/x-ndjson";
+pub(super) const EVENTS: &str = "application/x-ndjson";
 
 type Served = State<Arc<Node>>;
 
-pub(super) fn routes() -> Router<Arc<Node>> {
-    Router::new()
-        .route("/v1/sessions/{id}/runs", post(run))
-        .route("/v1/sessions/{id}/calls/{call}", post(answer))
-        .route("/v1/run", post(run_once))
+pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
+    OpenApiRouter::new().routes(routes!(run)).routes(routes!(answer)).routes(routes!(run_once))
 }
 
 /// Code to run.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Job {
+pub(super) struct Job {
+    #[schema(required, value_type = String)]
     code: Option<String>,
+    /// Variables that are set before.
+    #[schema(value_type = Object)]
     inputs: Value,
+    /// How many seconds it may take.
     timeout_s: Option<f64>,
+    /// What it reads from standard input.
+    #[schema(value_type = String)]
     stdin: Value,
+    /// `sys.argv` after the program's name.
     argv: Option<Vec<String>>,
+    /// The file name in tracebacks.
     name: Option<String>,
+    /// As `python FILE` runs it, without a value of the last expression.
     program: bool,
+    /// A `return` at the top level ends the code, with its value.
     allow_return: bool,
 }
 
 impl Job {
-    fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
+    pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
         let code = self.code.ok_or_else(|| Problem::unreadable("the string `code` is missing"))?;
         let mut options = vec![("stream", Value::from(is_stream))];
         if let Some(seconds) = self.timeout_s {
@@ -70,10 +80,21 @@ impl Job {
     }
 }
 
+/// Runs code in a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/runs",
+    params(("id" = String, Path, description = "The session's id"),),
+    request_body = Job,
+    responses(
+        (status = 200, content((openapi::Execution), (String = "application/x-ndjson"))),
+        Refusals,
+    ),
+)]
 async fn run(
     State(node): Served,
     who: Who,
-    Path(id): Path<String>,
+    Part(id): Part<String>,
     headers: HeaderMap,
     Given(job): Given<Job>,
 ) -> Result<Response, Problem> {
@@ -119,10 +140,8 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
                 line(&Value::dict([("type", Value::from("end")), ("execution", execution)]))
             }
             Err(refusal) => {
-                let problem = Problem::from(refusal).json();
-                let mut text = serde_json::json!({"type": "error", "problem": problem}).to_string();
-                text.push('\n');
-                text.into_bytes()
+                let problem = Problem::from(refusal).value();
+                line(&Value::dict([("type", Value::from("error")), ("problem", problem)]))
             }
         };
         Some((Ok(last.into()), under))
@@ -153,16 +172,17 @@ fn told(event: Event) -> Bytes {
 }
 
 /// What a tool has returned, or the exception that it has raised.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolAnswer {
     #[serde(default)]
+    #[schema(value_type = serde_json::Value)]
     value: Value,
     #[serde(default)]
     error: Option<ToolFailure>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolFailure {
     #[serde(rename = "type", default = "runtime_error")]
@@ -174,10 +194,18 @@ fn runtime_error() -> String {
     "RuntimeError".to_owned()
 }
 
+/// Answers a call of a tool.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/calls/{call}",
+    params(("id" = String, Path, description = "The session's id"), ("call" = u64, Path, description = "The number of the call")),
+    request_body = ToolAnswer,
+    responses((status = 204), Refusals),
+)]
 async fn answer(
     State(node): Served,
     who: Who,
-    Path((id, call)): Path<(String, u64)>,
+    Part((id, call)): Part<(String, u64)>,
     Given(answer): Given<ToolAnswer>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
@@ -194,23 +222,50 @@ async fn answer(
 
 /// A session for one run.
 #[derive(Deserialize)]
-struct Once {
+pub(super) struct Once {
     #[serde(default)]
     policy: Value,
     #[serde(flatten)]
     job: Job,
 }
 
+impl PartialSchema for Once {
+    fn schema() -> RefOr<Schema> {
+        openapi::with_property(Job::schema(), "policy", openapi::any())
+    }
+}
+
+impl ToSchema for Once {}
+
+impl Once {
+    /// Runs the code in a session of its own, for which it waits for so long.
+    pub(super) async fn run(
+        self,
+        node: &Arc<Node>,
+        tenant: &Arc<Tenant>,
+        patience: Duration,
+    ) -> Result<Value, Problem> {
+        let run = self.job.new_run(false)?;
+        let new = Wanted::of(self.policy).new_session()?;
+        let session = node.create_own(tenant, new, patience).await?;
+        let ran = node.run(session.used(), run).await;
+        session.end().await;
+        Ok(ran?)
+    }
+}
+
+/// Runs code in a session of its own.
+#[utoipa::path(
+    post,
+    path = "/v1/run",
+    request_body = Once,
+    responses((status = 200, body = openapi::Execution), Refusals),
+)]
 async fn run_once(
     State(node): Served,
     who: Who,
-    Given(Once { policy, job }): Given<Once>,
+    Given(once): Given<Once>,
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
-    let run = job.new_run(false)?;
-    let new = Wanted::of(policy).new_session()?;
-    let session = node.create_own(&tenant, new, Duration::ZERO).await?;
-    let ran = node.run(session.used(), run).await;
-    session.end().await;
-    Ok(Answered(StatusCode::OK, ran?))
+    Ok(Answered(StatusCode::OK, once.run(&node, &tenant, Duration::ZERO).await?))
 }

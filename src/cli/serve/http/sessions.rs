@@ -3,46 +3,53 @@
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use isolet::Value;
 use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Who;
-use super::body::{Answered, Given, variables};
+use super::body::{Answered, Given, Part, Raw, variables};
+use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use crate::service::SessionCommand;
 use crate::service::node::{Listed, NewSession, Node};
 
 type Served = State<Arc<Node>>;
 
-pub(super) fn routes() -> Router<Arc<Node>> {
-    Router::new()
-        .route("/v1/sessions", get(list).post(create))
-        .route("/v1/sessions/{id}", get(look).delete(end))
-        .route("/v1/sessions/{id}/renew", post(renew))
-        .route("/v1/sessions/{id}/reset", post(reset))
-        .route("/v1/sessions/{id}/interrupt", post(interrupt))
-        .route("/v1/sessions/{id}/variables", get(list_variables))
-        .route(
-            "/v1/sessions/{id}/variables/{name}",
-            get(get_variable).put(set_variable).delete(delete_variable),
-        )
-        .route("/v1/sessions/{id}/files/{*path}", get(get_file).put(put_file).delete(remove_file))
+pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(look, end))
+        .routes(routes!(renew))
+        .routes(routes!(reset))
+        .routes(routes!(interrupt))
+        .routes(routes!(list_variables))
+        .routes(routes!(get_variable, set_variable, delete_variable))
+        .routes(routes!(get_file, put_file, remove_file))
+        .routes(routes!(node))
 }
 
 /// What a new session is to be.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = WantedSession)]
 pub(super) struct Wanted {
+    /// What its code may do.
+    #[schema(value_type = Object)]
     policy: Value,
+    /// Its first variables.
+    #[schema(value_type = Object)]
     inputs: Value,
+    /// How many seconds it lives.
     ttl_s: Option<f64>,
+    /// Any value, which comes back with the session.
+    #[schema(value_type = serde_json::Value)]
     metadata: Value,
 }
 
@@ -67,19 +74,35 @@ impl Wanted {
     }
 }
 
+/// Starts a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions",
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key finds the same session again"),),
+    request_body = Wanted,
+    responses((status = 201, body = openapi::NewSession), Refusals),
+)]
 async fn create(
     State(node): Served,
     who: Who,
+    headers: HeaderMap,
     Given(wanted): Given<Wanted>,
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
-    let session = node.create(&tenant, wanted.new_session()?).await?;
+    let key = headers.get("idempotency-key").map(|key| String::from_utf8_lossy(key.as_bytes()));
+    let session = node.create(&tenant, wanted.new_session()?, key.as_deref()).await?;
     let mut shown = shown(Listed::of(&session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
     Ok(Answered(StatusCode::CREATED, Value::Dict(shown)))
 }
 
+/// Lists the sessions of a key.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions",
+    responses((status = 200, body = openapi::Sessions), Refusals),
+)]
 async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
     let sessions = node.list(&tenant).into_iter().map(|one| Value::Dict(shown(one)));
@@ -87,27 +110,50 @@ async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
     Ok(Answered(StatusCode::OK, Value::dict([("sessions", sessions)])))
 }
 
-async fn look(State(node): Served, who: Who, Path(id): Path<String>) -> Result<Answered, Problem> {
+/// Looks at a session.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}",
+    params(("id" = String, Path, description = "The session's id"),),
+    responses((status = 200, body = openapi::Session), Refusals),
+)]
+async fn look(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
     Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
-async fn end(State(node): Served, who: Who, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+/// Ends a session.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{id}",
+    params(("id" = String, Path, description = "The session's id"),),
+    responses((status = 204), Refusals),
+)]
+async fn end(State(node): Served, who: Who, Part(id): Part<String>) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
     node.end(&session).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct Renewal {
+    /// How many seconds the session lives from now on.
     ttl_s: Option<f64>,
 }
 
+/// Gives a session more time, or less.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/renew",
+    params(("id" = String, Path, description = "The session's id"),),
+    request_body = Renewal,
+    responses((status = 200, body = openapi::Session), Refusals),
+)]
 async fn renew(
     State(node): Served,
     who: Who,
-    Path(id): Path<String>,
+    Part(id): Part<String>,
     Given(renewal): Given<Renewal>,
 ) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
@@ -115,36 +161,64 @@ async fn renew(
     Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
-async fn reset(State(node): Served, who: Who, Path(id): Path<String>) -> Result<Answered, Problem> {
+/// Gives a session a fresh interpreter.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/reset",
+    params(("id" = String, Path, description = "The session's id"),),
+    responses((status = 200, body = openapi::Session), Refusals),
+)]
+async fn reset(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
     node.carry_out(&session, SessionCommand::Reset).await?;
     Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
+/// Interrupts what runs in a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/interrupt",
+    params(("id" = String, Path, description = "The session's id"),),
+    responses((status = 204), Refusals),
+)]
 async fn interrupt(
     State(node): Served,
     who: Who,
-    Path(id): Path<String>,
+    Part(id): Part<String>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
     node.interrupt(&session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Lists the variables of a session.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/variables",
+    params(("id" = String, Path, description = "The session's id"),),
+    responses((status = 200, body = openapi::Variables), Refusals),
+)]
 async fn list_variables(
     State(node): Served,
     who: Who,
-    Path(id): Path<String>,
+    Part(id): Part<String>,
 ) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
     let variables = node.carry_out(&session, SessionCommand::Variables).await?;
     Ok(Answered(StatusCode::OK, Value::dict([("variables", variables)])))
 }
 
+/// Returns a variable.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/variables/{name}",
+    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    responses((status = 200, body = openapi::Value), Refusals),
+)]
 async fn get_variable(
     State(node): Served,
     who: Who,
-    Path((id, name)): Path<(String, String)>,
+    Part((id, name)): Part<(String, String)>,
 ) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
     let found = node.carry_out(&session, SessionCommand::Get { name: name.clone() }).await?;
@@ -156,16 +230,25 @@ async fn get_variable(
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewValue {
+    #[schema(value_type = serde_json::Value)]
     value: Value,
 }
 
+/// Sets a variable.
+#[utoipa::path(
+    put,
+    path = "/v1/sessions/{id}/variables/{name}",
+    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    request_body = NewValue,
+    responses((status = 204), Refusals),
+)]
 async fn set_variable(
     State(node): Served,
     who: Who,
-    Path((id, name)): Path<(String, String)>,
+    Part((id, name)): Part<(String, String)>,
     Given(new): Given<NewValue>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
@@ -174,10 +257,17 @@ async fn set_variable(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Deletes a variable.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{id}/variables/{name}",
+    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    responses((status = 204), Refusals),
+)]
 async fn delete_variable(
     State(node): Served,
     who: Who,
-    Path((id, name)): Path<(String, String)>,
+    Part((id, name)): Part<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
     let was = node.carry_out(&session, SessionCommand::Delete { name: name.clone() }).await?;
@@ -188,10 +278,17 @@ async fn delete_variable(
     }
 }
 
+/// Returns the bytes of a file.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/files/{*path}",
+    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), Refusals),
+)]
 async fn get_file(
     State(node): Served,
     who: Who,
-    Path((id, path)): Path<(String, String)>,
+    Part((id, path)): Part<(String, String)>,
 ) -> Result<Response, Problem> {
     let session = node.find(&who.0, &id)?;
     let path = format!("/{path}");
@@ -204,11 +301,19 @@ async fn get_file(
     }
 }
 
+/// Writes a file.
+#[utoipa::path(
+    put,
+    path = "/v1/sessions/{id}/files/{*path}",
+    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 204), Refusals),
+)]
 async fn put_file(
     State(node): Served,
     who: Who,
-    Path((id, path)): Path<(String, String)>,
-    contents: Bytes,
+    Part((id, path)): Part<(String, String)>,
+    Raw(contents): Raw,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
     let (path, contents) = (format!("/{path}"), contents.to_vec());
@@ -216,10 +321,17 @@ async fn put_file(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Removes a file.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{id}/files/{*path}",
+    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    responses((status = 204), Refusals),
+)]
 async fn remove_file(
     State(node): Served,
     who: Who,
-    Path((id, path)): Path<(String, String)>,
+    Part((id, path)): Part<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
     let path = format!("/{path}");
@@ -231,8 +343,13 @@ async fn remove_file(
     }
 }
 
-/// How full the node is.
-pub(super) async fn node(State(node): Served, who: Who) -> Result<Answered, Problem> {
+/// Says how full the node is.
+#[utoipa::path(
+    get,
+    path = "/v1/node",
+    responses((status = 200, body = openapi::NodeLoad), Refusals),
+)]
+async fn node(State(node): Served, who: Who) -> Result<Answered, Problem> {
     node.tenant(&who.0)?;
     let load = node.load();
     let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));

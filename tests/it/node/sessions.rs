@@ -1,181 +1,14 @@
-//! Tests of `isolet serve --listen`, by a client that speaks HTTP to the real command.
+//! Tests of a node's sessions and runs: who may use them, and when they end.
 
-use std::fmt::Write;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::util::{LONGEST, Scratch, command, ended};
-
-const EVENTS: (&str, &str) = ("accept", "application/x-ndjson");
-
-/// A node, which ends with the test.
-struct Node {
-    child: Option<Child>,
-    /// Where it listens: `127.0.0.1:PORT`, or the path of a socket.
-    place: String,
-}
-
-impl Node {
-    /// Starts a node that listens at a port of its own.
-    fn start(args: &[&str]) -> Self {
-        Self::at("127.0.0.1:0", args)
-    }
-
-    fn at(address: &str, args: &[&str]) -> Self {
-        let mut child = command(["serve", "--listen", address, "--die-with-parent"])
-            .args(args)
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let said = lines.find_map(|line| {
-            let line = line.unwrap();
-            line.split_once(" listening at ").map(|(_, place)| place.to_owned())
-        });
-        let said = said.unwrap();
-        // What it says later must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child: Some(child), place: said.trim_start_matches("http://").to_owned() }
-    }
-
-    /// Starts a node with a configuration.
-    fn configured(scratch: &Scratch, config: &str) -> Self {
-        let path = scratch.path().join("node.toml");
-        std::fs::write(&path, config).unwrap();
-        Self::start(&["--config", path.to_str().unwrap()])
-    }
-
-    async fn connect(&self) -> SendRequest<Full<Bytes>> {
-        if self.place.starts_with('/') {
-            connected(UnixStream::connect(&self.place).await.unwrap()).await
-        } else {
-            connected(TcpStream::connect(&self.place).await.unwrap()).await
-        }
-    }
-
-    /// Sends a request, and returns the response before its body.
-    async fn send(
-        &self,
-        request: &str,
-        headers: &[(&str, &str)],
-        body: &Value,
-    ) -> Response<Incoming> {
-        let (method, path) = request.split_once(' ').unwrap();
-        let mut builder = Request::builder().method(method).uri(path);
-        if !headers.iter().any(|(name, _)| *name == "host") {
-            builder = builder.header("host", "localhost");
-        }
-        for (name, value) in headers {
-            builder = builder.header(*name, *value);
-        }
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let request = builder.body(Full::from(body)).unwrap();
-        let mut connection = self.connect().await;
-        let response = tokio::time::timeout(LONGEST, connection.send_request(request)).await;
-        response.unwrap().unwrap()
-    }
-
-    /// Sends a request, and returns the status and the JSON of the answer.
-    async fn ask_as(&self, headers: &[(&str, &str)], request: &str, body: &Value) -> (u16, Value) {
-        let response = self.send(request, headers, body).await;
-        let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
-    }
-
-    async fn ask(&self, request: &str, body: &Value) -> (u16, Value) {
-        self.ask_as(&[], request, body).await
-    }
-
-    /// Starts a session. Returns its id.
-    async fn session(&self, body: &Value) -> String {
-        let (status, session) = self.ask("POST /v1/sessions", body).await;
-        assert_eq!(status, 201, "{session}");
-        session["id"].as_str().unwrap().to_owned()
-    }
-
-    async fn run(&self, id: &str, code: &str) -> (u16, Value) {
-        self.ask(&format!("POST /v1/sessions/{id}/runs"), &json!({"code": code})).await
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        let child = self.child.as_ref().unwrap();
-        let pid = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits for the end of the process. Returns its status.
-    fn end(mut self) -> Option<i32> {
-        ended(self.child.take().unwrap()).code()
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-async fn connected(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> SendRequest<Full<Bytes>> {
-    let (sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
-    tokio::spawn(connection);
-    sender
-}
-
-/// The events of a response, as they come.
-struct Events {
-    body: Incoming,
-    bytes: Vec<u8>,
-}
-
-impl Events {
-    fn of(response: Response<Incoming>) -> Self {
-        assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], EVENTS.1);
-        Self { body: response.into_body(), bytes: Vec::new() }
-    }
-
-    async fn next(&mut self) -> Option<Value> {
-        loop {
-            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.bytes.drain(..=end).collect();
-                return Some(serde_json::from_slice(&line).unwrap());
-            }
-            let frame = tokio::time::timeout(LONGEST, self.body.frame()).await;
-            match frame.unwrap() {
-                Some(frame) => self.bytes.extend_from_slice(&frame.unwrap().into_data().unwrap()),
-                None => return None,
-            }
-        }
-    }
-}
-
-fn key_hash(key: &str) -> String {
-    let mut hash = String::from("sha256:");
-    for byte in Sha256::digest(key.as_bytes()) {
-        write!(hash, "{byte:02x}").unwrap();
-    }
-    hash
-}
+use super::{EVENTS, Events, Node, key_hash};
+use crate::util::{LONGEST, Scratch, command};
 
 #[tokio::test]
 async fn a_session_keeps_its_variables_from_run_to_run_until_it_is_ended() {
@@ -480,6 +313,9 @@ async fn what_is_no_request_is_a_problem_that_says_why() {
         ("POST /v1/run", json!({"code": 1}), 400, "invalid"),
         ("POST /v1/run", json!({"code": "1", "inputs": {"not a name": 1}}), 422, "value"),
         ("GET /v1/nothing", Value::Null, 404, "no_route"),
+        ("PATCH /v1/sessions", Value::Null, 405, "no_route"),
+        ("GET /v1/sessions/%ff", Value::Null, 400, "invalid"),
+        ("POST /v1/sessions/a/calls/b", json!({}), 400, "invalid"),
     ] {
         let (found, problem) = node.ask(request, &body).await;
         assert_eq!(
@@ -490,6 +326,26 @@ async fn what_is_no_request_is_a_problem_that_says_why() {
         assert!(!problem["detail"].as_str().unwrap().is_empty());
     }
     assert_eq!(node.run(&id, "1").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused_with_the_limit() {
+    let node = Node::start(&[]);
+    let mut stream = tokio::net::TcpStream::connect(&node.place).await.unwrap();
+    let bytes = (64 << 20) + 1;
+    let head =
+        format!("POST /v1/run HTTP/1.1\r\nhost: localhost\r\ncontent-length: {bytes}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // It is refused by its length, before it is there.
+    let mut answer = Vec::new();
+    let read = async {
+        while !String::from_utf8_lossy(&answer).contains("67108864") {
+            assert_ne!(stream.read_buf(&mut answer).await.unwrap(), 0);
+        }
+    };
+    tokio::time::timeout(LONGEST, read).await.unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("too_large"), "{answer}");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! `isolet doctor`: reports what is installed, whether it is intact, and which isolation is in
 //! force.
 
+#[cfg(feature = "serve")]
+mod capacity;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,6 +20,10 @@ pub(super) struct DoctorArgs {
     /// Also print the system calls that do not kill a worker process, each with its reason
     #[arg(short, long)]
     verbose: bool,
+    /// Also check that a node can have COUNT sessions: descriptors, tasks, memory
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    serve: Option<u64>,
     #[command(flatten)]
     isolation: IsolationArgs,
 }
@@ -48,6 +55,12 @@ pub(super) fn doctor(args: &DoctorArgs, assets: Option<&Path>) -> Result<ExitCod
     writeln!(out, "\n{}", session.isolation())?;
     if args.verbose {
         print_system_calls(&mut out, &system_calls())?;
+    }
+    #[cfg(feature = "serve")]
+    if let Some(sessions) = args.serve
+        && !capacity::report(&mut out, sessions)?
+    {
+        return Ok(exit::FAILED.into());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,166 @@
+//! `POST /v1/batch`: many programs, each in a session of its own, over one connection. Lines of
+//! JSON go in, and come back in the order in which they are done.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
+use isolet::Value;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::body::{Given, line};
+use super::openapi::Refusals;
+use super::problem::Problem;
+use super::runs::{EVENTS, Once};
+use super::{MAX_BODY_BYTES, Who};
+use crate::service::node::{Node, Tenant};
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
+    OpenApiRouter::new().routes(routes!(batch))
+}
+
+/// Runs many programs, each in a session of its own.
+///
+/// Each line of the body is what `POST /v1/run` takes, and an `id` of any kind. Each line of the
+/// answer has the `id` of a line, and its `execution` or `problem`.
+#[utoipa::path(
+    post,
+    path = "/v1/batch",
+    request_body(content = String, content_type = "application/x-ndjson"),
+    responses((status = 200, body = String, content_type = "application/x-ndjson"), Refusals),
+)]
+async fn batch(State(node): State<Arc<Node>>, who: Who, body: Body) -> Result<Response, Problem> {
+    let tenant = node.tenant(&who.0)?;
+    let items = Lines::of(body);
+    let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    Ok(response)
+}
+
+/// The answers to a batch. As many lines are under way as the node runs at once: further ones are
+/// read when there is an answer, which the client has to read.
+fn answers(
+    node: Arc<Node>,
+    tenant: Arc<Tenant>,
+    lines: Lines,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    struct Under<F> {
+        /// `None` once all were read.
+        lines: Option<Lines>,
+        running: FuturesUnordered<F>,
+    }
+    let most = node.max_runs();
+    let under = Under { lines: Some(lines), running: FuturesUnordered::new() };
+    stream::unfold(under, move |mut under| {
+        let (node, tenant) = (Arc::clone(&node), Arc::clone(&tenant));
+        async move {
+            loop {
+                if under.lines.is_none() && under.running.is_empty() {
+                    return None;
+                }
+                let is_full = under.running.len() >= most;
+                let read = async {
+                    match &mut under.lines {
+                        Some(lines) if !is_full => lines.next().await,
+                        _ => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    Some(answer) = under.running.next() => return Some((Ok(answer), under)),
+                    read = read => match read {
+                        Ok(Some(item)) => {
+                            let (node, tenant) = (Arc::clone(&node), Arc::clone(&tenant));
+                            under.running.push(answer(node, tenant, item));
+                        }
+                        Ok(None) => under.lines = None,
+                        Err(problem) => {
+                            // What comes after it cannot be told from it.
+                            under.lines = None;
+                            return Some((Ok(answered(Value::None, Err(problem))), under));
+                        }
+                    },
+                }
+            }
+        }
+    })
+}
+
+async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
+    let (id, once) = match Given::read(&line) {
+        Ok(Given(item)) => split(item),
+        Err(problem) => (Value::None, Err(problem)),
+    };
+    match once {
+        Ok(once) => answered(id, once.run(&node, &tenant, node.queue_time()).await),
+        Err(problem) => answered(id, Err(problem)),
+    }
+}
+
+/// Splits a line into its id and what is to be run.
+fn split(item: Value) -> (Value, Result<Once, Problem>) {
+    let Value::Dict(mut fields) = item else {
+        return (Value::None, Err(Problem::unreadable("the line has to be an object")));
+    };
+    let at = fields.iter().position(|(name, _)| name.as_str() == Some("id"));
+    let id = at.map_or(Value::None, |at| fields.remove(at).1);
+    (id, Given::of(Value::Dict(fields)).map(|Given(once)| once))
+}
+
+fn answered(id: Value, ran: Result<Value, Problem>) -> Bytes {
+    let (key, value) = match ran {
+        Ok(execution) => ("execution", execution),
+        Err(problem) => ("problem", problem.value()),
+    };
+    line(&Value::dict([("id", id), (key, value)])).into()
+}
+
+/// The lines of a body.
+struct Lines {
+    chunks: axum::body::BodyDataStream,
+    read: Vec<u8>,
+    /// How many bytes of what was read have no end of a line.
+    searched: usize,
+}
+
+impl Lines {
+    fn of(body: Body) -> Self {
+        Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0 }
+    }
+
+    /// Returns the next line that is not empty; `None` after the last one.
+    ///
+    /// Dropping the future loses nothing.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        loop {
+            let found = self.read[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(at) = found {
+                let rest = self.read.split_off(self.searched + at + 1);
+                let line = std::mem::replace(&mut self.read, rest);
+                self.searched = 0;
+                if !line.trim_ascii().is_empty() {
+                    return Ok(Some(line));
+                }
+                continue;
+            }
+            self.searched = self.read.len();
+            if self.read.len() > MAX_BODY_BYTES {
+                return Err(Problem::too_large(MAX_BODY_BYTES));
+            }
+            match self.chunks.next().await {
+                Some(Ok(chunk)) => self.read.extend_from_slice(&chunk),
+                Some(Err(error)) => return Err(Problem::unreadable(error.to_string())),
+                None => {
+                    let line = std::mem::take(&mut self.read);
+                    self.searched = 0;
+                    return Ok(Some(line).filter(|line| !line.trim_ascii().is_empty()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How much memory is left for more sessions: of the machine, or of the control groups that the
+//! node is in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Memory in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memory {
+    pub(crate) available: u64,
+    pub(crate) total: u64,
+}
+
+impl Memory {
+    /// Reads how much there is where the least is left. `None` if the system does not say.
+    pub(crate) fn read() -> Option<Self> {
+        let machine = Self::of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let groups = Self::groups(&own).filter_map(|group| Self::of_group(&group));
+        groups.chain([machine]).min_by_key(|memory| memory.available)
+    }
+
+    /// Returns `true` if less than this part of all is left.
+    pub(crate) fn is_below(self, reserve: f64) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "a part of gigabytes")]
+        let (available, total) = (self.available as f64, self.total as f64);
+        available < total * reserve
+    }
+
+    fn of_machine(text: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let kibibytes: u64 =
+                line.trim_start_matches(':').split_whitespace().next()?.parse().ok()?;
+            Some(kibibytes << 10)
+        };
+        Some(Self { available: field("MemAvailable")?, total: field("MemTotal")? })
+    }
+
+    /// `None` if the group has no limit.
+    fn of_group(group: &Path) -> Option<Self> {
+        let text = |name| fs::read_to_string(group.join(name)).ok();
+        let [limit, usage, spare] = if group.join("memory.max").exists() {
+            ["memory.max", "memory.current", "inactive_file "]
+        } else {
+            ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "]
+        };
+        let total: u64 = text(limit)?.trim().parse().ok()?;
+        let used: u64 = text(usage)?.trim().parse().ok()?;
+        // The kernel gives these pages of files back before it lets a process fail.
+        let stat = text("memory.stat").unwrap_or_default();
+        let spare = stat.lines().find_map(|line| line.strip_prefix(spare));
+        let spare = spare.and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+        Some(Self { available: total.saturating_sub(used.saturating_sub(spare)), total })
+    }
+
+    /// Returns the control groups of a process and those around them, by its `/proc/PID/cgroup`.
+    pub(crate) fn groups(own: &str) -> impl Iterator<Item = PathBuf> {
+        own.lines().flat_map(|line| {
+            let (controllers, path) = line
+                .split_once(':')
+                .map_or(("", line), |(_, rest)| rest.split_once(':').unwrap_or_default());
+            // Version 2 has one tree, version 1 one for each set of controllers.
+            let tree = Path::new(GROUPS).join(controllers);
+            let group = tree.join(path.trim_start_matches('/'));
+            let around = group.ancestors().take_while(|group| group.starts_with(&tree));
+            around.map(Path::to_owned).collect::<Vec<_>>()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_read_from_the_machine_and_from_the_group_with_a_limit() {
+        let text = "MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:    50 kB\n";
+        let machine = Memory::of_machine(text).unwrap();
+        assert_eq!(machine, Memory { available: 50 << 10, total: 1000 << 10 });
+        assert!(machine.is_below(0.1) && !machine.is_below(0.05));
+        assert!(Memory::read().unwrap().total > 0);
+
+        let group = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(group.path().join(name), text).unwrap();
+        write("memory.max", "max\n");
+        write("memory.current", "700\n");
+        assert_eq!(Memory::of_group(group.path()), None);
+        write("memory.max", "1000\n");
+        write("memory.stat", "anon 500\ninactive_file 100\n");
+        assert_eq!(Memory::of_group(group.path()), Some(Memory { available: 400, total: 1000 }));
+    }
+
+    #[test]
+    fn a_limit_of_a_group_around_holds_too_in_both_versions() {
+        let paths: Vec<_> = Memory::groups("8:pids:/y\n0::/a.slice/b.service\n").collect();
+        let names = ["pids/y", "pids", "a.slice/b.service", "a.slice", ""];
+        assert_eq!(paths, names.map(|name| Path::new(GROUPS).join(name)));
+
+        let group = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(group.path().join(name), text).unwrap();
+        write("memory.limit_in_bytes", "1000\n");
+        write("memory.usage_in_bytes", "700\n");
+        write("memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
+        assert_eq!(Memory::of_group(group.path()), Some(Memory { available: 400, total: 1000 }));
+    }
+}

@@ -1,0 +1,197 @@
+//! Tests of what operators and their programs use: batches, creations that are sent again, quotas,
+//! metrics, the audit log, the description of the routes.
+
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{EVENTS, Events, Node, key_hash};
+use crate::util::{LONGEST, Scratch, command};
+
+/// Waits until a condition holds.
+async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONGEST, wait).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_batch_answers_each_line_once_and_what_is_wrong_with_one_ends_no_other() {
+    let node = Node::start(&["--max-sessions", "2"]);
+    let mut lines: Vec<_> =
+        (0..12).map(|n| json!({"id": n, "code": format!("{n} * {n}")}).to_string()).collect();
+    lines.push(json!({"id": "raises", "code": "1 / 0"}).to_string());
+    lines.push(json!({"id": "denied", "code": "1", "policy": {"allow_net": ["a.b"]}}).to_string());
+    lines.push(json!({"id": ["no code"]}).to_string());
+    lines.push(String::new());
+    lines.push("no JSON".to_owned());
+    let answer = node.send_text("POST /v1/batch", &[EVENTS], lines.join("\n")).await;
+    let mut events = Events::of(answer);
+    let (mut squares, mut others) = (BTreeSet::new(), Vec::new());
+    while let Some(event) = events.next().await {
+        match event["id"].as_i64() {
+            Some(n) => {
+                assert_eq!(event["execution"]["value"], n * n, "{event}");
+                assert!(squares.insert(n), "{event}");
+            }
+            None => others.push(event),
+        }
+    }
+    assert_eq!(squares, (0..12).collect());
+    others.sort_by_key(|event| event["id"].to_string());
+    let ids: Vec<_> = others.iter().map(|event| event["id"].clone()).collect();
+    assert_eq!(ids, [json!("denied"), json!("raises"), json!(["no code"]), json!(null)]);
+    assert_eq!(others[0]["problem"]["code"], "denied");
+    assert_eq!(others[1]["execution"]["exception"]["type"], "ZeroDivisionError");
+    assert_eq!([&others[2]["problem"]["code"], &others[3]["problem"]["code"]], ["invalid"; 2]);
+}
+
+#[tokio::test]
+async fn a_creation_that_is_sent_again_is_the_same_session_and_one_of_its_tenant() {
+    let scratch = Scratch::new("node-again");
+    let config = format!(
+        "[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]\n",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let create = async |key: &str, again: &str, body: Value| {
+        let headers = [("x-api-key", key), ("idempotency-key", again)];
+        node.ask_as(&headers, "POST /v1/sessions", &body).await
+    };
+    let (first, second) = tokio::join!(create("a", "1", json!({})), create("a", "1", json!({})));
+    assert_eq!((first.0, second.0), (201, 201));
+    assert_eq!(first.1["id"], second.1["id"]);
+    assert_eq!(first.1["token"], second.1["token"]);
+    let (status, problem) = create("a", "1", json!({"ttl_s": 5})).await;
+    assert_eq!((status, &problem["code"]), (422, &json!("invalid")), "{problem}");
+    assert_ne!(create("b", "1", json!({})).await.1["id"], first.1["id"]);
+    assert_ne!(create("a", "2", json!({})).await.1["id"], first.1["id"]);
+    let listed = node.ask_as(&[("x-api-key", "a")], "GET /v1/sessions", &Value::Null).await.1;
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_tenant_starts_no_more_sessions_in_a_second_than_it_may() {
+    let scratch = Scratch::new("node-rate");
+    let config =
+        format!("[tenants.a]\nkeys = [{:?}]\nquotas = {{ starts = 0.001 }}", key_hash("a"));
+    let node = Node::configured(&scratch, &config);
+    let key = [("x-api-key", "a")];
+    assert_eq!(node.ask_as(&key, "POST /v1/sessions", &json!({})).await.0, 201);
+    let response = node.send("POST /v1/sessions", &key, &json!({})).await;
+    assert_eq!(response.status(), 429);
+    let after: u32 = response.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=1000).contains(&after), "{after}");
+}
+
+#[tokio::test]
+async fn metrics_count_what_was_done_and_refused_and_name_no_tenant() {
+    let scratch = Scratch::new("node-metrics");
+    let config = format!("max_sessions = 1\n[tenants.secretive]\nkeys = [{:?}]", key_hash("key"));
+    let node = Node::configured(&scratch, &config);
+    let key = [("x-api-key", "key")];
+    assert_eq!(node.ask("POST /v1/run", &json!({"code": "1"})).await.0, 401);
+    for code in ["1", "1 / 0"] {
+        assert_eq!(node.ask_as(&key, "POST /v1/run", &json!({"code": code})).await.0, 200);
+    }
+    assert_eq!(node.ask_as(&key, "POST /v1/sessions", &json!({})).await.0, 201);
+    assert_eq!(node.ask_as(&key, "POST /v1/sessions", &json!({})).await.0, 503);
+    let text = node.text("GET /metrics").await;
+    for line in [
+        "isolet_sessions 1",
+        "isolet_slots_used_ratio 1.0",
+        "isolet_sessions_created_total 3",
+        "isolet_sessions_ended_total{reason=\"closed\"} 2",
+        "isolet_refused_total{gate=\"key\"} 1",
+        "isolet_refused_total{gate=\"capacity\"} 1",
+        "isolet_run_seconds_count{outcome=\"completed\"} 1",
+        "isolet_run_seconds_count{outcome=\"raised\"} 1",
+        "isolet_http_request_seconds_count{dialect=\"native\"} 5",
+    ] {
+        assert!(text.lines().any(|its| its == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("secretive"), "{text}");
+}
+
+#[tokio::test]
+async fn the_audit_log_has_accesses_with_their_tenant_and_session() {
+    let scratch = Scratch::new("node-audit");
+    let log = scratch.path().join("audit.ndjson");
+    let config = format!("audit_log = {log:?}\n[tenants.a]\nkeys = [{:?}]", key_hash("a"));
+    let node = Node::configured(&scratch, &config);
+    let key = [("x-api-key", "a")];
+    let (_, session) = node.ask_as(&key, "POST /v1/sessions", &json!({})).await;
+    let id = session["id"].as_str().unwrap();
+    let code = "import urllib.request\nurllib.request.urlopen('http://denied.example/')";
+    let runs = format!("POST /v1/sessions/{id}/runs");
+    assert_eq!(node.ask_as(&key, &runs, &json!({"code": code})).await.0, 200);
+    assert_eq!(node.ask_as(&key, &format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["tenant"] == "a" && line["session"] == id), "{text}");
+    assert!(lines.iter().all(|line| line["time"].as_f64().unwrap() > 1e9), "{text}");
+    let events: Vec<_> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events, ["created", "ran", "ended"]);
+    let denied = lines.iter().find(|line| line["access"] == "network").unwrap();
+    assert_eq!((&denied["allowed"], &denied["host"]), (&json!(false), &json!("denied.example")));
+}
+
+#[tokio::test]
+async fn a_signal_has_the_node_read_its_keys_again() {
+    let scratch = Scratch::new("node-reload");
+    let config = |key: &str| format!("[tenants.a]\nkeys = [{:?}]", key_hash(key));
+    let node = Node::configured(&scratch, &config("old"));
+    let status = async |key: &str| {
+        node.ask_as(&[("x-api-key", key)], "GET /v1/sessions", &Value::Null).await.0
+    };
+    let create = node.ask_as(&[("x-api-key", "old")], "POST /v1/sessions", &json!({})).await;
+    assert_eq!((create.0, status("new").await), (201, 401));
+    let path = scratch.path().join("node.toml");
+    std::fs::write(&path, config("new")).unwrap();
+    node.signal(Signal::HUP);
+    until(async || status("new").await == 200).await;
+    assert_eq!(status("old").await, 401);
+    let listed = node.ask_as(&[("x-api-key", "new")], "GET /v1/sessions", &Value::Null).await.1;
+    assert_eq!(listed["sessions"][0]["id"], create.1["id"]);
+    // A file without keys opens the node to nobody.
+    std::fs::write(&path, "").unwrap();
+    node.signal(Signal::HUP);
+    std::fs::write(&path, "nonsense").unwrap();
+    node.signal(Signal::HUP);
+    std::fs::write(&path, config("newest")).unwrap();
+    node.signal(Signal::HUP);
+    until(async || status("newest").await == 200).await;
+    assert_eq!(node.ask("GET /v1/sessions", &Value::Null).await.0, 401);
+}
+
+#[tokio::test]
+async fn the_description_has_every_native_route_and_only_those() {
+    let node = Node::start(&[]);
+    let description: Value = serde_json::from_str(&node.text("GET /openapi.json").await).unwrap();
+    assert_eq!(description["openapi"], "3.1.0");
+    let paths = description["paths"].as_object().unwrap();
+    assert!(paths.len() > 10);
+    for (path, methods) in paths {
+        assert!(path.starts_with("/v1/") && !path.contains('*'), "{path}");
+        for method in methods.as_object().unwrap().keys() {
+            let path = path.replace(['{', '}'], "x");
+            let request = format!("{} {path}", method.to_uppercase());
+            let (status, problem) = node.ask(&request, &Value::Null).await;
+            assert!(problem["code"] != "no_route" && status < 500, "{request} {problem}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_could_have_no_session_does_not_start() {
+    let output = command(["serve", "--listen", "127.0.0.1:0", "--max-sessions", "0"]).output();
+    let output = output.unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("`--max-sessions` is 0"), "{text}");
+}
