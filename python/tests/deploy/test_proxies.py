@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -202,6 +203,30 @@ def said(events: Iterator[dict], text: str) -> None:
         assert event["type"] == "stdout", event
         found += event["text"]
     assert found == text
+
+
+def test_a_batch_is_answered_while_it_is_sent_or_not_taken(kind, through):
+    with contextlib.closing(http.client.HTTPConnection(through[0].address)) as connection:
+        connection.putrequest("POST", "/v1/batch")
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()
+        # The answer begins before the request ends, from when on only the socket is of use.
+        sent = connection.sock
+
+        def send(line: bytes) -> None:
+            sent.sendall(b"%x\r\n%s\r\n" % (len(line), line))
+
+        send(b'{"id": 0, "code": "0"}\n')
+        answer = connection.getresponse()
+        if kind == "nginx":
+            assert answer.status == 404
+            return
+        for number in range(1, 4):
+            assert json.loads(answer.readline())["id"] == number - 1
+            send(b'{"id": %d, "code": "0"}\n' % number)
+        send(b"")
+        assert json.loads(answer.readline())["id"] == 3
+        assert answer.read() == b""
 
 
 def test_events_come_while_the_run_waits_for_its_client(client):
