@@ -78,7 +78,7 @@ impl Node {
         let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
         let opened = match &asleep {
             Place::Asleep(saved) => {
-                let whose = (&*of.tenant, session.handle());
+                let whose = (&*of.tenant.name, session.handle());
                 self.open(whose, of.policy.clone(), Vec::new(), Some(saved.path())).await
             }
             _ => Err(Failure::config("the session is about to be paused or resumed")),
@@ -124,7 +124,7 @@ impl Node {
         let number = of.number()?;
         let slot = self.take_slot(&of.tenant)?;
         let id = self.next_id()?;
-        let (whose, since) = ((&*of.tenant, id.as_str()), Instant::now());
+        let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
         let copy = if of.policy.is_forkable() {
             self.copy(whose, number).await?
@@ -155,10 +155,10 @@ impl Node {
     }
 
     /// Copies a session of the service. Returns the number of the copy.
-    async fn copy(&self, (tenant, id): (&Tenant, &str), session: i64) -> Result<i64, Failure> {
+    async fn copy(&self, (tenant, id): (&str, &str), session: i64) -> Result<i64, Failure> {
         let _turn = self.starts.acquire().await;
         let copy = self.next();
-        self.audit.name(copy, &tenant.name, id);
+        self.audit.name(copy, tenant, id);
         let close = Request::InSession { session: copy, command: SessionCommand::Close };
         let abandoned = OnDrop { node: self, request: Some(close) };
         self.ask(Request::InSession { session, command: SessionCommand::Fork { copy } }).await?;

@@ -84,7 +84,7 @@ impl Node {
         let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
         let path = from.as_ref().map(|(saved, _)| saved.path());
-        let number = self.open((tenant, &id), policy.clone(), new.inputs, path).await?;
+        let number = self.open((&tenant.name, &id), policy.clone(), new.inputs, path).await?;
         self.metrics.started(since);
         let session = NodeSession {
             tenant: Arc::clone(tenant),
@@ -100,6 +100,14 @@ impl Node {
             traced,
         };
         self.admit(id, session)
+    }
+
+    /// Starts a session as the configuration wants them and ends it, to see whether that works.
+    pub(crate) async fn check(&self) -> Result<(), Refusal> {
+        let own = (self.name(), "check");
+        let number = self.open(own, self.settings.policy.clone(), Vec::new(), None).await?;
+        self.end_number(number).await;
+        Ok(())
     }
 
     /// Takes a place for a session of a tenant that is about to start.
@@ -135,7 +143,7 @@ impl Node {
     /// Opens a session of a tenant, with this id, at the service. Returns its number.
     pub(super) async fn open(
         &self,
-        (tenant, id): (&Tenant, &str),
+        (tenant, id): (&str, &str),
         policy: Policy,
         inputs: Vec<(String, Value)>,
         from: Option<String>,
@@ -147,7 +155,7 @@ impl Node {
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
         let close = Request::InSession { session: number, command: SessionCommand::Close };
         let abandoned = OnDrop { node: self, request: Some(close) };
-        self.audit.name(number, &tenant.name, id);
+        self.audit.name(number, tenant, id);
         let request = Request::Session { session: number, sandbox: number, inputs, from };
         let opened = self.ask(request).await;
         self.ask(Request::Drop { sandbox: number }).await?;

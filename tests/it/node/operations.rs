@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::{EVENTS, Events, Node, key_hash};
@@ -185,6 +185,48 @@ async fn the_description_has_every_native_route_and_only_those() {
             assert!(problem["code"] != "no_route" && status < 500, "{request} {problem}");
         }
     }
+}
+
+#[tokio::test]
+async fn workers_go_on_when_a_supervisor_asks_every_process_to_end() {
+    let node = Node::start(&["--isolation", "process"]);
+    let id = node.session(&json!({})).await;
+    assert_eq!(node.run(&id, "kept = 1").await.0, 200);
+    let workers = descendants(node.child.as_ref().unwrap().id());
+    assert!(!workers.is_empty());
+    for pid in &workers {
+        for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+            rustix::process::kill_process(*pid, signal).unwrap();
+        }
+    }
+    let (status, ran) = node.run(&id, "kept").await;
+    assert_eq!((status, &ran["value"]), (200, &json!(1)), "{ran}");
+}
+
+/// Returns the processes that a process has started, and those that these have.
+fn descendants(parent: u32) -> Vec<Pid> {
+    let mut found = Vec::new();
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).unwrap();
+    for task in tasks.flatten() {
+        let Ok(children) = std::fs::read_to_string(task.path().join("children")) else {
+            continue;
+        };
+        for child in children.split_whitespace() {
+            let pid: i32 = child.parse().unwrap();
+            found.push(Pid::from_raw(pid).unwrap());
+            found.extend(descendants(pid.unsigned_abs()));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_node_whose_sessions_could_not_start_does_not_start() {
+    let args = ["serve", "--listen", "127.0.0.1:0", "--require", "pid-namespace"];
+    let output = command(args).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("cannot start a session") && text.contains("pid-namespace"), "{text}");
 }
 
 #[test]

@@ -115,6 +115,11 @@ fn settings(config: Option<&Path>) -> Result<Settings> {
 }
 
 async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<()> {
+    // What every client would be told is better told to who starts the node.
+    node.check().await.map_err(|refusal| {
+        let problem = Problem::from(refusal);
+        anyhow!("the node cannot start a session: {}", problem.text())
+    })?;
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
     let ended = tokio::spawn(until_told(Arc::clone(&node), args.config.clone()));

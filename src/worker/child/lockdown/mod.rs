@@ -112,6 +112,8 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     process::check_environment(&mut states);
     process::close_descriptors(&mut states)?;
     process::leave_session()?;
+    process::ignore_requests_to_end();
+    process::end_before_its_parent();
     limits::set_early()?;
     // A user namespace permits the other namespaces and the empty root.
     namespaces::enter(settings.forkable, &mut states);

@@ -62,6 +62,27 @@ pub(super) fn leave_session() -> Result<(), LockdownError> {
     rustix::process::chdir("/").map_err(LockdownError::step("change to the root directory"))
 }
 
+/// Ignores the signals that ask a program to end. Supervisors send them to every process of a
+/// service, and the parent decides when a worker ends: its runs may go on until then.
+pub(super) fn ignore_requests_to_end() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        #[expect(unsafe_code, reason = "there is no safe binding")]
+        // SAFETY: ignoring a signal installs no function, and each of these numbers is one that
+        // can be ignored.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+/// Has the kernel end a worker before its parent, with all its sessions, if memory runs out.
+pub(super) fn end_before_its_parent() {
+    const PATH: &str = "/proc/self/oom_score_adj";
+    let own = std::fs::read_to_string(PATH).ok().and_then(|text| text.trim().parse::<i32>().ok());
+    // Without it the kernel chooses by size alone.
+    let _ = std::fs::write(PATH, own.unwrap_or(0).saturating_add(300).min(1000).to_string());
+}
+
 /// Gives up the ability to gain privileges by starting a program.
 pub(super) fn give_up_privileges(states: &mut States) -> Result<(), LockdownError> {
     rustix::thread::set_no_new_privs(true)
