@@ -46,6 +46,7 @@ mod mcp;
 mod memory;
 mod monty;
 mod node;
+mod node_websocket;
 mod notebooks;
 mod output;
 mod package;

@@ -22,15 +22,15 @@ use crate::util::{LONGEST, Scratch, command, ended};
 const EVENTS: (&str, &str) = ("accept", "application/x-ndjson");
 
 /// A node, which ends with the test.
-struct Node {
+pub(crate) struct Node {
     child: Option<Child>,
     /// Where it listens: `127.0.0.1:PORT`, or the path of a socket.
-    place: String,
+    pub(crate) place: String,
 }
 
 impl Node {
     /// Starts a node that listens at a port of its own.
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::at("127.0.0.1:0", args)
     }
 
@@ -53,7 +53,7 @@ impl Node {
     }
 
     /// Starts a node with a configuration.
-    fn configured(scratch: &Scratch, config: &str) -> Self {
+    pub(crate) fn configured(scratch: &Scratch, config: &str) -> Self {
         let path = scratch.path().join("node.toml");
         std::fs::write(&path, config).unwrap();
         Self::start(&["--config", path.to_str().unwrap()])
@@ -90,36 +90,45 @@ impl Node {
     }
 
     /// Sends a request, and returns the status and the JSON of the answer.
-    async fn ask_as(&self, headers: &[(&str, &str)], request: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn ask_as(
+        &self,
+        headers: &[(&str, &str)],
+        request: &str,
+        body: &Value,
+    ) -> (u16, Value) {
         let response = self.send(request, headers, body).await;
         let status = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 
-    async fn ask(&self, request: &str, body: &Value) -> (u16, Value) {
+    pub(crate) async fn ask(&self, request: &str, body: &Value) -> (u16, Value) {
         self.ask_as(&[], request, body).await
     }
 
     /// Starts a session. Returns its id.
-    async fn session(&self, body: &Value) -> String {
+    pub(crate) async fn session(&self, body: &Value) -> String {
         let (status, session) = self.ask("POST /v1/sessions", body).await;
         assert_eq!(status, 201, "{session}");
         session["id"].as_str().unwrap().to_owned()
     }
 
-    async fn run(&self, id: &str, code: &str) -> (u16, Value) {
+    pub(crate) async fn run(&self, id: &str, code: &str) -> (u16, Value) {
         self.ask(&format!("POST /v1/sessions/{id}/runs"), &json!({"code": code})).await
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let child = self.child.as_ref().unwrap();
         let pid = rustix::process::Pid::from_child(child);
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// Waits for the end of the process. Returns its status.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         ended(self.child.take().unwrap()).code()
     }
 }
@@ -169,7 +178,7 @@ impl Events {
     }
 }
 
-fn key_hash(key: &str) -> String {
+pub(crate) fn key_hash(key: &str) -> String {
     let mut hash = String::from("sha256:");
     for byte in Sha256::digest(key.as_bytes()) {
         write!(hash, "{byte:02x}").unwrap();

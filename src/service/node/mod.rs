@@ -9,6 +9,7 @@ mod ids;
 mod places;
 mod replies;
 mod runs;
+mod sockets;
 mod tenants;
 
 use std::collections::HashMap;
@@ -18,11 +19,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
 use tokio::sync::{Notify, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use self::ids::{Ids, Origin};
 use self::places::{Counts, Slot, Vacated};
 use self::replies::Replies;
 use self::runs::{Pass, QueueIsFull, RunGate};
+use self::sockets::Sockets;
 use super::{
     Answer, Client, Engines, Failure, InUse, Policy, Reason, Request, Service, SessionCommand,
     Table, lock,
@@ -83,10 +86,20 @@ pub(crate) struct NodeSession {
     metadata: Value,
     /// The maximum number of the tenant's runs at once.
     max_runs: usize,
+    /// Cancelled once the session ends.
+    ended: CancellationToken,
     /// Counts as one of the tenant's.
     _slot: Slot,
     /// After it, because there is room only then.
     _vacated: Vacated,
+}
+
+impl NodeSession {
+    /// Returns what is cancelled once the session ends. Who keeps the session in use has to give it
+    /// up then: only after that its place is free.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
 }
 
 /// A session in use.
@@ -115,7 +128,7 @@ impl Drop for OwnSession {
         // It has not been ended if the client has gone away.
         if let Some(ended) = self.node.table.remove(tenant, self.used.handle(), Reason::Closed) {
             let node = Arc::clone(&self.node);
-            tokio::spawn(async move { node.end_number(ended.number).await });
+            tokio::spawn(async move { node.end_removed(&ended).await });
         }
     }
 }
@@ -165,6 +178,7 @@ pub(crate) struct Node {
     /// Notified when there is room for a session again.
     room: Arc<Notify>,
     counts: Arc<Counts>,
+    sockets: Sockets,
     last: AtomicI64,
     is_draining: AtomicBool,
 }
@@ -197,6 +211,7 @@ impl Node {
             service,
             replies,
             counts: Arc::default(),
+            sockets: Sockets::new(),
             last: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
         }))
@@ -254,6 +269,7 @@ impl Node {
             deadline: Mutex::new(deadline),
             metadata: new.metadata,
             max_runs: tenant.quotas.runs,
+            ended: self.sockets.ending(),
             _slot: slot,
             _vacated: Vacated(Arc::clone(&self.room)),
         };
@@ -437,11 +453,13 @@ impl Node {
         let tenant = &session.session().tenant;
         // Its place is taken until it has ended.
         if let Some(ended) = self.table.remove(tenant, session.handle(), reason) {
-            self.end_number(ended.number).await;
+            self.end_removed(&ended).await;
         }
     }
 
-    async fn end_number(&self, session: i64) {
+    async fn end_removed(&self, session: &NodeSession) {
+        session.ended.cancel();
+        let session = session.number;
         // It may have ended by itself.
         let _ = self.ask(Request::InSession { session, command: SessionCommand::Close }).await;
     }
@@ -452,7 +470,7 @@ impl Node {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {
                 if let Some(ended) = idle.give_up(Some(Reason::Idle(self.settings.idle))) {
-                    self.end_number(ended.number).await;
+                    self.end_removed(&ended).await;
                 }
             }
             let now = Instant::now();
@@ -476,6 +494,16 @@ impl Node {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.service.end();
+        self.sockets.end().await;
+    }
+
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+
+    /// Returns how long a session lives that nobody uses.
+    pub(crate) fn idle(&self) -> Duration {
+        self.settings.idle
     }
 
     fn next(&self) -> i64 {

@@ -2,10 +2,13 @@
 //! says how they refuse.
 
 mod body;
+mod openenv;
 mod problem;
 mod runs;
 mod sandbox_fusion;
 mod sessions;
+mod sockets;
+mod websocket;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +25,7 @@ use axum::http::uri::Authority;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tokio::net::{TcpListener, UnixListener};
@@ -100,6 +104,8 @@ async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<(
             let socket = TcpListener::bind(tcp).await;
             let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
             say(&format!("http://{}", socket.local_addr()?), &node)?;
+            // Or an event would wait until the client's kernel has acknowledged the one before it.
+            let socket = socket.tap_io(|connection| _ = connection.set_nodelay(true));
             tokio::spawn(async move { axum::serve(socket, router).await })
         }
         Address::Unix(path) => {
@@ -170,7 +176,9 @@ fn router(node: Arc<Node>) -> Router {
     Router::new()
         .merge(sessions::routes())
         .merge(runs::routes())
+        .merge(sockets::routes())
         .merge(sandbox_fusion::routes())
+        .merge(openenv::routes())
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/v1/node", get(sessions::node))

@@ -4,6 +4,7 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use isolet::Value;
 use serde_json::{Value as Json, json};
 
 use crate::service::Failure;
@@ -66,6 +67,20 @@ impl Problem {
     /// The same with the status that a client expects.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The problem as a value.
+    pub(super) fn value(&self) -> Value {
+        // JSON is a value.
+        isolet::to_value(&self.json()).unwrap_or_default()
     }
 
     /// The problem as a line of a stream has it.

@@ -19,6 +19,7 @@ use super::Who;
 use super::body::{Answered, Given, line, variables};
 use super::problem::Problem;
 use super::sessions::Wanted;
+use crate::service::Answer;
 use crate::service::node::{Event, Events, NewRun, Node, Refusal, Streamed};
 
 /// The media type of events: an object of JSON on each line.
@@ -36,7 +37,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 /// Code to run.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Job {
+pub(super) struct Job {
     code: Option<String>,
     inputs: Value,
     timeout_s: Option<f64>,
@@ -48,7 +49,7 @@ struct Job {
 }
 
 impl Job {
-    fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
+    pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
         let code = self.code.ok_or_else(|| Problem::unreadable("the string `code` is missing"))?;
         let mut options = vec![("stream", Value::from(is_stream))];
         if let Some(seconds) = self.timeout_s {
@@ -103,7 +104,9 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
         while let Some(result) = &mut under.result {
             tokio::select! {
                 biased;
-                Some(event) = under.events.next() => return Some((Ok(told(event)), under)),
+                Some(event) = under.events.next() => {
+                    return Some((Ok(line(&told(event)).into()), under));
+                }
                 ended = result => {
                     under.ended = Some(ended);
                     under.result = None;
@@ -112,7 +115,7 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
         }
         // After its answer nothing more is said by the run.
         if let Some(event) = under.events.try_next() {
-            return Some((Ok(told(event)), under));
+            return Some((Ok(line(&told(event)).into()), under));
         }
         let last = match under.ended.take()? {
             Ok(execution) => {
@@ -129,8 +132,9 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
     })
 }
 
-fn told(event: Event) -> Bytes {
-    let event = match event {
+/// Returns an event as clients are told of it.
+pub(super) fn told(event: Event) -> Value {
+    match event {
         Event::Output(stream, text) => {
             let kind = if stream == Stream::Stderr { "stderr" } else { "stdout" };
             Value::dict([("type", Value::from(kind)), ("text", text.into())])
@@ -148,18 +152,26 @@ fn told(event: Event) -> Bytes {
             ("type", Value::from("tool_cancelled")),
             ("call_id", i128::from(call).into()),
         ]),
-    };
-    line(&event).into()
+    }
 }
 
 /// What a tool has returned, or the exception that it has raised.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToolAnswer {
+pub(super) struct ToolAnswer {
     #[serde(default)]
     value: Value,
     #[serde(default)]
     error: Option<ToolFailure>,
+}
+
+impl ToolAnswer {
+    pub(super) fn answer(self) -> Answer {
+        match self.error {
+            Some(failure) => Err((failure.type_name, failure.message)),
+            None => Ok(self.value),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -181,11 +193,7 @@ async fn answer(
     Given(answer): Given<ToolAnswer>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
-    let answer = match answer.error {
-        Some(failure) => Err((failure.type_name, failure.message)),
-        None => Ok(answer.value),
-    };
-    if node.answer(&session, call, answer) {
+    if node.answer(&session, call, answer.answer()) {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("nobody waits for an answer to the call {call}")))

@@ -17,7 +17,7 @@ use super::Who;
 use super::body::{Answered, Given, variables};
 use super::problem::Problem;
 use crate::service::SessionCommand;
-use crate::service::node::{Listed, NewSession, Node};
+use crate::service::node::{Listed, NewSession, Node, Used};
 
 type Served = State<Arc<Node>>;
 
@@ -74,10 +74,15 @@ async fn create(
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
     let session = node.create(&tenant, wanted.new_session()?).await?;
-    let mut shown = shown(Listed::of(&session));
+    Ok(Answered(StatusCode::CREATED, Value::Dict(created(&node, &session))))
+}
+
+/// What the client of a new session learns of it.
+pub(super) fn created(node: &Node, session: &Used) -> Vec<(Value, Value)> {
+    let mut shown = shown(Listed::of(session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
-    Ok(Answered(StatusCode::CREATED, Value::Dict(shown)))
+    shown
 }
 
 async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
