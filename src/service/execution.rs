@@ -7,7 +7,7 @@ use isolet::{Display, Execution, MimeData, Outcome, PyException, Termination, Us
 use super::Failure;
 
 /// Returns the execution of a run that was interrupted before it began.
-pub(super) fn interrupted() -> Value {
+pub(crate) fn interrupted() -> Value {
     let mut fields = Fields(Vec::new());
     fields.add("status", "terminated");
     fields.add("termination", termination(&Termination::Interrupted));

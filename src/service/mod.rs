@@ -26,6 +26,8 @@ pub(crate) use self::calls::Answer;
 use self::calls::Calls;
 pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES};
 pub(crate) use self::execution::display as display_value;
+#[cfg(feature = "serve")]
+pub(crate) use self::execution::interrupted;
 pub(crate) use self::failure::Failure;
 use self::output::Flusher;
 pub(crate) use self::policy::Policy;

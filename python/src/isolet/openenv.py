@@ -1,8 +1,10 @@
-"""Executors for OpenEnv: `isolet.openenv.install()` before its environments are imported.
+"""Executors for OpenEnv, `isolet.openenv.install()` before its environments are imported, and
+environments without its server, `isolet.openenv.NodeProvider()`.
 
 `PyExecutor`, which coding environments use, then runs code in a sandbox, and not in the server's
 own process. `PythonExecutor` does so for the REPL environment, which is no part of the package:
-`isolet.openenv.install(repl_env.server.repl_environment)`. Needs openenv 0.10.
+`isolet.openenv.install(repl_env.server.repl_environment)`. `NodeProvider` starts a node of isolet
+with a coding and a REPL environment of its own for OpenEnv's clients. Needs openenv 0.10.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -10,12 +12,20 @@ own process. `PythonExecutor` does so for the REPL environment, which is no part
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from openenv.core.containers.runtime import RuntimeProvider
 from openenv.core.env_server.types import CodeExecResult
 
+from ._find import find_binary
 from .errors import ConfigError, TransferError
 from .sync import Sandbox
 from .tools import Tool
@@ -217,6 +227,118 @@ class PythonExecutor:
         if len(text) <= self.max_output_length:
             return text
         return f"{text[: self.max_output_length]}\n... (truncated, total {len(text)} chars)"
+
+
+ENVIRONMENTS = ("coding", "repl")
+"""The environments that a node has."""
+
+_ENDING = 15.0
+"""How long a node may take to end, in seconds."""
+
+
+class NodeProvider(RuntimeProvider):
+    """A provider for OpenEnv's clients that starts a node of isolet: `isolet serve --listen`.
+
+    The node listens at the loopback, and ends with this process at the latest.
+
+        client = GenericEnvClient(provider=isolet.openenv.NodeProvider("coding"))
+
+    Args:
+        environment: which of the node's environments it is for: `coding` or `repl`.
+        *options: further options of the command, such as `"--max-sessions", "100"`.
+
+    Raises:
+        ConfigError: there is no such environment.
+    """
+
+    def __init__(self, environment: str = "coding", *options: str) -> None:
+        if environment not in ENVIRONMENTS:
+            names = " and ".join(f"`{name}`" for name in ENVIRONMENTS)
+            raise ConfigError(f"a node has no environment `{environment}`; there are {names}")
+        self._environment = environment
+        self._options = options
+        self._node: subprocess.Popen[str] | None = None
+        self._base_url: str | None = None
+
+    def start(
+        self, port: int | None = None, env_vars: dict[str, str] | None = None, **kwargs: Any
+    ) -> str:
+        """Starts the node. Returns the URL of its environment.
+
+        Args:
+            port: where it listens; a free one by default.
+            env_vars: variables of its own environment, which no code sees.
+
+        Raises:
+            RuntimeError: it runs already, or does not start.
+        """
+        if kwargs:
+            raise TypeError(f"a node takes no option `{next(iter(kwargs))}`; see `isolet serve -h`")
+        if self._node is not None and self._node.poll() is None:
+            raise RuntimeError("the node runs already; `stop` it before another start")
+        listen = ["--listen", f"127.0.0.1:{port or 0}", "--die-with-parent"]
+        node = self._node = subprocess.Popen(
+            [find_binary(), "serve", *listen, *self._options],
+            env={**os.environ, **(env_vars or {})},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert node.stderr is not None
+        said: list[str] = []
+        for line in node.stderr:
+            if " listening at " in line:
+                address = line.split(" listening at ")[1].strip()
+                # What it says later must not fill the pipe.
+                threading.Thread(target=node.stderr.read, daemon=True).start()
+                self._base_url = f"{address}/openenv/{self._environment}"
+                return self._base_url
+            said.append(line)
+        status = node.wait()
+        self.stop()
+        raise RuntimeError(f"the node ended with status {status}: {''.join(said).strip()}")
+
+    def stop(self) -> None:
+        """Ends the node, if it runs, and its sessions."""
+        node, self._node, self._base_url = self._node, None, None
+        if node is None:
+            return
+        node.terminate()
+        try:
+            node.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            node.wait()
+
+    def wait_for_ready(self, timeout_s: float | None = 30.0) -> None:
+        """Waits until the node takes sessions.
+
+        Raises:
+            RuntimeError: it does not run.
+            TimeoutError: it has not been ready in time.
+        """
+        end = time.monotonic() + (30.0 if timeout_s is None else timeout_s)
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.base_url}/health", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError) as error:
+                if self._node is not None and self._node.poll() is not None:
+                    raise RuntimeError(f"the node has ended: status {self._node.poll()}") from error
+                if time.monotonic() >= end:
+                    raise TimeoutError(f"the node was not ready within {timeout_s} s") from error
+                time.sleep(0.05)
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the node's environment.
+
+        Raises:
+            RuntimeError: the node has not been started.
+        """
+        if self._base_url is None:
+            raise RuntimeError("the node has not been started; call `start`")
+        return self._base_url
 
 
 _NAMES = ("PyExecutor", "PythonExecutor")

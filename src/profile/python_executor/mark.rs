@@ -1,8 +1,8 @@
 //! Finds the marks in output that designate the final answer.
 
-/// A mark for the final answer.
+/// A mark in the output that designates the final answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
     /// `FINAL(...)`: the answer itself.
     Answer(String),
     /// `FINAL_VAR(...)`: the name of the variable that holds it.
@@ -11,7 +11,8 @@ pub(super) enum Mark {
 
 impl Mark {
     /// Finds the mark in the texts that make up the output.
-    pub(super) fn find(texts: &[&str]) -> Option<Self> {
+    #[must_use]
+    pub fn find(texts: &[&str]) -> Option<Self> {
         let answer = texts.iter().find_map(|text| final_call(text));
         let answer = answer.map(|answer| Self::Answer(answer.to_owned()));
         answer.or_else(|| {

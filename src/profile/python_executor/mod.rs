@@ -18,7 +18,7 @@ mod shown;
 
 use std::collections::{BTreeSet, HashSet};
 
-use mark::Mark;
+pub use mark::Mark;
 pub use result::ExecutionResult;
 
 use crate::api::engine::Engine;
@@ -62,13 +62,18 @@ pub const DEFAULT_ALLOWED_IMPORTS: [&str; 28] = [
     "uuid",
 ];
 
-/// The source of the helpers. Tracebacks omit frames whose file name begins with `<isolet>`.
-const PRELUDE: &str = include_str!("prelude.py");
-const PRELUDE_NAME: &str = "<isolet>/python_executor";
+/// The source of the helpers, for sessions that are no [`PythonExecutor`]'s.
+pub const PRELUDE: &str = include_str!("prelude.py");
+
+/// The file name of [`PRELUDE`]. Tracebacks omit frames whose file name begins with `<isolet>`.
+pub const PRELUDE_NAME: &str = "<isolet>/python_executor";
 
 /// The variable that passes arguments from the host to the helpers, which unbind it.
-const ARGUMENT: &str = "_isolet_argument";
-const FINAL_ANSWER: &str = "_isolet_final_answer()";
+pub const ARGUMENT: &str = "_isolet_argument";
+
+/// The code whose value is the answer in the variable that [`ARGUMENT`] names, or in `answer`, once
+/// [`PRELUDE`] has run.
+pub const FINAL_ANSWER: &str = "_isolet_final_answer()";
 
 /// Options of an executor.
 #[derive(Clone, Debug)]

@@ -20,6 +20,7 @@ mod runs;
 mod saved;
 mod session;
 mod sleep;
+mod sockets;
 mod starting;
 mod store;
 mod streamed;
@@ -44,6 +45,7 @@ use self::replies::Replies;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
+use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
 use super::{
@@ -163,6 +165,7 @@ pub(crate) struct Node {
     named: Named,
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
+    sockets: Sockets,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -209,6 +212,7 @@ impl Node {
             named: Named::default(),
             store: store.map(Arc::new),
             snapshots: Snapshots::default(),
+            sockets: Sockets::new(),
             audit,
             metrics,
             traces,
@@ -356,6 +360,7 @@ impl Node {
 
     /// Ends what there is of a session that the table does not have any more.
     async fn vacate(&self, ended: &NodeSession) {
+        ended.ended().cancel();
         if let Ok(number) = ended.number() {
             self.end_number(number).await;
         }
@@ -431,12 +436,22 @@ impl Node {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         self.service.end();
+        self.sockets.end().await;
         for session in self.table.all() {
             self.take(&session, "closed", Reason::Ended("the node has ended".to_owned()));
         }
         if let Some(store) = &self.store {
             store.clear();
         }
+    }
+
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+
+    /// Returns how long a session lives that nobody uses.
+    pub(crate) fn idle(&self) -> Duration {
+        self.settings.idle
     }
 
     fn next(&self) -> i64 {

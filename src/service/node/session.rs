@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::super::{InUse, Policy, Reason, lock};
 use super::contexts::Contexts;
@@ -27,6 +28,8 @@ pub(crate) struct NodeSession {
     pub(super) place: Mutex<Place>,
     pub(super) contexts: Contexts,
     pub(super) use_so_far: Mutex<Use>,
+    /// Cancelled once the session ends.
+    pub(super) ended: CancellationToken,
     /// Ends with it.
     pub(super) traced: Traced,
 }
@@ -35,6 +38,12 @@ impl NodeSession {
     /// Returns its number at the service.
     pub(super) fn number(&self) -> Result<i64, Refusal> {
         lock(&self.place).number().ok_or(Refusal::Paused)
+    }
+
+    /// Returns what is cancelled once the session ends. Who keeps the session in use has to give it
+    /// up then: only after that its place is free.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     pub(crate) fn is_paused(&self) -> bool {

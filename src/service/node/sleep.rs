@@ -149,6 +149,7 @@ impl Node {
             place: Mutex::new(self.awake(copy, slot)),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
+            ended: self.sockets.ending(),
             traced,
         };
         self.admit(id, copied)

@@ -97,6 +97,7 @@ impl Node {
             place: Mutex::new(self.awake(number, slot)),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
+            ended: self.sockets.ending(),
             traced,
         };
         self.admit(id, session)

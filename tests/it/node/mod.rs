@@ -2,6 +2,7 @@
 
 mod operations;
 mod sessions;
+mod websocket;
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -135,6 +136,10 @@ impl Node {
 
     pub(crate) async fn run(&self, id: &str, code: &str) -> (u16, Value) {
         self.ask(&format!("POST /v1/sessions/{id}/runs"), &json!({"code": code})).await
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {

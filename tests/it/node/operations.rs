@@ -192,7 +192,7 @@ async fn workers_go_on_when_a_supervisor_asks_every_process_to_end() {
     let node = Node::start(&["--isolation", "process"]);
     let id = node.session(&json!({})).await;
     assert_eq!(node.run(&id, "kept = 1").await.0, 200);
-    let workers = descendants(node.child.as_ref().unwrap().id());
+    let workers = descendants(node.pid());
     assert!(!workers.is_empty());
     for pid in &workers {
         for signal in [Signal::TERM, Signal::INT, Signal::HUP] {

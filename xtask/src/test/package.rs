@@ -28,6 +28,8 @@ const MAIN: Environment = (
             "--ignore",
             "tests/adapters/test_monty.py",
             "--ignore",
+            "tests/adapters/test_node_openenv.py",
+            "--ignore",
             "tests/adapters/test_openenv.py",
         ],
     ],
@@ -40,7 +42,14 @@ const OTHERS: [Environment; 4] = [
     ("deploy", &[&["tests/deploy"]]),
     ("monty", &[&["tests/adapters/test_monty.py"]]),
     // With an older `mcp`, as most clients have it.
-    ("openenv", &[&["tests/adapters/test_openenv.py"], &["tests/adapters/test_mcp_server.py"]]),
+    (
+        "openenv",
+        &[
+            &["tests/adapters/test_openenv.py"],
+            &["tests/adapters/test_node_openenv.py"],
+            &["tests/adapters/test_mcp_server.py"],
+        ],
+    ),
 ];
 
 /// The most seconds that a test may take. Some machines are slow.

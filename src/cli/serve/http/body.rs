@@ -13,6 +13,8 @@ use super::super::wire::Wire;
 use super::MAX_BODY_BYTES;
 use super::problem::Problem;
 
+const BODY: &str = "the body";
+
 /// A request's body. An empty one is an empty object.
 pub(super) struct Given<T>(pub(super) T);
 
@@ -28,27 +30,31 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
 impl<T: DeserializeOwned> Given<T> {
     /// Reads an object.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Problem> {
-        let value =
-            if bytes.is_empty() { Ok(Value::Dict(Vec::new())) } else { Wire::Json.decode(bytes) };
-        let value =
-            value.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))?;
-        // A list would be taken for the fields in their order.
-        if !matches!(value, Value::Dict(_)) {
-            let kind = value.type_name();
-            return Err(Problem::unreadable(format!(
-                "the body is {kind}, and has to be an object"
-            )));
-        }
+        let value = if bytes.is_empty() { Value::Dict(Vec::new()) } else { decode(BODY, bytes)? };
         Self::of(value)
     }
 
     /// Reads what a value has.
     pub(super) fn of(value: Value) -> Result<Self, Problem> {
-        let given = isolet::from_value(value);
-        given
-            .map(Self)
-            .map_err(|error| Problem::unreadable(format!("the body is invalid: {error}")))
+        read(BODY, value).map(Self)
     }
+}
+
+/// Decodes JSON. `what` names it in errors.
+pub(super) fn decode(what: &str, bytes: &[u8]) -> Result<Value, Problem> {
+    let value = Wire::Json.decode(bytes);
+    value.map_err(|error| Problem::unreadable(format!("{what} is no JSON: {error}")))
+}
+
+/// Reads an object.
+pub(super) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Problem> {
+    // A list would be taken for the fields in their order.
+    if !matches!(value, Value::Dict(_)) {
+        let kind = value.type_name();
+        return Err(Problem::unreadable(format!("{what} is {kind}, and has to be an object")));
+    }
+    let given = isolet::from_value(value);
+    given.map_err(|error| Problem::unreadable(format!("{what} is invalid: {error}")))
 }
 
 /// A request's body as it is.
@@ -94,10 +100,16 @@ pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> 
     }
 }
 
-/// A value as a line of JSON.
-pub(super) fn line(value: &Value) -> Vec<u8> {
+/// A value as JSON.
+pub(super) fn json(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     Wire::Json.encode(value, &mut text);
+    text
+}
+
+/// A value as a line of JSON.
+pub(super) fn line(value: &Value) -> Vec<u8> {
+    let mut text = json(value);
     text.push(b'\n');
     text
 }

@@ -8,12 +8,15 @@ mod e2b;
 mod execute;
 mod nemo_skills;
 mod openapi;
+mod openenv;
 mod otlp;
 mod problem;
 mod runs;
 mod sandbox_fusion;
 mod saved;
 mod sessions;
+mod sockets;
+mod websocket;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +34,7 @@ use axum::http::uri::Authority;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use opentelemetry::trace::SpanContext;
@@ -128,6 +132,8 @@ async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<(
             let socket = TcpListener::bind(tcp).await;
             let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
             say(&format!("http://{}", socket.local_addr()?), &node)?;
+            // Or an event would wait until the client's kernel has acknowledged the one before it.
+            let socket = socket.tap_io(|connection| _ = connection.set_nodelay(true));
             tokio::spawn(async move { axum::serve(socket, router).await })
         }
         Address::Unix(path) => {
@@ -206,6 +212,8 @@ fn router(node: Arc<Node>) -> Router {
         .merge(measured("e2b", e2b::routes(), &node))
         .merge(measured("nemo_skills", nemo_skills::routes(), &node))
         .merge(execute::routes())
+        .merge(measured("native", sockets::routes(), &node))
+        .merge(measured("openenv", openenv::routes(), &node))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))

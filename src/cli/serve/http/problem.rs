@@ -84,6 +84,10 @@ impl Problem {
         self.status
     }
 
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// What went wrong and what helps, as one text.
     pub(super) fn text(&self) -> String {
         match &self.hint {

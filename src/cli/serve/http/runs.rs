@@ -22,6 +22,7 @@ use super::body::{Answered, Given, Part, line, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::sessions::Wanted;
+use crate::service::Answer;
 use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant};
 
 /// The media type of events: an object of JSON on each line.
@@ -114,7 +115,7 @@ async fn run(
 fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
     streamed.said().map(|said| {
         Ok(match said {
-            Said::Event(event) => told(event),
+            Said::Event(event) => line(&told(event)).into(),
             Said::End(Ok(execution)) => {
                 line(&Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
             }
@@ -126,8 +127,9 @@ fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infalli
     })
 }
 
-fn told(event: Event) -> Bytes {
-    let event = match event {
+/// Returns an event as clients are told of it.
+pub(super) fn told(event: Event) -> Value {
+    match event {
         Event::Output(stream, text) => {
             let kind = if stream == Stream::Stderr { "stderr" } else { "stdout" };
             Value::dict([("type", Value::from(kind)), ("text", text.into())])
@@ -145,19 +147,27 @@ fn told(event: Event) -> Bytes {
             ("type", Value::from("tool_cancelled")),
             ("call_id", i128::from(call).into()),
         ]),
-    };
-    line(&event).into()
+    }
 }
 
 /// What a tool has returned, or the exception that it has raised.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ToolAnswer {
+pub(super) struct ToolAnswer {
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     value: Value,
     #[serde(default)]
     error: Option<ToolFailure>,
+}
+
+impl ToolAnswer {
+    pub(super) fn answer(self) -> Answer {
+        match self.error {
+            Some(failure) => Err((failure.type_name, failure.message)),
+            None => Ok(self.value),
+        }
+    }
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -187,11 +197,7 @@ async fn answer(
     Given(answer): Given<ToolAnswer>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&who.0, &id)?;
-    let answer = match answer.error {
-        Some(failure) => Err((failure.type_name, failure.message)),
-        None => Ok(answer.value),
-    };
-    if node.answer(&session, call, answer) {
+    if node.answer(&session, call, answer.answer()) {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("nobody waits for an answer to the call {call}")))

@@ -80,7 +80,7 @@ async fn fork(
     Given(renewal): Given<Renewal>,
 ) -> Result<Answered, Problem> {
     let copy = node.fork(&node.find(&who.0, &id)?, renewal.ttl_s).await?;
-    Ok(created(&node, &copy))
+    Ok(Answered(StatusCode::CREATED, Value::Dict(created(&node, &copy))))
 }
 
 #[derive(Default, Deserialize, ToSchema)]

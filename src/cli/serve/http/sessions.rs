@@ -93,15 +93,15 @@ async fn create(
 ) -> Result<Answered, Problem> {
     let tenant = node.tenant(&who.0)?;
     let session = node.create(&tenant, wanted.new_session()?, key.as_deref()).await?;
-    Ok(created(&node, &session))
+    Ok(Answered(StatusCode::CREATED, Value::Dict(created(&node, &session))))
 }
 
-/// A new session, with its token.
-pub(super) fn created(node: &Node, session: &Used) -> Answered {
+/// What the client of a new session learns of it.
+pub(super) fn created(node: &Node, session: &Used) -> Vec<(Value, Value)> {
     let mut shown = shown(Listed::of(session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
-    Answered(StatusCode::CREATED, Value::Dict(shown))
+    shown
 }
 
 /// Lists the sessions of a key.

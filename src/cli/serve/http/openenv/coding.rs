@@ -1,0 +1,84 @@
+//! The coding environment: code in, output and a status out.
+
+use isolet::Value;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::interpreter::{Helpers, Interpreter, failure, joined, output, text};
+use super::{Failed, Observation};
+
+/// What OpenEnv's executor gives to code.
+pub(super) const HELPERS: Helpers = (
+    "from traceback import format_exc
+def safe_json_dumps(obj):
+    import json
+    return json.dumps(obj, default=repr)
+",
+    "<isolet>/coding",
+);
+
+pub(super) struct Coding {
+    interpreter: Interpreter,
+    episode: Option<String>,
+    steps: u64,
+    last_exit_code: i64,
+}
+
+/// What a client may ask of a reset. Further keys do not matter.
+#[derive(Deserialize)]
+pub(super) struct Beginning {
+    episode_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Action {
+    code: String,
+    #[serde(default, rename = "metadata")]
+    _metadata: Json,
+}
+
+impl Coding {
+    pub(super) fn new(interpreter: Interpreter) -> Self {
+        Self { interpreter, episode: None, steps: 0, last_exit_code: 0 }
+    }
+
+    pub(super) fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    pub(super) async fn reset(&mut self, given: Beginning) -> Result<Observation, Failed> {
+        self.interpreter.renew(Vec::new()).await?;
+        let episode = super::episode(given.episode_id)?;
+        (self.episode, self.steps, self.last_exit_code) = (Some(episode), 0, 0);
+        Ok(shown("", "", 0))
+    }
+
+    pub(super) async fn step(
+        &mut self,
+        action: Action,
+        seconds: Option<f64>,
+    ) -> Result<Observation, Failed> {
+        let execution = self.interpreter.run(action.code, seconds).await?;
+        let (stdout, value) = output(&execution);
+        let failure = failure(&execution, false);
+        let status = execution.get("exit_code").and_then(Value::as_i64);
+        self.steps += 1;
+        self.last_exit_code = status.unwrap_or(failure.is_some().into());
+        let stderr = text(&execution, "stderr") + &failure.unwrap_or_default();
+        Ok(shown(&joined(stdout, &value), &stderr, self.last_exit_code))
+    }
+
+    pub(super) fn state(&self) -> Json {
+        json!({
+            "episode_id": self.episode,
+            "step_count": self.steps,
+            "last_exit_code": self.last_exit_code,
+        })
+    }
+}
+
+fn shown(stdout: &str, stderr: &str, exit_code: i64) -> Observation {
+    let shown = json!({"stdout": stdout, "stderr": stderr, "exit_code": exit_code});
+    Observation { shown, reward: 0.0, done: false }
+}

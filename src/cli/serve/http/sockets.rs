@@ -1,0 +1,369 @@
+//! Sessions over WebSockets: one request after the other, with the events of runs as they come and
+//! the answers of tools and interrupts meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use isolet::Value;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use tokio_websockets::CloseCode;
+
+use super::body::{decode, json, read, variables};
+use super::problem::Problem;
+use super::runs::{Job, ToolAnswer, told};
+use super::sessions::{Wanted, created};
+use super::websocket::{Socket, Turn, Upgrade};
+use super::{MAX_BODY_BYTES, Who};
+use crate::service::node::{Credentials, Node, OwnSession, Streamed, Tenant, Used};
+use crate::service::{SessionCommand, interrupted};
+
+/// What messages are called in problems.
+const MESSAGE: &str = "the message";
+
+/// A problem's status and this are the code with which a socket is closed.
+const PRIVATE_CODES: u16 = 4000;
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new().route("/v1/ws", get(open)).route("/v1/sessions/{id}/ws", get(attach))
+}
+
+/// Opens a socket to a session.
+async fn attach(
+    State(node): Served,
+    who: Who,
+    Path(id): Path<String>,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let session = node.find(&who.0, &id)?;
+    upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |socket| {
+        Conversation { node, who: who.0, id, socket }.hold(&session).await;
+    })
+}
+
+/// Opens a socket with a session of its own, which the first message describes.
+async fn open(State(node): Served, who: Who, upgrade: Upgrade) -> Result<Response, Problem> {
+    let tenant = node.tenant(&who.0)?;
+    upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |mut socket| {
+        let Some(message) = socket.next().await else { return };
+        let session = match socket.during(create(&node, &tenant, &message)).await {
+            Some(Ok((session, answer))) if socket.deliver(json(&answer)).await.is_some() => session,
+            Some(Err((id, problem))) => {
+                if socket.deliver(failed(id, &problem)).await.is_some() {
+                    socket.close(code(&problem), problem.detail()).await;
+                }
+                return;
+            }
+            Some(Ok(_)) | None => return,
+        };
+        let id = session.used().handle().to_owned();
+        let who = Credentials { key: None, token: Some(node.token(&id)) };
+        Conversation { node, who, id, socket }.hold(session.used()).await;
+        session.end().await;
+    })
+}
+
+/// Starts the session of a first message. Returns it and what the client is told.
+async fn create(
+    node: &Arc<Node>,
+    tenant: &Arc<Tenant>,
+    message: &[u8],
+) -> Result<(OwnSession, Value), (Option<Value>, Problem)> {
+    let message = Message::read(message)?;
+    let Message { kind, id, fields } = message;
+    let wanted = if kind == "session" {
+        read(MESSAGE, fields).and_then(Wanted::new_session)
+    } else {
+        Err(Problem::unreadable(format!(
+            "the first message is a `{kind}`, and has to be a `session`"
+        )))
+    };
+    let made = match wanted {
+        Ok(new) => node.create_own(tenant, new, Duration::ZERO).await.map_err(Problem::from),
+        Err(problem) => Err(problem),
+    };
+    let session = made.map_err(|problem| (id.clone(), problem))?;
+    let answer = created(node, session.used());
+    // Its own name for the session's id, because the message may have one.
+    let answer = answer.into_iter().map(|(name, value)| match name.as_str() {
+        Some("id") => ("session".into(), value),
+        _ => (name, value),
+    });
+    Ok((session, answered("session", id, answer.collect())))
+}
+
+/// A message of a client.
+struct Message {
+    kind: String,
+    /// The client's name for the request, which its answers have.
+    id: Option<Value>,
+    fields: Value,
+}
+
+impl Message {
+    fn read(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
+        let fields = decode(MESSAGE, text).and_then(|value| match value {
+            Value::Dict(fields) => Ok(fields),
+            other => {
+                let kind = other.type_name();
+                let detail = format!("{MESSAGE} is {kind}, and has to be an object");
+                Err(Problem::unreadable(detail))
+            }
+        });
+        let mut fields = fields.map_err(|problem| (None, problem))?;
+        let mut take = |name: &str| {
+            let place = fields.iter().position(|(key, _)| key.as_str() == Some(name))?;
+            Some(fields.remove(place).1)
+        };
+        let (kind, id) = (take("type"), take("id"));
+        match kind {
+            Some(Value::Str(kind)) => Ok(Self { kind, id, fields: Value::Dict(fields) }),
+            _ => Err((id, Problem::unreadable("the string `type` is missing"))),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewVariables {
+    variables: Value,
+}
+
+#[derive(Deserialize)]
+struct CallAnswer {
+    call_id: u64,
+    #[serde(flatten)]
+    answer: ToolAnswer,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// The peer has gone.
+struct Gone;
+
+/// A socket and its session.
+struct Conversation {
+    node: Arc<Node>,
+    who: Credentials,
+    /// The session's.
+    id: String,
+    socket: Socket,
+}
+
+impl Conversation {
+    /// Carries out what the client asks for, until it has gone or the session has ended.
+    async fn hold(mut self, session: &Used) {
+        let ended = session.session().ended().clone();
+        let is_ended = self.listen(&ended).await.is_ok();
+        let (code, reason) = match self.node.find(&self.who, &self.id) {
+            _ if !is_ended => (CloseCode::NORMAL_CLOSURE, String::new()),
+            _ if self.node.is_draining() => (CloseCode::GOING_AWAY, "the node ends".to_owned()),
+            Ok(_) => (CloseCode::GOING_AWAY, "the session is gone".to_owned()),
+            Err(refusal) => {
+                let problem = Problem::from(refusal);
+                (code(&problem), problem.detail().to_owned())
+            }
+        };
+        self.socket.close(code, &reason).await;
+    }
+
+    /// Returns once the session has ended.
+    async fn listen(&mut self, ended: &CancellationToken) -> Result<(), Gone> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                message = self.socket.next() => message.ok_or(Gone)?,
+                () = ended.cancelled() => return Ok(()),
+            };
+            let answer = match Message::read(&message) {
+                Ok(message) if message.kind == "run" => {
+                    Some(self.run(message.id, message.fields).await?)
+                }
+                Ok(message) => self.carry_out(message).await?,
+                Err((id, problem)) => Some(failed(id, &problem)),
+            };
+            if let Some(answer) = answer {
+                self.socket.deliver(answer).await.ok_or(Gone)?;
+            }
+        }
+    }
+
+    /// Carries out a request that runs no code. Returns its answer, if it has one.
+    async fn carry_out(&mut self, message: Message) -> Result<Option<Vec<u8>>, Gone> {
+        let Message { kind, id, fields } = message;
+        let command = match kind.as_str() {
+            "interrupt" | "tool_result" => {
+                return Ok(self.meanwhile(&kind, fields).map(|problem| failed(id, &problem)));
+            }
+            "get" => read(MESSAGE, fields).map(|Named { name }| SessionCommand::Get { name }),
+            "delete" => read(MESSAGE, fields).map(|Named { name }| SessionCommand::Delete { name }),
+            "set" => read(MESSAGE, fields)
+                .and_then(|NewVariables { variables: given }| variables(given))
+                .map(|variables| SessionCommand::Set { variables }),
+            "variables" => read(MESSAGE, fields).map(|Nothing {}| SessionCommand::Variables),
+            "reset" => read(MESSAGE, fields).map(|Nothing {}| SessionCommand::Reset),
+            _ => Err(Problem::unreadable(format!("there is no message `{kind}`"))),
+        };
+        let found = command
+            .and_then(|command| Ok((command, self.node.find(&self.who, &self.id)?)))
+            .map_err(|problem| failed(id.clone(), &problem));
+        let (command, session) = match found {
+            Ok(found) => found,
+            Err(answer) => return Ok(Some(answer)),
+        };
+        let done = self.socket.during(self.node.carry_out(&session, command)).await.ok_or(Gone)?;
+        let value = done.map_err(Problem::from).and_then(|value| match (kind.as_str(), value) {
+            ("get", Value::List(mut items)) => {
+                items.pop().ok_or_else(|| Problem::nothing("there is no such variable"))
+            }
+            ("set" | "reset", _) => Ok(Value::None),
+            (_, value) => Ok(value),
+        });
+        Ok(Some(match value {
+            Ok(value) => json(&answered("ok", id, vec![("value".into(), value)])),
+            Err(problem) => failed(id, &problem),
+        }))
+    }
+
+    /// Does what works while code runs. Returns what is wrong with the message.
+    fn meanwhile(&self, kind: &str, fields: Value) -> Option<Problem> {
+        let session = match self.node.find(&self.who, &self.id) {
+            Ok(session) => session,
+            Err(refusal) => return Some(refusal.into()),
+        };
+        if kind == "interrupt" {
+            let node = Arc::clone(&self.node);
+            // Its answer says nothing that the end of the run does not say.
+            tokio::spawn(async move { node.interrupt(&session).await });
+            return read::<Nothing>(MESSAGE, fields).err();
+        }
+        match read(MESSAGE, fields) {
+            Ok(CallAnswer { call_id, answer }) => {
+                // A call that is over needs no answer any more.
+                self.node.answer(&session, call_id, answer.answer());
+                None
+            }
+            Err(problem) => Some(problem),
+        }
+    }
+
+    /// Runs code, and tells its events. Returns the last one.
+    async fn run(&mut self, id: Option<Value>, fields: Value) -> Result<Vec<u8>, Gone> {
+        let begun = read(MESSAGE, fields)
+            .and_then(|job: Job| job.new_run(true))
+            .and_then(|run| Ok((run, self.node.find(&self.who, &self.id)?)));
+        let (run, session) = match begun {
+            Ok(begun) => begun,
+            Err(problem) => return Ok(failed(id, &problem)),
+        };
+        let node = Arc::clone(&self.node);
+        let mut starting = std::pin::pin!(node.stream(session, run));
+        let started = loop {
+            tokio::select! {
+                started = &mut starting => break started,
+                turn = self.socket.turn() => if self.take(turn).await? == Taken::Interrupt {
+                    // It waits for its turn, and takes none now.
+                    return Ok(ended(id, interrupted()));
+                }
+            }
+        };
+        let Streamed { mut events, mut result } = match started {
+            Ok(streamed) => streamed,
+            Err(refusal) => return Ok(failed(id, &refusal.into())),
+        };
+        let result = loop {
+            tokio::select! {
+                biased;
+                // First, so that the run has begun before an interrupt.
+                result = &mut result => break result,
+                turn = self.socket.turn() => {
+                    self.take(turn).await?;
+                }
+                Some(event) = events.next(), if self.socket.has_room() => {
+                    self.socket.send(json(&with_id(told(event), id.clone())));
+                }
+            }
+        };
+        // After its answer nothing more is said by the run.
+        while let Some(event) = events.try_next() {
+            let event = json(&with_id(told(event), id.clone()));
+            self.socket.deliver(event).await.ok_or(Gone)?;
+        }
+        Ok(match result {
+            Ok(execution) => ended(id, execution),
+            Err(refusal) => failed(id, &refusal.into()),
+        })
+    }
+
+    /// Takes what comes while code runs.
+    async fn take(&mut self, turn: Turn) -> Result<Taken, Gone> {
+        let text = match turn {
+            Turn::Message(text) => text,
+            Turn::Sent => return Ok(Taken::Nothing),
+            Turn::Gone => return Err(Gone),
+        };
+        let problem = match Message::read(&text) {
+            Ok(message) if matches!(message.kind.as_str(), "interrupt" | "tool_result") => {
+                match self.meanwhile(&message.kind, message.fields) {
+                    Some(problem) => (message.id, problem),
+                    None if message.kind == "interrupt" => return Ok(Taken::Interrupt),
+                    None => return Ok(Taken::Nothing),
+                }
+            }
+            // What it is will be seen when its turn comes.
+            Ok(_) | Err(_) => {
+                return self.socket.keep_message(text).map(|()| Taken::Nothing).ok_or(Gone);
+            }
+        };
+        self.socket.deliver(failed(problem.0, &problem.1)).await.ok_or(Gone)?;
+        Ok(Taken::Nothing)
+    }
+}
+
+/// What has come while code runs.
+#[derive(PartialEq)]
+enum Taken {
+    Interrupt,
+    Nothing,
+}
+
+fn answered(kind: &str, id: Option<Value>, mut fields: Vec<(Value, Value)>) -> Value {
+    fields.insert(0, ("type".into(), kind.into()));
+    with_id(Value::Dict(fields), id)
+}
+
+fn with_id(mut answer: Value, id: Option<Value>) -> Value {
+    if let (Value::Dict(fields), Some(id)) = (&mut answer, id) {
+        fields.insert(1, ("id".into(), id));
+    }
+    answer
+}
+
+/// The last message of a run.
+fn ended(id: Option<Value>, execution: Value) -> Vec<u8> {
+    json(&answered("end", id, vec![("execution".into(), execution)]))
+}
+
+fn failed(id: Option<Value>, problem: &Problem) -> Vec<u8> {
+    json(&answered("error", id, vec![("problem".into(), problem.value())]))
+}
+
+/// Returns the code with which a socket is closed because of a problem.
+fn code(problem: &Problem) -> CloseCode {
+    CloseCode::try_from(PRIVATE_CODES + problem.status().as_u16())
+        .unwrap_or(CloseCode::POLICY_VIOLATION)
+}
