@@ -59,6 +59,11 @@ impl Contexts {
         Self { turn: Arc::default(), state: Mutex::new(lock(&self.state).clone()) }
     }
 
+    /// Returns the contexts, the oldest first.
+    pub(super) fn all(&self) -> Vec<Context> {
+        lock(&self.state).contexts.clone()
+    }
+
     fn get(&self, id: &str) -> Result<Context, Refusal> {
         let state = lock(&self.state);
         let found = state.contexts.iter().find(|context| context.id == id);
@@ -78,11 +83,6 @@ impl Node {
         let patience = self.settings.queue_time;
         let held = tokio::time::timeout(patience, turn).await;
         held.map(|guard| Turn { _guard: guard }).map_err(|_| Refusal::Waited(patience))
-    }
-
-    /// Returns the contexts of a session, the oldest first.
-    pub(crate) fn contexts(&self, session: &Used) -> Vec<Context> {
-        lock(&session.session().contexts.state).contexts.clone()
     }
 
     /// Adds a context, which starts in a directory.

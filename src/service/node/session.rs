@@ -7,7 +7,7 @@ use isolet::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::super::{InUse, Policy, Reason, lock};
-use super::contexts::Contexts;
+use super::contexts::{Context, Contexts};
 use super::places::Place;
 use super::tenants::Tenant;
 use super::traces::Traced;
@@ -56,6 +56,11 @@ impl NodeSession {
 
     pub(crate) fn resumes_on_use(&self) -> bool {
         self.resumes_on_use
+    }
+
+    /// Returns its contexts, the oldest first.
+    pub(crate) fn contexts(&self) -> Vec<Context> {
+        self.contexts.all()
     }
 
     pub(crate) fn policy(&self) -> &Policy {

@@ -153,7 +153,7 @@ mod tests {
 
     fn tenant(saved: usize) -> Tenant {
         let quotas = Quotas { saved, ..Quotas::default() };
-        Tenant { name: "a".to_owned(), ceiling: Ceiling::default(), quotas }
+        Tenant::new("a".to_owned(), Ceiling::default(), quotas)
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         assert!(matches!(store.begin(&tenant(9)), Err(Refusal::Quota(_))));
         drop(second);
         let second = save(1).ok().unwrap();
-        assert!(matches!(store.begin(&tenant(2)), Err(Refusal::Quota(text)) if text.contains("2")));
+        assert!(matches!(store.begin(&tenant(2)), Err(Refusal::Quota(text)) if text.contains('2')));
         let path = first.path();
         assert!(Path::new(&path).exists());
         drop((first, second));

@@ -7,7 +7,6 @@ mod websocket;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};

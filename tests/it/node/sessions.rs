@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
+use http_body_util::Full;
+use hyper::Request;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

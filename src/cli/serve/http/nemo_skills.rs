@@ -158,15 +158,16 @@ fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
     } else if let Some(termination) = execution.get("termination") {
         let is_timeout = text(termination, "kind") == "timeout";
         status = if is_timeout { "timeout" } else { "error" };
-        stderr += &if is_timeout {
-            format!("Execution timed out after {} seconds\n", wanted.timeout)
+        let reason = if is_timeout {
+            format!("Execution timed out after {} seconds", wanted.timeout)
         } else {
-            text(termination, "message") + "\n"
+            text(termination, "message")
         };
+        stderr.extend([&*reason, "\n"]);
     } else if let Some(code) = execution.get("exit_code").and_then(Value::as_i64) {
         if kind == Kind::Cell && code != 0 {
             status = "error";
-            stderr += &format!("SystemExit: {code}\n");
+            stderr.extend(["SystemExit: ", &code.to_string(), "\n"]);
         }
     } else if kind == Kind::Cell
         // As in a notebook, a semicolon at the end keeps the value from being shown.

@@ -47,7 +47,7 @@ pub(super) fn check_language(language: Option<&str>) -> Result<(), Failed> {
 
 async fn list(State(node): Served, reached: Reached) -> Result<Foreign, Failed> {
     let session = reached.find(&node).await?;
-    Ok(Foreign(node.contexts(&session).iter().map(shown).collect()))
+    Ok(Foreign(session.session().contexts().iter().map(shown).collect()))
 }
 
 async fn create(

@@ -220,7 +220,7 @@ fn find(node: &Node, who: &Who, id: &str) -> Result<Used, Failed> {
 
 async fn look(State(node): Served, who: Who, Path(id): Path<String>) -> Result<Foreign, Failed> {
     let session = find(&node, &who, &id)?;
-    let mut shown = shown(&node, Listed::of(&session));
+    let mut shown = shown(&node, &Listed::of(&session));
     shown["envdAccessToken"] = node.token(session.handle()).into();
     shown["allowInternetAccess"] = session.session().policy().has_public_net().into();
     shown["domain"] = AnyJson::Null;
@@ -231,7 +231,7 @@ async fn look(State(node): Served, who: Who, Path(id): Path<String>) -> Result<F
     Ok(Foreign(shown))
 }
 
-fn shown(node: &Node, session: Listed) -> AnyJson {
+fn shown(node: &Node, session: &Listed) -> AnyJson {
     json!({
         "templateID": TEMPLATE,
         "sandboxID": session.id,
@@ -331,7 +331,7 @@ async fn list(
     let next = filter.first.saturating_add(filter.most);
     let has_more = all.len() > next;
     let page = all.into_iter().skip(filter.first).take(filter.most);
-    let page = Foreign(page.map(|session| shown(&node, session)).collect());
+    let page = Foreign(page.map(|session| shown(&node, &session)).collect());
     if has_more {
         let header = HeaderName::from_static("x-next-token");
         return Ok(([(header, next.to_string())], page).into_response());
@@ -347,7 +347,7 @@ async fn kill(State(node): Served, who: Who, Path(id): Path<String>) -> Result<S
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Timeout {
+struct Asked {
     timeout: Option<f64>,
     duration: Option<f64>,
     memory: Option<bool>,
@@ -358,7 +358,7 @@ async fn set_timeout(
     State(node): Served,
     who: Who,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Timeout>,
+    Sent(wanted): Sent<Asked>,
 ) -> Result<StatusCode, Failed> {
     let session = find(&node, &who, &id)?;
     if session.session().is_paused() {
@@ -373,7 +373,7 @@ async fn refresh(
     state: Served,
     who: Who,
     path: Path<String>,
-    wanted: Sent<Timeout>,
+    wanted: Sent<Asked>,
 ) -> Result<StatusCode, Failed> {
     set_timeout(state, who, path, wanted).await
 }
@@ -383,7 +383,7 @@ async fn connect(
     State(node): Served,
     who: Who,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Timeout>,
+    Sent(wanted): Sent<Asked>,
 ) -> Result<Response, Failed> {
     if wanted.memory == Some(false) {
         return Err(unsupported("isolet cannot start a sandbox from its files alone"));
@@ -407,7 +407,7 @@ async fn pause(
     State(node): Served,
     who: Who,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Timeout>,
+    Sent(wanted): Sent<Asked>,
 ) -> Result<StatusCode, Failed> {
     if wanted.memory == Some(false) {
         return Err(no_memory());
@@ -425,7 +425,7 @@ async fn fork(
     State(node): Served,
     who: Who,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Timeout>,
+    Sent(wanted): Sent<Asked>,
 ) -> Result<Response, Failed> {
     let session = find(&node, &who, &id)?;
     let seconds = wanted.timeout.unwrap_or(DEFAULT_SECONDS);
