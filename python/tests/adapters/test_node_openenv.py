@@ -307,7 +307,8 @@ def test_a_client_that_goes_without_a_word_leaves_no_session(address):
     parts = urlsplit(address)
     wait_for_sessions(address, 0)
     for message in (None, '{"type": "step", "data": {"code": "while True: pass"}}'):
-        with connect(f"ws://{parts.netloc}/openenv/coding/ws") as connection:
+        url = f"ws://{parts.netloc}/openenv/coding/ws"
+        with connect(url, close_timeout=0.1) as connection:
             if message is not None:
                 connection.send(message)
             wait_for_sessions(address, 1)

@@ -43,7 +43,11 @@ async fn attach(
 ) -> Result<Response, Problem> {
     let session = node.find(&who.0, &id)?;
     upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |socket| {
-        Conversation { node, who: who.0, id, socket }.hold(&session).await;
+        let mut conversation = Conversation { node, who: who.0, id, socket };
+        let (code, reason) = conversation.hold(&session).await;
+        // Before the farewell, for which somebody else would wait.
+        drop(session);
+        conversation.socket.close(code, &reason).await;
     })
 }
 
@@ -64,8 +68,10 @@ async fn open(State(node): Served, who: Who, upgrade: Upgrade) -> Result<Respons
         };
         let id = session.used().handle().to_owned();
         let who = Credentials { key: None, token: Some(node.token(&id)) };
-        Conversation { node, who, id, socket }.hold(session.used()).await;
+        let mut conversation = Conversation { node, who, id, socket };
+        let (code, reason) = conversation.hold(session.used()).await;
         session.end().await;
+        conversation.socket.close(code, &reason).await;
     })
 }
 
@@ -165,11 +171,12 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Carries out what the client asks for, until it has gone or the session has ended.
-    async fn hold(mut self, session: &Used) {
+    /// Carries out what the client asks for, until it has gone or the session has ended. Returns
+    /// why the socket is to be closed.
+    async fn hold(&mut self, session: &Used) -> (CloseCode, String) {
         let ended = session.session().ended().clone();
         let is_ended = self.listen(&ended).await.is_ok();
-        let (code, reason) = match self.node.find(&self.who, &self.id) {
+        match self.node.find(&self.who, &self.id) {
             _ if !is_ended => (CloseCode::NORMAL_CLOSURE, String::new()),
             _ if self.node.is_draining() => (CloseCode::GOING_AWAY, "the node ends".to_owned()),
             Ok(_) => (CloseCode::GOING_AWAY, "the session is gone".to_owned()),
@@ -177,8 +184,7 @@ impl Conversation {
                 let problem = Problem::from(refusal);
                 (code(&problem), problem.detail().to_owned())
             }
-        };
-        self.socket.close(code, &reason).await;
+        }
     }
 
     /// Returns once the session has ended.
