@@ -15,7 +15,7 @@ use super::sandboxes::Made;
 use super::tools::{self, ToolHandler};
 use super::{Failure, execution};
 
-/// A policy, as `docs/serve.md` describes it.
+/// A policy, as `docs/protocol.md` describes it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Policy {

@@ -118,7 +118,7 @@ class Interrupted(KeyboardInterrupt):
         self.execution = execution
 
 
-# Those of `docs/serve.md`, and the codes of problems of `docs/node.md`.
+# Those of `docs/protocol.md`, and the codes of problems of `docs/serve.md`.
 _KINDS: dict[str, type[IsoletError]] = {
     "config": ConfigError,
     "assets": AssetsError,

@@ -132,7 +132,7 @@ class Execution:
     _fields: dict[str, Any]
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        """Wraps `fields` as `docs/serve.md` describes them. `Session.run` does."""
+        """Wraps `fields` as `docs/protocol.md` describes them. `Session.run` does."""
         self._fields = fields
 
     @property
@@ -348,7 +348,7 @@ class Isolation:
 
 
 def display_from_wire(display: dict[str, Any]) -> Display:
-    """Returns the display that the fields of `docs/serve.md` describe."""
+    """Returns the display that the fields of `docs/protocol.md` describe."""
     return Display(display["data"], display.get("is_result", False))
 
 

@@ -523,7 +523,7 @@ def _job(
     program: bool = False,
     allow_return: bool = False,
 ) -> dict[str, Any]:
-    """Returns a run as `docs/node.md` describes it."""
+    """Returns a run as `docs/serve.md` describes it."""
     job = _session.run_options(timeout, stdin, argv, name, program, allow_return, False)
     if "run_time" in job:
         job["timeout_s"] = job.pop("run_time")

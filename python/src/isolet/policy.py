@@ -190,7 +190,7 @@ class Compiled:
 
 
 def submit_to_wire(fields: Mapping[str, Any] | Submit) -> dict[str, Any]:
-    """Returns a submission as `docs/serve.md` describes it."""
+    """Returns a submission as `docs/protocol.md` describes it."""
     return (fields if isinstance(fields, Submit) else Submit(fields)).to_wire()
 
 

@@ -1,5 +1,5 @@
 //! `isolet serve`: the service on standard input and output, for the program that has started it,
-//! and on a socket, for many clients. See `docs/serve.md` and `docs/node.md`.
+//! and on a socket, for many clients. See `docs/protocol.md` and `docs/serve.md`.
 
 #[cfg(feature = "serve")]
 mod http;

@@ -17,7 +17,7 @@ use super::{Node, OnDrop, Refusal};
 pub(crate) struct NewRun {
     pub(crate) code: String,
     pub(crate) inputs: Vec<(String, Value)>,
-    /// As the option of a run has them in `docs/serve.md`.
+    /// As the option of a run has them in `docs/protocol.md`.
     pub(crate) options: Value,
 }
 
