@@ -29,8 +29,8 @@ mod traces;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use isolet::Value;
 use opentelemetry::global::BoxedTracer;
@@ -40,9 +40,9 @@ use self::audit::Audit;
 use self::creations::Creations;
 use self::ids::{Ids, Origin};
 use self::named::Named;
-use self::places::{Counts, Place, Slot, Vacated};
+use self::places::Counts;
 use self::replies::Replies;
-use self::run_gate::{QueueIsFull, RunGate};
+use self::run_gate::{Pass, QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
 use self::sockets::Sockets;
@@ -69,6 +69,9 @@ pub(crate) use self::traces::within;
 
 /// How often the node looks for sessions whose time is over.
 const ROUND: Duration = Duration::from_secs(1);
+
+/// The least time that answers have to arrive when the node ends.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why a node does not do what a client asks for.
 #[derive(Debug)]
@@ -429,7 +432,9 @@ impl Node {
 
     /// Takes no new sessions from now on, waits for the runs, and ends all sessions. What has not
     /// ended in time is interrupted.
-    pub(crate) async fn drain(&self) {
+    ///
+    /// Returns until when answers that are being sent may take.
+    pub(crate) async fn drain(&self) -> Instant {
         self.is_draining.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + self.settings.drain;
         while self.runs.load() != (0, 0) && Instant::now() < deadline {
@@ -443,6 +448,7 @@ impl Node {
         if let Some(store) = &self.store {
             store.clear();
         }
+        deadline.max(Instant::now() + FAREWELL)
     }
 
     pub(crate) fn sockets(&self) -> &Sockets {
@@ -483,9 +489,15 @@ fn gone(reason: Option<Reason>) -> Refusal {
 struct OnDrop<'a> {
     node: &'a Node,
     request: Option<Request>,
+    /// Kept until the request has been carried out.
+    pass: Option<Pass>,
 }
 
-impl OnDrop<'_> {
+impl<'a> OnDrop<'a> {
+    fn new(node: &'a Node, request: Request) -> Self {
+        Self { node, request: Some(request), pass: None }
+    }
+
     fn disarm(mut self) {
         self.request = None;
     }
@@ -493,10 +505,14 @@ impl OnDrop<'_> {
 
 impl Drop for OnDrop<'_> {
     fn drop(&mut self) {
+        let pass = self.pass.take();
         if let Some(request) = self.request.take()
             && let Some(work) = self.node.service.accept(self.node.next(), request)
         {
-            tokio::task::spawn_blocking(move || work.run());
+            tokio::task::spawn_blocking(move || {
+                work.run();
+                drop(pass);
+            });
         }
     }
 }

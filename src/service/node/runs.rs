@@ -31,8 +31,8 @@ impl Node {
     /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
     pub(crate) async fn run(&self, session: &Used, run: NewRun) -> Result<Value, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
-        let _pass = self.turn(session).await?;
-        self.finish(session, self.next(), run, traced).await
+        let pass = self.turn(session).await?;
+        self.finish(session, self.next(), run, traced, pass).await
     }
 
     /// As [`run`](Self::run), with what the run says while it runs.
@@ -46,10 +46,8 @@ impl Node {
         let number = self.next();
         let events = self.replies.listen(number, traced.context());
         let node = Arc::clone(self);
-        let result = Box::pin(async move {
-            let _pass = pass;
-            node.finish(&session, number, run, traced).await
-        });
+        let result =
+            Box::pin(async move { node.finish(&session, number, run, traced, pass).await });
         Ok(Streamed { events, result })
     }
 
@@ -72,13 +70,16 @@ impl Node {
         number: i64,
         run: NewRun,
         mut traced: Traced,
+        pass: Pass,
     ) -> Result<Value, Refusal> {
         let command =
             SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
         let place = session.session().number()?;
         let request = Request::InSession { session: place, command };
         let cancel = Request::Cancel { session: place };
-        let (cancelled, since) = (OnDrop { node: self, request: Some(cancel) }, Instant::now());
+        // Its place among the runs is taken until it has ended, also if nobody waits for it.
+        let cancelled = OnDrop { pass: Some(pass), ..OnDrop::new(self, cancel) };
+        let since = Instant::now();
         let answer = self.ask_as(number, request).await;
         cancelled.disarm();
         let outcome = match &answer {

@@ -161,7 +161,7 @@ impl Node {
         let copy = self.next();
         self.audit.name(copy, tenant, id);
         let close = Request::InSession { session: copy, command: SessionCommand::Close };
-        let abandoned = OnDrop { node: self, request: Some(close) };
+        let abandoned = OnDrop::new(self, close);
         self.ask(Request::InSession { session, command: SessionCommand::Fork { copy } }).await?;
         abandoned.disarm();
         Ok(copy)

@@ -155,7 +155,7 @@ impl Node {
         let policy = Ok(Box::new(policy));
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
         let close = Request::InSession { session: number, command: SessionCommand::Close };
-        let abandoned = OnDrop { node: self, request: Some(close) };
+        let abandoned = OnDrop::new(self, close);
         self.audit.name(number, tenant, id);
         let request = Request::Session { session: number, sandbox: number, inputs, from };
         let opened = self.ask(request).await;

@@ -40,7 +40,8 @@ use base64::engine::general_purpose::STANDARD;
 use opentelemetry::trace::SpanContext;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -126,28 +127,46 @@ async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<(
     })?;
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
-    let ended = tokio::spawn(until_told(Arc::clone(&node), args.config.clone()));
-    let served = match address {
+    // Before anybody knows that it listens, and may ask it to end.
+    let mut signals = Signals::new()?;
+    let end = CancellationToken::new();
+    let told = end.clone().cancelled_owned();
+    let mut served = match address {
         Address::Tcp(tcp) => {
             let socket = TcpListener::bind(tcp).await;
             let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
             say(&format!("http://{}", socket.local_addr()?), &node)?;
             // Or an event would wait until the client's kernel has acknowledged the one before it.
             let socket = socket.tap_io(|connection| _ = connection.set_nodelay(true));
-            tokio::spawn(async move { axum::serve(socket, router).await })
+            let serve = axum::serve(socket, router).with_graceful_shutdown(told);
+            tokio::spawn(async move { serve.await })
         }
         Address::Unix(path) => {
             let socket = bind_unix(path)?;
             socket.set_nonblocking(true)?;
             say(&path.display().to_string(), &node)?;
             let socket = UnixListener::from_std(socket)?;
-            tokio::spawn(async move { axum::serve(socket, router).await })
+            let serve = axum::serve(socket, router).with_graceful_shutdown(told);
+            tokio::spawn(async move { serve.await })
         }
     };
     let ended = tokio::select! {
-        ended = ended => ended?,
-        served = served => served?.context("the socket failed"),
+        () = signals.told_to_end(|| reload(&node, args.config.as_deref())) => Ok(()),
+        served = &mut served => served?.context("the socket failed"),
     };
+    if ended.is_ok() {
+        let farewell = async {
+            let until = node.drain().await;
+            end.cancel();
+            // What takes longer is cut off.
+            let _ = tokio::time::timeout_at(until.into(), served).await;
+        };
+        // A second signal ends it at once.
+        tokio::select! {
+            () = farewell => {}
+            () = signals.told_to_end(|| ()) => {}
+        }
+    }
     if let Address::Unix(path) = address {
         // Somebody else may have removed it.
         let _ = fs::remove_file(path);
@@ -162,25 +181,32 @@ fn say(place: &str, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a signal that ends the node, and for its runs to end. A second signal ends it at once.
-/// SIGHUP has it read its tenants again.
-async fn until_told(node: Arc<Node>, config: Option<PathBuf>) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            _ = hang_up.recv() => reload(&node, config.as_deref()),
+/// What a node is told by signals.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for a signal that ends the node. SIGHUP has it `reload` meanwhile.
+    async fn told_to_end(&mut self, reload: impl Fn()) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => reload(),
+            }
         }
     }
-    tokio::select! {
-        () = node.drain() => {}
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }
 
 /// Reads the tenants again.
