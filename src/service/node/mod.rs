@@ -48,9 +48,7 @@ use self::session::listed;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
-use super::{
-    Client, Engines, Failure, Policy, Reason, Request, Service, SessionCommand, Table, lock,
-};
+use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
 
 pub(crate) use self::audit::{Happened, Sink};
 pub(crate) use self::ceiling::Wishes;
@@ -496,6 +494,12 @@ struct OnDrop<'a> {
 impl<'a> OnDrop<'a> {
     fn new(node: &'a Node, request: Request) -> Self {
         Self { node, request: Some(request), pass: None }
+    }
+
+    /// Keeps a place among the runs until the request has been carried out.
+    fn keeping(mut self, pass: Pass) -> Self {
+        self.pass = Some(pass);
+        self
     }
 
     fn disarm(mut self) {

@@ -78,7 +78,7 @@ impl Node {
         let request = Request::InSession { session: place, command };
         let cancel = Request::Cancel { session: place };
         // Its place among the runs is taken until it has ended, also if nobody waits for it.
-        let cancelled = OnDrop { pass: Some(pass), ..OnDrop::new(self, cancel) };
+        let cancelled = OnDrop::new(self, cancel).keeping(pass);
         let since = Instant::now();
         let answer = self.ask_as(number, request).await;
         cancelled.disarm();

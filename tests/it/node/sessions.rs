@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -286,6 +286,46 @@ async fn a_node_that_is_told_to_end_lets_runs_end_and_takes_no_new_sessions() {
     assert_eq!(events.next().await.unwrap()["execution"]["value"], "late");
     drop(events);
     assert_eq!(node.end(), Some(0));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_being_sent_arrives_though_the_node_ends() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({})).await;
+    let path = format!("POST /v1/sessions/{id}/runs");
+    let length = 20_000_000;
+    let code = json!({"code": format!("'x' * {length}")});
+    // Its head is there, and most of its body waits for the client.
+    let answer = node.send(&path, &[], &code).await;
+    node.signal(rustix::process::Signal::TERM);
+    let refused = async { while node.ask("GET /readyz", &Value::Null).await.0 != 503 {} };
+    tokio::time::timeout(LONGEST, refused).await.unwrap();
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let execution: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(execution["value"].as_str().unwrap().len(), length);
+    assert_eq!(node.end(), Some(0));
+}
+
+#[tokio::test]
+async fn a_run_whose_client_has_gone_keeps_its_place_until_it_has_ended() {
+    let scratch = Scratch::new("node-place");
+    let config = "max_runs = 1\n[ceiling]\nlimits = { grace = 100 }";
+    let node = Node::configured(&scratch, config);
+    let policy = json!({"tools": [{"name": "ask"}], "limits": {"grace": 100}});
+    let (first, second) =
+        (node.session(&json!({"policy": policy})).await, node.session(&json!({})).await);
+    let runs = format!("POST /v1/sessions/{first}/runs");
+    // An interrupt does not end it until it says so.
+    let code = "print('begun', flush=True)\nwhile True:\n    try:\n        while not done: pass\n        break\n    except KeyboardInterrupt:\n        done = True\n        x = sum(range(30_000_000))";
+    let body = json!({"code": code, "inputs": {"done": false}});
+    let mut events = Events::of(node.send(&runs, &[EVENTS], &body).await);
+    assert_eq!(events.next().await.unwrap()["text"], "begun\n");
+    drop(events);
+    let (status, ran) = node.run(&second, "1").await;
+    assert_eq!((status, &ran["value"]), (200, &json!(1)));
+    // It has waited for the end of the other one.
+    let (status, ran) = node.run(&first, "x").await;
+    assert_eq!((status, &ran["value"]), (200, &json!(449_999_985_000_000u64)), "{ran}");
 }
 
 #[tokio::test]

@@ -74,8 +74,7 @@ impl Interpreter {
         let new = NewSession {
             policy: Value::Dict(Vec::new()),
             inputs: self.variables.clone(),
-            ttl: None,
-            metadata: Value::None,
+            ..NewSession::default()
         };
         self.session = Some(self.node.create_own(&self.tenant, new, PATIENCE).await?);
         self.is_used = !self.variables.is_empty();
