@@ -9,8 +9,10 @@ import shutil
 
 import metrics
 import pytest
+import requests
 import yaml
 from fleet import DEPLOY
+from node_process import serving
 from starting import told
 
 ALERTS = DEPLOY / "prometheus" / "alerts.yaml"
@@ -36,6 +38,18 @@ def promtool(*args: str) -> str:
     command = shutil.which("promtool")
     assert command, "there is no `promtool`; Debian's package `prometheus` has it"
     return told([command, *args])
+
+
+def test_a_node_has_these_metrics_and_no_others():
+    with serving() as address:
+        text = requests.get(f"{address}/metrics", timeout=60).text
+    # A counter's series has `_total`, and an info's `_info`.
+    kinds = {"counter": "_total", "info": "_info"}
+    names = {
+        name + kinds.get(kind, "") for name, kind in re.findall(r"^# TYPE (\w+) (\w+)$", text, re.M)
+    }
+    expected = {name for name in metrics.SERIES if not re.search(r"_(bucket|sum|count)$", name)}
+    assert names == expected | metrics.HISTOGRAMS.keys()
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -87,7 +87,7 @@ fn needs(sessions: u64) -> [Need; 6] {
             what: "namespaces",
             needed: each(1, 1),
             limit: least(namespaces),
-            help: "raise the sysctls `user.max_user_namespaces`, `max_mnt_`, `max_net_`, `max_ipc_`",
+            help: "raise the sysctls `user.max_*_namespaces`",
         },
         Need {
             what: "memory, MiB",

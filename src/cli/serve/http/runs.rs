@@ -85,7 +85,9 @@ impl Job {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/runs",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     request_body = Job,
     responses(
         (status = 200, content((openapi::Execution), (String = "application/x-ndjson"))),
@@ -186,7 +188,10 @@ fn runtime_error() -> String {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/calls/{call}",
-    params(("id" = String, Path, description = "The session's id"), ("call" = u64, Path, description = "The number of the call")),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("call" = u64, Path, description = "The number of the call"),
+    ),
     request_body = ToolAnswer,
     responses((status = 204), Refusals),
 )]

@@ -34,7 +34,9 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/pause",
-    params(("id" = String, Path, description = "The session's id")),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
 async fn pause(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
@@ -46,7 +48,9 @@ async fn pause(State(node): Served, who: Who, Part(id): Part<String>) -> Result<
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/resume",
-    params(("id" = String, Path, description = "The session's id")),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     request_body = Renewal,
     responses((status = 200, body = openapi::Session), Refusals),
 )]
@@ -69,7 +73,9 @@ fn answered(node: &Node, who: &Who, id: &str) -> Result<Answered, Problem> {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/fork",
-    params(("id" = String, Path, description = "The session's id")),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     request_body = Renewal,
     responses((status = 201, body = openapi::NewSession), Refusals),
 )]
@@ -94,7 +100,9 @@ struct Name {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/snapshots",
-    params(("id" = String, Path, description = "The session's id")),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     request_body = Name,
     responses((status = 201, body = openapi::Snapshot), Refusals),
 )]
@@ -137,7 +145,9 @@ async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
 #[utoipa::path(
     delete,
     path = "/v1/snapshots/{id}",
-    params(("id" = String, Path, description = "The snapshot's id")),
+    params(
+        ("id" = String, Path, description = "The snapshot's id"),
+    ),
     responses((status = 204), Refusals),
 )]
 async fn forget(

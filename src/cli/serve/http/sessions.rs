@@ -81,7 +81,9 @@ impl Wanted {
 #[utoipa::path(
     post,
     path = "/v1/sessions",
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key finds the same session again"),),
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "Finds the same session again"),
+    ),
     request_body = Wanted,
     responses((status = 201, body = openapi::NewSession), Refusals),
 )]
@@ -121,7 +123,9 @@ async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
 async fn look(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
@@ -133,7 +137,9 @@ async fn look(State(node): Served, who: Who, Part(id): Part<String>) -> Result<A
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 204), Refusals),
 )]
 async fn end(State(node): Served, who: Who, Part(id): Part<String>) -> Result<StatusCode, Problem> {
@@ -153,7 +159,9 @@ pub(super) struct Renewal {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/renew",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     request_body = Renewal,
     responses((status = 200, body = openapi::Session), Refusals),
 )]
@@ -172,7 +180,9 @@ async fn renew(
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/reset",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
 async fn reset(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
@@ -185,7 +195,9 @@ async fn reset(State(node): Served, who: Who, Part(id): Part<String>) -> Result<
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/interrupt",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 204), Refusals),
 )]
 async fn interrupt(
@@ -202,7 +214,9 @@ async fn interrupt(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/variables",
-    params(("id" = String, Path, description = "The session's id"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+    ),
     responses((status = 200, body = openapi::Variables), Refusals),
 )]
 async fn list_variables(
@@ -219,7 +233,10 @@ async fn list_variables(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("name" = String, Path, description = "The variable's name"),
+    ),
     responses((status = 200, body = openapi::Value), Refusals),
 )]
 async fn get_variable(
@@ -248,7 +265,10 @@ struct NewValue {
 #[utoipa::path(
     put,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("name" = String, Path, description = "The variable's name"),
+    ),
     request_body = NewValue,
     responses((status = 204), Refusals),
 )]
@@ -268,7 +288,10 @@ async fn set_variable(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(("id" = String, Path, description = "The session's id"), ("name" = String, Path, description = "The variable's name"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("name" = String, Path, description = "The variable's name"),
+    ),
     responses((status = 204), Refusals),
 )]
 async fn delete_variable(
@@ -289,7 +312,10 @@ async fn delete_variable(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("path" = String, Path, description = "The file's path, without the first slash"),
+    ),
     responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), Refusals),
 )]
 async fn get_file(
@@ -312,7 +338,10 @@ async fn get_file(
 #[utoipa::path(
     put,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("path" = String, Path, description = "The file's path, without the first slash"),
+    ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 204), Refusals),
 )]
@@ -332,7 +361,10 @@ async fn put_file(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(("id" = String, Path, description = "The session's id"), ("path" = String, Path, description = "The file's path, without the first slash"),),
+    params(
+        ("id" = String, Path, description = "The session's id"),
+        ("path" = String, Path, description = "The file's path, without the first slash"),
+    ),
     responses((status = 204), Refusals),
 )]
 async fn remove_file(
