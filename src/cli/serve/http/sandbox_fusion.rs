@@ -318,7 +318,8 @@ fn cell(execution: &Value) -> AnyJson {
     let mut error = Vec::new();
     if let Some(exception) = execution.get("exception") {
         error.push(json!({
-            "ename": text(exception, "type"),
+            // Without the names of what the class is in.
+            "ename": text(exception, "type").rsplit('.').next(),
             "evalue": text(exception, "message"),
             "traceback": text(exception, "traceback").lines().collect::<Vec<_>>(),
         }));
