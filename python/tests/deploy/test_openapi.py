@@ -38,6 +38,8 @@ def test_no_request_that_is_made_up_breaks_the_node_or_its_description(tmp_path)
                 schemathesis,
                 "run",
                 f"{address}/openapi.json",
+                "--exclude-path",
+                "/v1/batch",  # whose lines schemathesis cannot make
                 "--checks",
                 ",".join(CHECKS),
                 "--max-examples",

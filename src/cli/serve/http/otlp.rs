@@ -98,7 +98,8 @@ impl HttpClient for Client {
         'a: 'b,
         Self: 'b,
     {
-        let sent = self.0.spawn(tokio::time::timeout(EXPORT_TIME, send(request)));
+        // A timer can be made within the runtime only.
+        let sent = self.0.spawn(async { tokio::time::timeout(EXPORT_TIME, send(request)).await });
         Box::pin(async { sent.await?? })
     }
 }
