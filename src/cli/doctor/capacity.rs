@@ -51,8 +51,7 @@ fn needs(sessions: u64) -> [Need; 6] {
     let each =
         |of_each: u64, of_node: u64| sessions.saturating_mul(of_each).saturating_add(of_node);
     let namespaces = ["user", "mnt", "net", "ipc"];
-    let namespaces =
-        namespaces.map(|kind| number(&format!("/proc/sys/user/max_{kind}_namespaces")));
+    let namespaces = namespaces.map(|kind| number(format!("/proc/sys/user/max_{kind}_namespaces")));
     [
         Need {
             what: "open files of the node",

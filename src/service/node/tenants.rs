@@ -55,11 +55,12 @@ impl Starts {
         let Ok(each) = Duration::try_from_secs_f64(rate.recip()) else {
             return Err(Duration::MAX);
         };
+        let most = Duration::from_secs(1).max(each);
         let mut used = lock(&self.0);
         let from = used.map_or(now, |used| used.max(now));
-        let ahead = from.duration_since(now) + each;
-        if ahead > Duration::from_secs(1).max(each) {
-            return Err(ahead - Duration::from_secs(1).max(each));
+        let above = (from.duration_since(now) + each).saturating_sub(most);
+        if !above.is_zero() {
+            return Err(above);
         }
         *used = Some(from + each);
         Ok(())

@@ -67,10 +67,10 @@ async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
     let tools = json!([{"name": "ask", "parameters": [{"name": "what"}]}]);
     let id = node.session(&json!({"policy": {"tools": tools}})).await;
     let other = node.session(&json!({})).await;
-    let code = "print('before'); a = ask('x'); print(a)\ntry: ask('y')\nexcept ValueError as e: print(e)\n7";
+    let code = "print('before', end=''); a = ask('x'); print(a, end='')\ntry: ask('y')\nexcept ValueError as e: print(e, end='')\n7";
     let path = format!("POST /v1/sessions/{id}/runs");
     let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": code})).await);
-    assert_eq!(events.next().await.unwrap(), json!({"type": "stdout", "text": "before\n"}));
+    assert_eq!(events.next().await.unwrap(), json!({"type": "stdout", "text": "before"}));
     let call = events.next().await.unwrap();
     assert_eq!((&call["type"], &call["name"]), (&json!("tool_call"), &json!("ask")), "{call}");
     assert_eq!(call["arguments"], json!({"what": "x"}));
@@ -80,12 +80,12 @@ async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
     assert_eq!(node.ask(&forged, &json!({"value": "forged"})).await.0, 404);
     let answer = format!("POST /v1/sessions/{id}/calls/{number}");
     assert_eq!(node.ask(&answer, &json!({"value": "answered"})).await.0, 204);
-    assert_eq!(events.next().await.unwrap()["text"], "answered\n");
+    assert_eq!(events.next().await.unwrap()["text"], "answered");
     let number = events.next().await.unwrap()["call_id"].as_u64().unwrap();
     let answer = format!("POST /v1/sessions/{id}/calls/{number}");
     let failure = json!({"error": {"type": "ValueError", "message": "no"}});
     assert_eq!(node.ask(&answer, &failure).await.0, 204);
-    assert_eq!(events.next().await.unwrap()["text"], "no\n");
+    assert_eq!(events.next().await.unwrap()["text"], "no");
     let end = events.next().await.unwrap();
     assert_eq!((&end["type"], &end["execution"]["value"]), (&json!("end"), &json!(7)), "{end}");
     assert_eq!(events.next().await, None);
@@ -101,9 +101,9 @@ async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
     let policy = json!({"limits": {"grace": 100}});
     let id = node.session(&json!({"inputs": {"x": 5}, "policy": policy})).await;
     let path = format!("POST /v1/sessions/{id}/runs");
-    let code = "print('begun', flush=True)\nwhile True: pass";
+    let code = "print('begun', end='', flush=True)\nwhile True: pass";
     let mut events = Events::of(node.send(&path, &[EVENTS], &json!({"code": code})).await);
-    assert!(events.next().await.unwrap()["text"].as_str().unwrap().starts_with("begun"));
+    assert_eq!(events.next().await.unwrap()["text"], "begun");
     assert_eq!(node.run(&id, "1").await.0, 409);
     drop(events);
     let ended = async {
@@ -318,10 +318,10 @@ async fn a_run_whose_client_has_gone_keeps_its_place_until_it_has_ended() {
         (node.session(&json!({"policy": policy})).await, node.session(&json!({})).await);
     let runs = format!("POST /v1/sessions/{first}/runs");
     // An interrupt does not end it until it says so.
-    let code = "print('begun', flush=True)\nwhile True:\n    try:\n        while not done: pass\n        break\n    except KeyboardInterrupt:\n        done = True\n        x = sum(range(30_000_000))";
+    let code = "print('begun', end='', flush=True)\nwhile True:\n    try:\n        while not done: pass\n        break\n    except KeyboardInterrupt:\n        done = True\n        x = sum(range(30_000_000))";
     let body = json!({"code": code, "inputs": {"done": false}});
     let mut events = Events::of(node.send(&runs, &[EVENTS], &body).await);
-    assert!(events.next().await.unwrap()["text"].as_str().unwrap().starts_with("begun"));
+    assert_eq!(events.next().await.unwrap()["text"], "begun");
     drop(events);
     let (status, ran) = node.run(&second, "1").await;
     assert_eq!((status, &ran["value"]), (200, &json!(1)));

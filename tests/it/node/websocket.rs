@@ -194,7 +194,7 @@ async fn tools_are_answered_and_runs_interrupted_while_they_go_on() {
     let session = client.ask(&json!({"type": "session", "id": 7, "policy": policy})).await;
     assert_eq!((&session["type"], &session["id"]), (&json!("session"), &json!(7)));
     assert!(session["session"].as_str().unwrap().starts_with("node-"), "{session}");
-    let code = "print(ask('x'))\ntry: ask('y')\nexcept ValueError as e: print(e)\nwhile True: pass";
+    let code = "print(ask('x'), end='')\ntry: ask('y')\nexcept ValueError as e: print(e, end='')\nwhile True: pass";
     client.send(&json!({"type": "run", "id": 8, "code": code})).await;
     // It waits for the end of the run.
     client.send(&json!({"type": "run", "id": 9, "code": "'next'"})).await;
@@ -207,11 +207,11 @@ async fn tools_are_answered_and_runs_interrupted_while_they_go_on() {
     client
         .send(&json!({"type": "tool_result", "call_id": call["call_id"], "value": "answered"}))
         .await;
-    assert_eq!(client.next().await["text"], "answered\n");
+    assert_eq!(client.next().await["text"], "answered");
     let call = client.next().await;
     let error = json!({"type": "ValueError", "message": "no"});
     client.send(&json!({"type": "tool_result", "call_id": call["call_id"], "error": error})).await;
-    assert_eq!(client.next().await["text"], "no\n");
+    assert_eq!(client.next().await["text"], "no");
     client.send(&json!({"type": "interrupt"})).await;
     let end = client.next().await;
     let kind = &end["execution"]["termination"]["kind"];
@@ -245,16 +245,17 @@ async fn a_run_that_is_interrupted_while_it_waits_for_its_turn_does_not_begin() 
 async fn a_socket_that_is_closed_ends_its_run_and_its_own_session() {
     let node = Node::start(&[]);
     let id = node.session(&json!({"policy": {"limits": {"grace": 100}}})).await;
-    let endless = json!({"type": "run", "code": "print('begun', flush=True)\nwhile True: pass"});
+    let endless =
+        json!({"type": "run", "code": "print('begun', end='', flush=True)\nwhile True: pass"});
     let mut attached = Client::connect(&node, &format!("/v1/sessions/{id}/ws")).await;
-    assert_eq!(attached.ask(&endless).await["text"], "begun\n");
+    assert_eq!(attached.ask(&endless).await["text"], "begun");
     assert_eq!(node.run(&id, "1").await.0, 409);
     // Neither says that it goes.
     drop(attached);
     until(async || node.run(&id, "1").await.0 == 200).await;
     let mut own = Client::connect(&node, "/v1/ws").await;
     own.ask(&json!({"type": "session"})).await;
-    assert_eq!(own.ask(&endless).await["text"], "begun\n");
+    assert_eq!(own.ask(&endless).await["text"], "begun");
     assert_eq!(sessions(&node).await, 2);
     drop(own);
     until(async || sessions(&node).await == 1).await;

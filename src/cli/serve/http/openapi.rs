@@ -1,5 +1,5 @@
-//! The description of the native routes, `GET /openapi.json`: OpenAPI 3.1, collected from the
-//! handlers, and the shapes of their answers.
+//! The description of the native routes, `GET /openapi.json`, collected from the handlers, and the
+//! shapes of their answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -40,10 +40,8 @@ pub(super) struct Exporter(SdkTracerProvider);
 impl Exporter {
     /// Makes one, if the environment says where to. It sends by the tasks of `runtime`.
     pub(super) fn of_environment(runtime: &Handle, node: &str) -> Result<Option<Self>> {
-        let set = ENDPOINTS.iter().find_map(|name| Some((name, env::var(name).ok()?)));
-        let Some((name, endpoint)) = set.filter(|(_, endpoint)| !endpoint.is_empty()) else {
-            return Ok(None);
-        };
+        let set = ENDPOINTS.iter().find_map(|name| Some((name, variable(name)?)));
+        let Some((name, endpoint)) = set else { return Ok(None) };
         ensure!(
             endpoint.starts_with("http://"),
             "`{name}` is {endpoint:?}, and has to begin with `http://`: a collector near the node \
@@ -58,9 +56,9 @@ impl Exporter {
             .with_context(|| format!("cannot send traces to {endpoint:?}"))?;
         let resource = Resource::builder()
             .with_attribute(opentelemetry::KeyValue::new("service.instance.id", node.to_owned()));
-        let resource = match env::var("OTEL_SERVICE_NAME") {
-            Ok(_) => resource,
-            Err(_) => resource.with_service_name("isolet"),
+        let resource = match variable("OTEL_SERVICE_NAME") {
+            Some(_) => resource,
+            None => resource.with_service_name("isolet"),
         };
         let provider = SdkTracerProvider::builder().with_resource(resource.build());
         Ok(Some(Self(provider.with_batch_exporter(exporter).build())))
@@ -75,6 +73,12 @@ impl Exporter {
         // Who does not get them says so in its own log.
         let _ = self.0.shutdown_with_timeout(EXPORT_TIME);
     }
+}
+
+/// Returns a setting of OpenTelemetry.
+#[expect(clippy::disallowed_methods, reason = "the operator's own setting")]
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// What the request is a part of, by its `traceparent`.
