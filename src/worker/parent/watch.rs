@@ -15,8 +15,9 @@ use crate::support::watchdog;
 /// How often workers that are running a command are checked.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Every this many checks, idle workers are checked too.
-const IDLE: u64 = 20;
+/// One in so many idle workers is checked too, another one each time. All at once, of thousands,
+/// would keep the watchdog from its deadlines.
+const IDLE: usize = 20;
 
 /// A worker whose memory is checked.
 pub(super) trait Watched: Send + Sync {
@@ -41,8 +42,8 @@ pub(super) fn watch(worker: Weak<dyn Watched>) -> io::Result<()> {
     if !watch.is_running {
         let mut looks = 0;
         let again = move || {
-            looks += 1;
-            look(looks % IDLE == 0).then(|| Instant::now() + EVERY)
+            looks = (looks + 1) % IDLE;
+            look(looks).then(|| Instant::now() + EVERY)
         };
         watchdog::repeat(Instant::now() + EVERY, Box::new(again))?;
         watch.is_running = true;
@@ -50,15 +51,16 @@ pub(super) fn watch(worker: Weak<dyn Watched>) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks the workers once. Returns `true` if there are any.
-fn look(at_idle_ones: bool) -> bool {
+/// Checks the workers that are busy, and each twentieth other one from the `first` on. Returns
+/// `true` if there are any.
+fn look(first: usize) -> bool {
     let mut watch = WATCH.lock().unwrap_or_else(PoisonError::into_inner);
     let mut workers = Vec::with_capacity(watch.workers.len());
     watch.workers.retain(|worker| worker.upgrade().map(|worker| workers.push(worker)).is_some());
     watch.is_running = !watch.workers.is_empty();
     drop(watch);
-    for worker in &workers {
-        if at_idle_ones || worker.is_busy() {
+    for (nth, worker) in workers.iter().enumerate() {
+        if nth % IDLE == first || worker.is_busy() {
             worker.check_memory();
         }
     }
