@@ -23,6 +23,11 @@ const TIMES: [f64; 16] = [
     120.0,
 ];
 
+/// Why sessions end, what refuses requests, and how runs end.
+const ENDS: [&str; 5] = ["closed", "idle", "expired", "ended", "died"];
+const GATES: [&str; 6] = ["key", "capacity", "memory", "quota", "queue", "draining"];
+const OUTCOMES: [&str; 6] = ["completed", "submitted", "raised", "exited", "terminated", "refused"];
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Outcome {
     outcome: String,
@@ -103,7 +108,7 @@ impl Default for Metrics {
             descriptors: add(&mut all, "process_open_fds", "Open descriptors of the same"),
             processor: add(&mut all, "process_cpu_seconds", "Processor time of the same"),
         };
-        Self {
+        let metrics = Self {
             looked_up,
             starts: add_as(&mut all, "isolet_session_start_seconds", "Starts of sessions", times()),
             created: add(&mut all, "isolet_sessions_created", "Sessions started"),
@@ -129,7 +134,18 @@ impl Default for Metrics {
                 Family::new_with_constructor(times),
             ),
             registry: all,
+        };
+        // A rate of what has never been counted is none, and of 0 it is 0.
+        for reason in ENDS {
+            metrics.ended.get_or_create(&Why { reason });
         }
+        for gate in GATES {
+            metrics.refused.get_or_create(&Gate { gate });
+        }
+        for outcome in OUTCOMES {
+            metrics.runs.get_or_create(&Outcome { outcome: outcome.to_owned() });
+        }
+        metrics
     }
 }
 
@@ -170,6 +186,11 @@ impl Metrics {
     /// Returns what counts the calls of tools.
     pub(super) fn tool_calls(&self) -> Counter {
         self.tool_calls.clone()
+    }
+
+    /// Begins to count the requests of a protocol.
+    pub(crate) fn speaks(&self, dialect: &'static str) {
+        self.requests.get_or_create(&Dialect { dialect });
     }
 
     /// Counts a request of a protocol.
@@ -274,7 +295,12 @@ mod tests {
         }
         let version = env!("CARGO_PKG_VERSION");
         assert!(text.contains(&format!("isolet_build_info{{version=\"{version}\"}} 1")), "{text}");
-        assert_eq!(text.matches("isolet_refused_total{").count(), 1);
+        for line in [
+            "isolet_refused_total{gate=\"key\"} 0",
+            "isolet_sessions_ended_total{reason=\"died\"} 0",
+        ] {
+            assert!(text.lines().any(|its| its == line), "{line}\n{text}");
+        }
         for name in
             ["process_open_fds", "process_resident_memory_bytes", "isolet_memory_total_bytes"]
         {

@@ -256,6 +256,7 @@ fn measured(
     routes: Router<Arc<Node>>,
     node: &Arc<Node>,
 ) -> Router<Arc<Node>> {
+    node.metrics().speaks(dialect);
     let node = Arc::clone(node);
     routes.route_layer(from_fn(move |request: Request, next: Next| {
         let node = Arc::clone(&node);
