@@ -101,7 +101,6 @@ def test_every_metric_is_on_the_dashboard():
         # `isolet_runs_*` and requests have their own counts.
         "isolet_session_start_seconds_count",
         "isolet_run_queue_seconds_count",
-        "isolet_http_request_seconds_count",
     }
 
 

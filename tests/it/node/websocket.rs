@@ -194,7 +194,7 @@ async fn tools_are_answered_and_runs_interrupted_while_they_go_on() {
     let session = client.ask(&json!({"type": "session", "id": 7, "policy": policy})).await;
     assert_eq!((&session["type"], &session["id"]), (&json!("session"), &json!(7)));
     assert!(session["session"].as_str().unwrap().starts_with("node-"), "{session}");
-    let code = "print(ask('x'), end='')\ntry: ask('y')\nexcept ValueError as e: print(e, end='')\nwhile True: pass";
+    let code = "print(ask('x'), end='')\ntry: ask('y')\nexcept ValueError as e: print(e, end='', flush=True)\nwhile True: pass";
     client.send(&json!({"type": "run", "id": 8, "code": code})).await;
     // It waits for the end of the run.
     client.send(&json!({"type": "run", "id": 9, "code": "'next'"})).await;
