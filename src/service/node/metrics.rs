@@ -137,13 +137,13 @@ impl Default for Metrics {
         };
         // A rate of what has never been counted is none, and of 0 it is 0.
         for reason in ENDS {
-            metrics.ended.get_or_create(&Why { reason });
+            drop(metrics.ended.get_or_create(&Why { reason }));
         }
         for gate in GATES {
-            metrics.refused.get_or_create(&Gate { gate });
+            drop(metrics.refused.get_or_create(&Gate { gate }));
         }
         for outcome in OUTCOMES {
-            metrics.runs.get_or_create(&Outcome { outcome: outcome.to_owned() });
+            drop(metrics.runs.get_or_create(&Outcome { outcome: outcome.to_owned() }));
         }
         metrics
     }
@@ -190,7 +190,7 @@ impl Metrics {
 
     /// Begins to count the requests of a protocol.
     pub(crate) fn speaks(&self, dialect: &'static str) {
-        self.requests.get_or_create(&Dialect { dialect });
+        drop(self.requests.get_or_create(&Dialect { dialect }));
     }
 
     /// Counts a request of a protocol.
