@@ -73,6 +73,11 @@ impl Client {
         let mut frame = vec![opcode | if is_last { 0x80 } else { 0 }];
         match payload.len() {
             short @ ..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
+            // The shortest form of a length is the only one.
+            middle @ ..0x1_0000 => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(middle).unwrap().to_be_bytes());
+            }
             long => {
                 frame.push(0x80 | 127);
                 frame.extend((long as u64).to_be_bytes());

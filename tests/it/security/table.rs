@@ -11,7 +11,7 @@ type Tests = HashMap<String, BTreeSet<String>>;
 fn the_threat_table_names_tests_that_exist() {
     let root = crate::util::root();
     let mut tests = Tests::new();
-    for dir in ["src", "tests"] {
+    for dir in ["src", "tests", "python/tests"] {
         collect(root, dir, &mut tests);
     }
     let page = fs::read_to_string(root.join("docs/security.md")).unwrap();
@@ -72,16 +72,26 @@ fn collect(root: &Path, dir: &str, tests: &mut Tests) {
         let path = format!("{dir}/{}", entry.file_name().into_string().unwrap());
         if entry.file_type().unwrap().is_dir() {
             collect(root, &path, tests);
-        } else if is_rust(&path) {
-            for name in tests_in(&fs::read_to_string(entry.path()).unwrap()) {
-                tests.entry(name).or_default().insert(path.clone());
-            }
+            continue;
+        }
+        let found = match Path::new(&path).extension().and_then(|extension| extension.to_str()) {
+            Some("rs") => tests_in(&fs::read_to_string(entry.path()).unwrap()),
+            Some("py") => python_tests_in(&fs::read_to_string(entry.path()).unwrap()),
+            _ => continue,
+        };
+        for name in found {
+            tests.entry(name).or_default().insert(path.clone());
         }
     }
 }
 
-fn is_rust(path: &str) -> bool {
-    Path::new(path).extension().is_some_and(|extension| extension == "rs")
+/// Returns the tests of a file of pytest.
+fn python_tests_in(text: &str) -> Vec<String> {
+    let names = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("async ").unwrap_or(line);
+        line.strip_prefix("def ")?.split('(').next()
+    });
+    names.filter(|name| name.starts_with("test_")).map(str::to_owned).collect()
 }
 
 /// Returns the functions with a `#[test]`, and those that macros of the file turn into tests.
