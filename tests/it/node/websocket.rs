@@ -75,11 +75,11 @@ impl Client {
             short @ ..126 => frame.push(0x80 | u8::try_from(short).unwrap()),
             // The shortest form of a length is the only one.
             middle @ ..0x1_0000 => {
-                frame.push(0x80 | 126);
+                frame.push(0x80 | 0x7e);
                 frame.extend(u16::try_from(middle).unwrap().to_be_bytes());
             }
             long => {
-                frame.push(0x80 | 127);
+                frame.push(0x80 | 0x7f);
                 frame.extend((long as u64).to_be_bytes());
             }
         }
