@@ -26,7 +26,7 @@ use crate::data::value::Value;
 use crate::fs::{ExportDirectory, FileChange};
 use crate::host::tools::Tool;
 use crate::packages::LoadedPackage;
-use crate::support::block_on::block_on;
+pub use crate::support::block_on::block_on;
 
 /// An [`Engine`](crate::Engine) whose calls block.
 #[derive(Clone, Debug)]

@@ -27,6 +27,7 @@ impl Threads {
         _host: Arc<dyn Host>,
         _max_memory_bytes: u64,
         _max_report_bytes: u64,
+        _spins: bool,
     ) -> Result<Link, Error> {
         let message = "isolation `thread` runs V8 in this process, and isolet was built without \
                        its feature `engine`";

@@ -214,6 +214,7 @@ fn parts(files: Files, modules: SharedModules, host: Arc<ImageHost>) -> Parts {
         inbox,
         max_memory_bytes: MEMORY_BYTES,
         max_report_bytes: u64::MAX,
+        spins: true,
         preload: Vec::new(),
         confine: None,
     }

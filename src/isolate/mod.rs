@@ -91,6 +91,8 @@ pub(crate) struct Boot {
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
     pub(crate) max_report_bytes: u64,
+    /// Whether it looks for what it waits for before it sleeps.
+    pub(crate) spins: bool,
 }
 
 impl Boot {
@@ -121,7 +123,7 @@ impl Boot {
         self,
         modules: impl FnOnce(&Image) -> SharedModules,
     ) -> Result<(Image, Parts), String> {
-        let Self { image, host, inbox, max_memory_bytes, max_report_bytes } = self;
+        let Self { image, host, inbox, max_memory_bytes, max_report_bytes, spins } = self;
         let unusable = |reason: &dyn std::fmt::Display| {
             format!("the interpreter cannot be taken from its image: {reason}")
         };
@@ -134,6 +136,7 @@ impl Boot {
             inbox,
             max_memory_bytes,
             max_report_bytes,
+            spins,
             preload: Vec::new(),
             confine: None,
         };

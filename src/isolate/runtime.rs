@@ -35,6 +35,8 @@ pub(crate) struct Parts {
     pub(crate) inbox: Box<dyn Inbox>,
     pub(crate) max_memory_bytes: u64,
     pub(crate) max_report_bytes: u64,
+    /// Whether it looks for what it waits for before it sleeps.
+    pub(crate) spins: bool,
     /// The modules to import, if the isolate is booted for its image.
     pub(crate) preload: Vec<String>,
     /// Confines the process on the way, if it is confined before the isolate has booted.
@@ -77,6 +79,7 @@ impl Isolate {
         let module =
             Pending::start(Arc::clone(&parts.modules), parts.files.asm_wasm.clone(), stored);
         let memory = Memory::new(parts.max_memory_bytes);
+        let habit = Habit::new(parts.spins);
         let state = State {
             host: Arc::new(StoppableHost { host: parts.host, control: Arc::clone(&control) }),
             control: Arc::clone(&control),
@@ -95,6 +98,7 @@ impl Isolate {
             report: None,
             peeks: false,
             max_report_bytes: parts.max_report_bytes,
+            spins: parts.spins,
             exited: None,
             died: None,
             calls: PendingCalls::default(),
@@ -126,7 +130,7 @@ impl Isolate {
         let cache = image.as_ref().and_then(Image::script_cache);
         let pyodide = loader::load_pyodide(&mut runtime, &parts.files.asm_mjs, cache.as_deref())?;
         let create_module = pyodide.create_module.clone();
-        let mut isolate = Self { runtime, pyodide, entry_points, control, habit: Habit::new() };
+        let mut isolate = Self { runtime, pyodide, entry_points, control, habit };
         let make_image = {
             deno_core::scope!(scope, isolate.runtime);
             let flag: v8::Local<v8::Value> = v8::Boolean::new(scope, make_image).into();
@@ -170,7 +174,9 @@ impl Isolate {
             }
             // The next message often follows soon after the last.
             let spinning = self.habit.limit();
-            self.state(|state| state.inbox.wait(spinning, spinning));
+            if !spinning.is_zero() {
+                self.state(|state| state.inbox.wait(spinning, spinning));
+            }
             tokio::select! {
                 message = self.message() => {
                     self.habit.learn(started.elapsed());

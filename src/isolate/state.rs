@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) peeks: bool,
     /// The maximum length of a report, in bytes.
     pub(crate) max_report_bytes: u64,
+    /// Whether it looks for what it waits for before it sleeps.
+    pub(crate) spins: bool,
     pub(crate) exited: Option<i32>,
     /// Why the interpreter has died, if it has.
     pub(crate) died: Option<String>,
@@ -88,6 +90,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Returns how long to look for an answer before this thread sleeps.
+    fn spinning(&self) -> Duration {
+        if self.spins { spin::budget() } else { Duration::ZERO }
+    }
+
     /// Takes the next message, if there is one.
     pub(super) fn try_message(&mut self) -> Option<Message> {
         self.held.pop_front().or_else(|| self.inbox.try_take())
@@ -128,7 +135,7 @@ impl State {
                     if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
                         return;
                     }
-                    self.inbox.wait(spin::budget(), left);
+                    self.inbox.wait(self.spinning(), left);
                 }
             }
         }
@@ -151,7 +158,7 @@ impl State {
                     if self.control.is_stopped() || self.control.has_interrupt() {
                         return false;
                     }
-                    self.inbox.wait(spin::budget(), left.min(LOOK_UP));
+                    self.inbox.wait(self.spinning(), left.min(LOOK_UP));
                 }
             }
         }

@@ -31,6 +31,7 @@ impl Threads {
         host: Arc<dyn Host>,
         max_memory_bytes: u64,
         max_report_bytes: u64,
+        spins: bool,
     ) -> Result<Link, Error> {
         let (files, modules) = (self.image.files(), Arc::clone(&self.modules));
         let (messages, inbox) = queue();
@@ -41,6 +42,7 @@ impl Threads {
             inbox,
             max_memory_bytes,
             max_report_bytes,
+            spins,
             preload: Vec::new(),
             confine: None,
         };

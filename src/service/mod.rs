@@ -20,6 +20,8 @@ mod tools;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::BoxFuture;
+use isolet::blocking::block_on;
 use isolet::{AuditEvent, Display, Stream, Value};
 
 pub(crate) use self::calls::Answer;
@@ -79,17 +81,33 @@ pub(crate) enum Request {
 
 pub(crate) use self::session::Command as SessionCommand;
 
-/// Work that a request leads to, for the thread that has read the request once another one reads.
-pub(crate) struct Work(Box<dyn FnOnce() + Send>);
+/// Work that a request leads to. It may take as long as code of a guest.
+pub(crate) enum Work {
+    Async(BoxFuture<'static, ()>),
+    /// Work that holds the thread which does it.
+    Blocking(Box<dyn FnOnce() + Send>),
+}
 
 impl Work {
-    fn new(work: impl FnOnce() + Send + 'static) -> Self {
-        Self(Box::new(work))
+    fn blocking(work: impl FnOnce() + Send + 'static) -> Self {
+        Self::Blocking(Box::new(work))
     }
 
-    /// Does the work. Returns when it is done, which may take as long as code of a guest.
+    /// Does the work on this thread: the one that has read the request, once another one reads.
     pub(crate) fn run(self) {
-        (self.0)();
+        match self {
+            Self::Async(work) => block_on(work),
+            Self::Blocking(work) => work(),
+        }
+    }
+
+    /// Has this thread's executor do the work.
+    #[cfg(feature = "serve")]
+    pub(crate) fn spawn(self) {
+        match self {
+            Self::Async(work) => drop(tokio::spawn(work)),
+            Self::Blocking(work) => drop(tokio::task::spawn_blocking(work)),
+        }
     }
 }
 
@@ -154,7 +172,7 @@ impl Service {
                 .map(|_| Some(self.answered(number))),
             Request::Cancel { session } => self.session(session).map(|entry| {
                 let (service, run) = (Arc::clone(self), entry.interrupt());
-                Some(Work::new(move || {
+                Some(Work::blocking(move || {
                     if let Some(run) = run {
                         entry.end_run(run);
                     }
@@ -178,7 +196,7 @@ impl Service {
 
     fn replied(&self, number: i64, result: Result<Value, Failure>) -> Work {
         let client = Arc::clone(&self.client);
-        Work::new(move || client.reply(number, result))
+        Work::Async(Box::pin(async move { client.reply(number, result) }))
     }
 
     /// Returns the work of a request that has been carried out.
@@ -199,7 +217,7 @@ impl Service {
         }
         sandboxes.insert(sandbox, Arc::clone(&entry));
         let service = Arc::clone(self);
-        Ok(Some(Work::new(move || {
+        Ok(Some(Work::blocking(move || {
             let made = policy.and_then(|policy| {
                 policy.build(&service.engines, |name| service.tool_handler(name), {
                     let (client, guests) =
@@ -226,7 +244,7 @@ impl Service {
         count: usize,
     ) -> Result<Option<Work>, Failure> {
         let (entry, client) = (self.sandbox(sandbox)?, Arc::clone(&self.client));
-        Ok(Some(Work::new(move || {
+        Ok(Some(Work::blocking(move || {
             let warmed = entry.wait().and_then(|made| {
                 made.sandbox.prewarm(count)?;
                 Ok(made.sandbox.blocking().prewarmed()?)
@@ -289,15 +307,16 @@ impl Service {
             }
             Err(Refused::Look(command)) => {
                 let client = Arc::clone(&self.client);
-                Ok(Some(Work::new(move || client.reply(number, entry.look(command)))))
+                Ok(Some(Work::Async(Box::pin(async move {
+                    client.reply(number, entry.look(command).await);
+                }))))
             }
         }
     }
 
     /// Returns the work of carrying out the session's commands.
     fn draining(self: &Arc<Self>, entry: Arc<SessionEntry>) -> Work {
-        let service = Arc::clone(self);
-        Work::new(move || entry.drain(&service))
+        Work::Async(Box::pin(entry.drain(Arc::clone(self))))
     }
 
     fn sandbox(&self, sandbox: i64) -> Result<Arc<SandboxEntry>, Failure> {

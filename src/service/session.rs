@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use isolet::blocking::{Session, SessionHandle};
+use isolet::blocking::block_on;
 use isolet::{
-    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Stdin, Value,
-    Variable,
+    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Session,
+    SessionHandle, Stdin, Value, Variable,
 };
 use serde::Deserialize;
 
@@ -114,7 +114,7 @@ pub(super) struct SessionEntry {
     /// Notified when a run has ended.
     ended: Condvar,
     /// Locked while a command is carried out.
-    session: Mutex<Option<Session>>,
+    session: tokio::sync::Mutex<Option<Session>>,
     handles: Mutex<Option<Handles>>,
     /// The number of the request whose code runs.
     run: AtomicI64,
@@ -160,7 +160,7 @@ impl SessionEntry {
             sandbox,
             queue: Mutex::default(),
             ended: Condvar::new(),
-            session: Mutex::default(),
+            session: tokio::sync::Mutex::default(),
             handles: Mutex::default(),
             run: AtomicI64::new(0),
             output: Collector::new(),
@@ -209,21 +209,11 @@ impl SessionEntry {
     }
 
     /// Carries out all commands.
-    pub(super) fn drain(self: &Arc<Self>, service: &Arc<Service>) {
-        let mut session = lock(&self.session);
-        loop {
-            let mut queue = lock(&self.queue);
-            let Some((request, command)) = queue.commands.pop_front() else {
-                queue.is_draining = false;
-                return;
-            };
-            let interrupted = Arc::new(AtomicBool::new(false));
-            if let Command::Run { .. } = command {
-                let interrupted = Arc::clone(&interrupted);
-                queue.running = Some(Running { request, interrupted });
-            }
-            drop(queue);
-            let result = self.carry_out(service, &mut session, request, command, interrupted);
+    pub(super) async fn drain(self: Arc<Self>, service: Arc<Service>) {
+        let mut session = self.session.lock().await;
+        while let Some((running, command)) = self.begin_next() {
+            let request = running.request;
+            let result = self.carry_out(&service, &mut session, running, command).await;
             // Before the client knows, because it may send the next command at once.
             let was_running = lock(&self.queue).running.take().is_some();
             if was_running {
@@ -231,6 +221,20 @@ impl SessionEntry {
             }
             service.client.reply(request, result);
         }
+    }
+
+    /// Takes the next command. Without one, nobody carries commands out any more.
+    fn begin_next(&self) -> Option<(Running, Command)> {
+        let mut queue = lock(&self.queue);
+        let Some((request, command)) = queue.commands.pop_front() else {
+            queue.is_draining = false;
+            return None;
+        };
+        let running = Running { request, interrupted: Arc::default() };
+        if let Command::Run { .. } = command {
+            queue.running = Some(running.clone());
+        }
+        Some((running, command))
     }
 
     /// Interrupts the run, and those that wait for their turn. Returns the request of the run under
@@ -273,24 +277,23 @@ impl SessionEntry {
     }
 
     /// Reads variables while code runs.
-    pub(super) fn look(&self, command: Command) -> Result<Value, Failure> {
+    pub(super) async fn look(&self, command: Command) -> Result<Value, Failure> {
         let handles = lock(&self.handles).clone().ok_or_else(|| self.closed())?;
         match command {
-            Command::Get { name } => Ok(optional(handles.session.get(&name)?)),
-            _ => Ok(variables(&handles.session.variables()?)),
+            Command::Get { name } => Ok(optional(handles.session.get(&name).await?)),
+            _ => Ok(variables(&handles.session.variables().await?)),
         }
     }
 
-    fn carry_out(
+    async fn carry_out(
         self: &Arc<Self>,
         service: &Arc<Service>,
         session: &mut Option<Session>,
-        request: i64,
+        running: Running,
         command: Command,
-        interrupted: Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
         if let Command::Open { inputs, from } = command {
-            let opened = self.open(service, inputs, from);
+            let opened = self.open(service, inputs, from).await;
             return match opened {
                 Ok((opened, report)) => {
                     *session = Some(opened);
@@ -312,45 +315,46 @@ impl SessionEntry {
         }
         if let Command::Fork { copy } = command {
             let copied = match session {
-                Some(session) => session.fork().map_err(Failure::from),
+                Some(session) => session.fork().await.map_err(Failure::from),
                 None => Err(self.closed()),
             };
             let Some(copy) = lock(&self.copies).remove(&copy) else { return Err(self.closed()) };
-            return copy.begin_as_copy(service, copied);
+            return copy.begin_as_copy(service, copied).await;
         }
         let session = session.as_mut().ok_or_else(|| self.closed())?;
         let done = match command {
-            Command::Reset => return self.reset(service, session),
+            Command::Reset => return self.reset(service, session).await,
             Command::Run { code, inputs, options } => {
-                let running = Running { request, interrupted };
-                return self.run(service, session, running, code, inputs, options);
+                return self.run(service, session, running, code, inputs, options).await;
             }
-            Command::Save { path } => session.save(path).map(|()| Value::None)?,
-            Command::Set { variables } => session.set_many(variables).map(|()| Value::None)?,
-            Command::Get { name } => optional(session.get(&name)?),
-            Command::Delete { name } => session.delete(&name)?.into(),
-            Command::Variables => variables(&session.variables()?),
-            Command::Complete { text } => session.complete(text)?.into(),
+            Command::Save { path } => session.save(path).await.map(|()| Value::None)?,
+            Command::Set { variables } => {
+                session.set_many(variables).await.map(|()| Value::None)?
+            }
+            Command::Get { name } => optional(session.get(&name).await?),
+            Command::Delete { name } => session.delete(&name).await?.into(),
+            Command::Variables => variables(&session.variables().await?),
+            Command::Complete { text } => session.complete(text).await?.into(),
             Command::Register { tools } => {
                 for tool in tools::read(tools, &|name| service.tool_handler(name))? {
-                    session.register(tool)?;
+                    session.register(tool).await?;
                 }
                 Value::None
             }
             Command::Submit { submit } => {
                 let (name, fields) = tools::read_submit(submit)?;
-                session.set_submit_as(name, fields)?;
+                session.set_submit_as(name, fields).await?;
                 Value::None
             }
             Command::LoadPackages { requirements } => {
-                packages(&session.load_packages(&requirements)?)
+                packages(&session.load_packages(&requirements).await?)
             }
             Command::PutFile { path, contents } => {
-                session.files().put(&path, contents)?;
+                session.files().put(&path, contents).await?;
                 Value::None
             }
             Command::GetFile { path } => {
-                session.files().get(&path)?.map_or(Value::None, Value::Bytes)
+                session.files().get(&path).await?.map_or(Value::None, Value::Bytes)
             }
             Command::ListFiles { path } => {
                 let entry = |entry: isolet::FileEntry| {
@@ -360,9 +364,9 @@ impl SessionEntry {
                         ("size", execution::int(entry.size)),
                     ])
                 };
-                Value::List(session.files().list(&path)?.into_iter().map(entry).collect())
+                Value::List(session.files().list(&path).await?.into_iter().map(entry).collect())
             }
-            Command::RemoveFile { path } => session.files().remove(&path)?.into(),
+            Command::RemoveFile { path } => session.files().remove(&path).await?.into(),
             Command::Open { .. } | Command::Close | Command::Interrupted | Command::Fork { .. } => {
                 Value::None
             }
@@ -370,31 +374,30 @@ impl SessionEntry {
         Ok(done)
     }
 
-    fn open(
+    async fn open(
         self: &Arc<Self>,
         service: &Service,
         inputs: Vec<(String, Value)>,
         from: Option<String>,
     ) -> Result<(Session, Value), Failure> {
         let made = self.sandbox.wait()?;
-        let sandbox = made.sandbox.blocking();
         let mut session = match from {
-            Some(path) => sandbox.restore(path)?,
-            None => sandbox.session()?,
+            Some(path) => made.sandbox.restore(path).await?,
+            None => made.sandbox.session().await?,
         };
         self.introduce(service, &session, made.grace)?;
         if !made.packages.is_empty() {
-            session.load_packages(&made.packages)?;
+            session.load_packages(&made.packages).await?;
         }
         if !inputs.is_empty() {
-            session.set_many(inputs)?;
+            session.set_many(inputs).await?;
         }
         let report = report(session.isolation());
         Ok((session, report))
     }
 
     /// Begins as the copy of another session, if there is one, and has its commands carried out.
-    fn begin_as_copy(
+    async fn begin_as_copy(
         self: &Arc<Self>,
         service: &Arc<Service>,
         copied: Result<Session, Failure>,
@@ -403,27 +406,37 @@ impl SessionEntry {
             let made = self.sandbox.wait()?;
             self.introduce(service, &copied, made.grace)?;
             let report = report(copied.isolation());
-            *lock(&self.session) = Some(copied);
-            Ok(report)
+            Ok((copied, report))
         });
+        let begun = match begun {
+            Ok((copied, report)) => {
+                *self.session.lock().await = Some(copied);
+                Ok(report)
+            }
+            Err(failure) => Err(failure),
+        };
         let mut queue = lock(&self.queue);
         queue.failure = begun.as_ref().err().cloned();
         queue.is_draining = !queue.commands.is_empty();
         if queue.is_draining {
             let (entry, service) = (Arc::clone(self), Arc::clone(service));
-            std::thread::spawn(move || entry.drain(&service));
+            std::thread::spawn(move || block_on(entry.drain(service)));
         }
         begun
     }
 
-    fn reset(self: &Arc<Self>, service: &Service, session: &mut Session) -> Result<Value, Failure> {
+    async fn reset(
+        self: &Arc<Self>,
+        service: &Service,
+        session: &mut Session,
+    ) -> Result<Value, Failure> {
         let made = self.sandbox.wait()?;
         self.forget(service);
         lock(&self.queue).is_killed = false;
-        session.reset()?;
+        session.reset().await?;
         self.introduce(service, session, made.grace)?;
         if !made.packages.is_empty() {
-            session.load_packages(&made.packages)?;
+            session.load_packages(&made.packages).await?;
         }
         Ok(report(session.isolation()))
     }
@@ -448,7 +461,7 @@ impl SessionEntry {
         }
     }
 
-    fn run(
+    async fn run(
         self: &Arc<Self>,
         service: &Service,
         session: &mut Session,
@@ -484,11 +497,11 @@ impl SessionEntry {
         }
         self.run.store(request, Ordering::Relaxed);
         if !options.stream {
-            return Ok(execution::to_value(&session.run(cell)?, !options.program));
+            return Ok(execution::to_value(&session.run(cell).await?, !options.program));
         }
         self.output.begin(request);
         let mut run = session.run_streaming(cell);
-        for event in &mut run {
+        while let Some(event) = run.next().await {
             match event {
                 RunEvent::Output(chunk) => {
                     self.output.push(chunk.stream, chunk.bytes, &service.flusher);
@@ -500,7 +513,7 @@ impl SessionEntry {
                 _ => {}
             }
         }
-        let execution = run.finish();
+        let execution = run.finish().await;
         self.output.flush(&*service.client, true);
         Ok(execution::to_value(&execution?, !options.program))
     }

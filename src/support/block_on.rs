@@ -52,8 +52,22 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread. Our futures wait only on channels, so no reactor is needed.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// Runs a future of this library on the calling thread, as the calls of
+/// [`blocking`](crate::blocking) do.
+///
+/// Any executor runs these futures. This one needs no other thread for what comes from a worker: it
+/// looks for it itself for up to 100 µs, and sleeps after that.
+///
+/// ```no_run
+/// # fn example(sandbox: &isolet::Sandbox) -> Result<(), isolet::Error> {
+/// let lengths = isolet::blocking::block_on(async {
+///     let mut session = sandbox.session().await?;
+///     session.set("text", "abc").await?;
+///     session.run("len(text)").await
+/// })?;
+/// # Ok(()) }
+/// ```
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
     let waker = Waker::from(Arc::clone(&unpark));
     let mut future = pin!(future);

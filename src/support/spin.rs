@@ -54,8 +54,9 @@ impl Habit {
     /// How long it spins if that has not been enough for long.
     const LEAST: Duration = Duration::from_micros(20);
 
-    pub(crate) fn new() -> Self {
-        Self { limit: budget() }
+    /// Begins a habit; one of never spinning unless `spins`.
+    pub(crate) fn new(spins: bool) -> Self {
+        Self { limit: if spins { budget() } else { Duration::ZERO } }
     }
 
     /// Returns how long to spin this time.
@@ -94,7 +95,7 @@ mod tests {
         }
         assert_eq!(habit.limit(), Habit::LEAST);
         // A single processor.
-        let mut none = Habit { limit: Duration::ZERO };
+        let mut none = Habit::new(false);
         none.learn(Duration::ZERO);
         assert_eq!(none.limit(), Duration::ZERO);
     }

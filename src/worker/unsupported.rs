@@ -20,6 +20,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) image: &'a SharedFile,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
+    pub(crate) spins: bool,
     pub(crate) memory_bytes: u64,
     pub(crate) required: &'a [Layer],
     pub(crate) templates: Option<&'a Templates>,

@@ -48,6 +48,7 @@ impl InWorkers<'_> {
             host: Arc::clone(host) as Arc<dyn Host>,
             max_report_bytes: MAX_REPORT_BYTES,
             memory_bytes: IMAGE_MEMORY_BYTES,
+            spins: true,
             required: self.required,
             templates: None,
             max_copies: None,

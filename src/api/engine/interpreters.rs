@@ -54,8 +54,9 @@ impl Interpreters {
                 ))
             }
             Isolation::Thread => {
+                let (host_of_it, spins) = (Arc::clone(&host) as _, confinement.busy_wait);
                 let mut link =
-                    self.threads.spawn(Arc::clone(&host) as _, memory_bytes, max_report_bytes)?;
+                    self.threads.spawn(host_of_it, memory_bytes, max_report_bytes, spins)?;
                 let report = IsolationReport::thread();
                 match link.replies.recv().await {
                     Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host)),
@@ -88,6 +89,7 @@ impl Interpreters {
                     host: Arc::clone(&host) as _,
                     max_report_bytes,
                     memory_bytes,
+                    spins: confinement.busy_wait,
                     required: &confinement.required,
                     templates: may_fork.then_some(&self.templates),
                     max_copies,

@@ -56,7 +56,8 @@ pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
 fn engines(args: &ServeArgs, assets: Option<&Path>, max_sessions: usize) -> Result<Engines> {
     let base = assets::open_engine(assets, &[], |assets| {
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
-        let builder = args.isolation.confine(builder);
+        // The sessions of a node's clients share its processors.
+        let builder = args.isolation.confine(builder).busy_wait(args.stdio);
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";
         progress::said(what, || builder.clone().build())?;

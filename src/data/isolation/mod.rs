@@ -110,14 +110,27 @@ pub struct IsolationReport {
     layers: BTreeMap<Layer, LayerState>,
 }
 
-/// Where sessions run, the program of their workers, and the required layers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// Where sessions run, the program of their workers, the required layers, and how isolates wait.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Confinement {
     pub(crate) isolation: Isolation,
     /// `None`: the program is searched for.
     pub(crate) worker: Option<PathBuf>,
     pub(crate) required: Vec<Layer>,
     pub(crate) worker_start: WorkerStart,
+    pub(crate) busy_wait: bool,
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        Self {
+            isolation: Isolation::default(),
+            worker: None,
+            required: Vec::new(),
+            worker_start: WorkerStart::default(),
+            busy_wait: true,
+        }
+    }
 }
 
 /// How the process of a worker starts.

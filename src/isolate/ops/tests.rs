@@ -56,6 +56,7 @@ fn state() -> State {
         report: None,
         peeks: false,
         max_report_bytes: u64::MAX,
+        spins: true,
         exited: None,
         died: None,
         calls: PendingCalls::default(),

@@ -469,7 +469,7 @@ impl Node {
     async fn ask_as(&self, number: i64, request: Request) -> Result<Value, Failure> {
         let answer = self.replies.expect(number);
         if let Some(work) = self.service.accept(number, request) {
-            tokio::task::spawn_blocking(move || work.run());
+            work.spawn();
         }
         answer.await.unwrap_or_else(|_| Err(Failure::protocol("the node ends")))
     }

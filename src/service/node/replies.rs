@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use isolet::{AuditEvent, Display, Stream, Value};
 use opentelemetry::trace::SpanContext;
 use prometheus_client::metrics::counter::Counter;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Client, Failure, Service, lock};
@@ -126,7 +127,15 @@ impl Replies {
     /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
     fn tell(&self, run: i64, event: Event) -> bool {
         let sender = lock(&self.listeners).get(&run).map(|listener| listener.sender.clone());
-        sender.is_some_and(|sender| sender.blocking_send(event).is_ok())
+        let Some(sender) = sender else { return false };
+        match sender.try_send(event) {
+            Ok(()) => true,
+            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Full(event)) => {
+                // The thread may be one of those that carry out all requests.
+                tokio::task::block_in_place(|| sender.blocking_send(event)).is_ok()
+            }
+        }
     }
 }
 

@@ -246,6 +246,7 @@ impl Setup {
             inbox: Box::new(Messages::new(Arc::clone(connection), watch)),
             max_memory_bytes: self.memory_bytes,
             max_report_bytes: self.max_report_bytes,
+            spins: self.spins,
         }
     }
 }

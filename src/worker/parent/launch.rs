@@ -45,6 +45,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) max_report_bytes: u64,
     /// The session's memory limit, in bytes.
     pub(crate) memory_bytes: u64,
+    /// Whether the isolate looks for what it waits for before it sleeps.
+    pub(crate) spins: bool,
     /// The layers that must be in force.
     pub(crate) required: &'a [Layer],
     /// The templates that may fork the worker.
@@ -58,6 +60,7 @@ pub(super) struct Fresh<'a> {
     image: &'a SharedFile,
     pub(super) max_report_bytes: u64,
     pub(super) memory_bytes: u64,
+    pub(super) spins: bool,
     /// Set for a template of workers that can be copied.
     pub(super) forkable: bool,
 }
@@ -96,8 +99,8 @@ impl Fresh<'_> {
         output: BorrowedFd<'_>,
         purpose: Purpose,
     ) -> io::Result<()> {
-        let Self { image, max_report_bytes, memory_bytes, .. } = *self;
-        let setup = Setup { max_report_bytes, memory_bytes, purpose };
+        let Self { image, max_report_bytes, memory_bytes, spins, .. } = *self;
+        let setup = Setup { max_report_bytes, memory_bytes, spins, purpose };
         send_setup(socket, setup, [image.fd(), interrupts.as_fd(), output])
     }
 }
@@ -121,8 +124,9 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, message).with_source(error)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let Launch { image, max_report_bytes, memory_bytes, max_copies, .. } = launch;
-    let fresh = Fresh { image, max_report_bytes, memory_bytes, forkable: max_copies.is_some() };
+    let Launch { image, max_report_bytes, memory_bytes, spins, max_copies, .. } = launch;
+    let forkable = max_copies.is_some();
+    let fresh = Fresh { image, max_report_bytes, memory_bytes, spins, forkable };
     let resident_bytes = wire::resident_bytes(launch.memory_bytes);
     let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;

@@ -23,6 +23,7 @@ struct Kind {
     program: PathBuf,
     max_report_bytes: u64,
     memory_bytes: u64,
+    spins: bool,
     forkable: bool,
 }
 
@@ -112,6 +113,7 @@ impl Kind {
             program: program.to_owned(),
             max_report_bytes: fresh.max_report_bytes,
             memory_bytes: fresh.memory_bytes,
+            spins: fresh.spins,
             forkable: fresh.forkable,
         }
     }

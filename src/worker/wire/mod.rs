@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     pub(crate) max_report_bytes: u64,
     /// The session's memory limit, in bytes.
     pub(crate) memory_bytes: u64,
+    /// Whether the isolate looks for what it waits for before it sleeps.
+    pub(crate) spins: bool,
     pub(crate) purpose: Purpose,
 }
 
