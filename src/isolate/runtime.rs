@@ -98,7 +98,7 @@ impl Isolate {
             report: None,
             peeks: false,
             max_report_bytes: parts.max_report_bytes,
-            spins: parts.spins,
+            spinning: habit.limit(),
             exited: None,
             died: None,
             calls: PendingCalls::default(),

@@ -16,7 +16,6 @@ use super::pending::PendingCalls;
 use super::{Confine, Files};
 use crate::image::saved::{Reader, Writer};
 use crate::protocol::{Inbox, Message};
-use crate::support::spin;
 
 /// How long a guest's thread waits for an answer before the guest is suspended and its event loop
 /// served.
@@ -70,8 +69,8 @@ pub(crate) struct State {
     pub(crate) peeks: bool,
     /// The maximum length of a report, in bytes.
     pub(crate) max_report_bytes: u64,
-    /// Whether it looks for what it waits for before it sleeps.
-    pub(crate) spins: bool,
+    /// How long it looks for an answer before it sleeps.
+    pub(crate) spinning: Duration,
     pub(crate) exited: Option<i32>,
     /// Why the interpreter has died, if it has.
     pub(crate) died: Option<String>,
@@ -90,11 +89,6 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Returns how long to look for an answer before this thread sleeps.
-    fn spinning(&self) -> Duration {
-        if self.spins { spin::budget() } else { Duration::ZERO }
-    }
-
     /// Takes the next message, if there is one.
     pub(super) fn try_message(&mut self) -> Option<Message> {
         self.held.pop_front().or_else(|| self.inbox.try_take())
@@ -135,7 +129,7 @@ impl State {
                     if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
                         return;
                     }
-                    self.inbox.wait(self.spinning(), left);
+                    self.inbox.wait(self.spinning, left);
                 }
             }
         }
@@ -158,7 +152,7 @@ impl State {
                     if self.control.is_stopped() || self.control.has_interrupt() {
                         return false;
                     }
-                    self.inbox.wait(self.spinning(), left.min(LOOK_UP));
+                    self.inbox.wait(self.spinning, left.min(LOOK_UP));
                 }
             }
         }

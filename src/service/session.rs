@@ -132,6 +132,8 @@ struct Queue {
     running: Option<Running>,
     /// Set when the session was ended from outside.
     is_killed: bool,
+    /// How many wait for the end of a run.
+    waiting: usize,
     /// Why the session could not start.
     failure: Option<Failure>,
 }
@@ -215,11 +217,16 @@ impl SessionEntry {
             let request = running.request;
             let result = self.carry_out(&service, &mut session, running, command).await;
             // Before the client knows, because it may send the next command at once.
-            let was_running = lock(&self.queue).running.take().is_some();
-            if was_running {
-                self.ended.notify_all();
-            }
+            self.end_of_run();
             service.client.reply(request, result);
+        }
+    }
+
+    fn end_of_run(&self) {
+        let mut queue = lock(&self.queue);
+        // Notifying is a system call, also if nobody waits.
+        if queue.running.take().is_some() && queue.waiting > 0 {
+            self.ended.notify_all();
         }
     }
 
@@ -262,8 +269,13 @@ impl SessionEntry {
         let goes_on = |queue: &mut Queue| {
             queue.running.as_ref().is_some_and(|running| running.request == request)
         };
-        let waited = self.ended.wait_timeout_while(lock(&self.queue), handles.grace, goes_on);
-        if waited.unwrap_or_else(PoisonError::into_inner).1.timed_out() {
+        let mut queue = lock(&self.queue);
+        queue.waiting += 1;
+        let waited = self.ended.wait_timeout_while(queue, handles.grace, goes_on);
+        let (mut queue, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.waiting -= 1;
+        drop(queue);
+        if waited.timed_out() {
             self.kill();
         }
     }

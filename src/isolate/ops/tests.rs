@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use bytes::Bytes;
 use deno_core::{JsRuntime, RuntimeOptions, v8};
@@ -56,7 +57,7 @@ fn state() -> State {
         report: None,
         peeks: false,
         max_report_bytes: u64::MAX,
-        spins: true,
+        spinning: Duration::ZERO,
         exited: None,
         died: None,
         calls: PendingCalls::default(),

@@ -97,7 +97,10 @@ pub(super) fn serve(
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let audit = settings.audit_log.as_deref().map(audit_log::open).transpose()?;
     let engines = Arc::new(engines(settings.max_sessions)?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads())
+        .enable_all()
+        .build()?;
     let exporter = otlp::Exporter::of_environment(runtime.handle(), &args.name)?;
     let watchers = Watchers { audit, tracer: exporter.as_ref().map(otlp::Exporter::tracer) };
     let node =
@@ -107,6 +110,12 @@ pub(super) fn serve(
         exporter.end();
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns how many threads carry requests. The workers do most of the work, and with more threads
+/// than are busy, each request wakes another one.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }
 
 fn settings(config: Option<&Path>) -> Result<Settings> {
