@@ -28,6 +28,11 @@ pub(crate) const CLIENTS: usize = 8;
 /// After how many further sessions their creation is shown.
 const STEP: usize = 500;
 
+/// More memory than a further session takes with what the kernel has for it, in bytes.
+const SESSION_BYTES: usize = 4 << 20;
+
+const PAGE_BYTES: usize = 4096;
+
 /// Something to measure.
 pub(crate) trait Subject {
     /// Does the work: so many times, by so many clients at once.
@@ -138,15 +143,19 @@ fn compare(rounds: usize) -> Result<()> {
 /// Opens sessions in a node until it has `most`.
 fn fill(most: usize) -> Result<()> {
     let mut node = Node::start()?;
-    println!("\nsessions  created in a second  ms of processor time each, with what follows");
+    println!(
+        "\nsessions  created in a second  ms of processor time each  us to touch a page before"
+    );
     for count in (0..most).step_by(STEP) {
         let step = STEP.min(most - count);
+        let touched = touch(step * SESSION_BYTES);
         let cost = measure(&mut node, Work::Create, step, CLIENTS)?;
         println!(
-            "{:>8}  {:>19.0}  {:>5.2}",
+            "{:>8}  {:>19.0}  {:>25.2}  {:>25.2}",
             count + step,
             1.0 / cost.wall.as_secs_f64(),
-            ms(cost.processor)
+            ms(cost.processor),
+            touched.as_secs_f64() * 1e6
         );
     }
     let pss = pss::pss(node.process())?;
@@ -171,6 +180,19 @@ fn measure(subject: &mut dyn Subject, work: Work, count: usize, clients: usize) 
     let processor = subject.group().settled()?.saturating_sub(before);
     let count = u32::try_from(count)?;
     Ok(Cost { processor: processor / count, wall: wall / count })
+}
+
+/// Touches so much memory and gives it back, so that it is there for what follows: a virtual machine
+/// gets its memory from its host when it is touched, which takes longer than all that a session does
+/// with it. Returns what a page took.
+fn touch(bytes: usize) -> Duration {
+    let start = Instant::now();
+    let mut memory = vec![0_u8; bytes];
+    for page in memory.chunks_mut(PAGE_BYTES) {
+        page[0] = 1;
+    }
+    let pages = u32::try_from(std::hint::black_box(memory).len() / PAGE_BYTES).unwrap_or(u32::MAX);
+    start.elapsed() / pages
 }
 
 fn median(mut costs: Vec<Cost>) -> Cost {

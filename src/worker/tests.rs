@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::parent::link::{self, Bounds, Started};
 use super::parent::process::Process;
+use super::parent::watch::Watched;
 use super::wire::output_ring::ring;
 use super::wire::{self, FromWorker, MessageHead, ToWorker};
 use crate::data::isolation::IsolationReport;
@@ -441,6 +442,20 @@ fn a_parent_that_is_gone_closes_the_socket() {
     let mut rest = Vec::new();
     worker.read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty());
+}
+
+/// Of thousands of idle workers, only a few are checked each time.
+#[test]
+fn a_worker_is_busy_from_a_command_to_its_reply() {
+    let (mut parent, mut worker) = parent();
+    assert!(!parent.control.is_busy());
+    for _ in 0..2 {
+        (parent.link.messages)(Message::Command(vec![1]));
+        assert!(parent.control.is_busy());
+        worker.write_all(&frame(&FromWorker::Reply(done(5)))).unwrap();
+        assert!(matches!(parent.link.replies.blocking_recv(), Some(Reply::Done { .. })));
+        assert!(!parent.control.is_busy());
+    }
 }
 
 /// Memory that was made read-only after it was filled is not covered by any of the kernel's limits.

@@ -39,7 +39,7 @@ pub(crate) type Readiness = Result<(String, IsolationReport), String>;
 /// A worker that was started.
 pub(crate) struct Started {
     pub(crate) link: Link,
-    pub(super) control: Arc<WorkerControl>,
+    pub(crate) control: Arc<WorkerControl>,
     pub(crate) ready: oneshot::Receiver<Readiness>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Bounds {
     pub(crate) resident_bytes: u64,
 }
 
-pub(super) struct WorkerControl {
+pub(crate) struct WorkerControl {
     process: Mutex<Process>,
     /// `None` if the kernel does not report how much memory a process holds.
     statm: Option<Statm>,
@@ -336,7 +336,8 @@ impl WorkerControl {
 
 impl Watched for WorkerControl {
     fn is_busy(&self) -> bool {
-        self.owed.load(Ordering::Relaxed) > 0
+        // Of a worker that has started, the reply to a failed start never comes.
+        self.owed.load(Ordering::Relaxed) > 1
     }
 
     fn check_memory(&self) {

@@ -10,7 +10,7 @@ mod reader;
 mod spawner;
 mod template;
 mod templates;
-mod watch;
+pub(crate) mod watch;
 mod writer;
 
 pub(crate) use find::find_worker;
