@@ -1,9 +1,10 @@
 //! Measures a node of `isolet serve --listen` beside the library in a process of its own, by the
-//! processor time of each with its workers: `cargo bench --bench node -- [--rounds N] [--sessions N]`
+//! processor time of each with its workers:
+//! `cargo bench --bench node -- [--rounds N] [--sessions N]`
 //!
 //! Both do the same work in turns, each in a control group, which counts the time of processes that
-//! have ended, too. The client's time counts for neither. `--sessions` then has a node hold so many,
-//! and shows what creation costs on the way. The numbers in `docs/scale.md` are those of
+//! have ended, too. The client's time counts for neither. `--sessions` then has a node hold so
+//! many, and shows what creation costs on the way. The numbers in `docs/scale.md` are those of
 //! `--rounds 5 --sessions 5000`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
@@ -182,9 +183,9 @@ fn measure(subject: &mut dyn Subject, work: Work, count: usize, clients: usize) 
     Ok(Cost { processor: processor / count, wall: wall / count })
 }
 
-/// Touches so much memory and gives it back, so that it is there for what follows: a virtual machine
-/// gets its memory from its host when it is touched, which takes longer than all that a session does
-/// with it. Returns what a page took.
+/// Touches so much memory and gives it back, so that it is there for what follows: a virtual
+/// machine gets memory from its host when it is touched, which takes longer than what a session
+/// does with it. Returns what a page took.
 fn touch(bytes: usize) -> Duration {
     let start = Instant::now();
     let mut memory = vec![0_u8; bytes];
