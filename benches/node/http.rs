@@ -12,6 +12,7 @@ use super::{CLIENTS, Subject, Work, in_threads};
 
 pub(crate) struct Node {
     process: Child,
+    address: String,
     clients: Vec<Client>,
     sessions: Vec<String>,
     group: ControlGroup,
@@ -19,13 +20,22 @@ pub(crate) struct Node {
 }
 
 /// A client with a connection of its own.
-struct Client(BufReader<TcpStream>);
+pub(crate) struct Client {
+    connection: BufReader<TcpStream>,
+    /// The header with its key.
+    key: String,
+}
 
 impl Node {
     pub(crate) fn start() -> Result<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts a node with more of a configuration.
+    pub(crate) fn start_with(more: &str) -> Result<Self> {
         let group = ControlGroup::new("node")?;
         let mut config = tempfile::NamedTempFile::new()?;
-        config.write_all(b"max_sessions = 10000\nmemory_reserve = 0.02\nidle = 3600\n")?;
+        writeln!(config, "max_sessions = 10000\nmemory_reserve = 0.02\nidle = 3600\n{more}")?;
         let mut command = group.command(env!("CARGO_BIN_EXE_isolet"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--die-with-parent", "--config"]);
         let mut process = command.arg(config.path()).stderr(Stdio::piped()).spawn()?;
@@ -34,8 +44,14 @@ impl Node {
             line.split_once("listening at http://").map(|(_, address)| address.to_owned())
         });
         let address = address.context("the node has ended before it listened")?;
-        let clients = (0..CLIENTS).map(|_| Client::connect(&address)).collect::<Result<_>>()?;
-        Ok(Self { process, clients, sessions: Vec::new(), group, _config: config })
+        let clients = (0..CLIENTS).map(|_| Client::connect(&address, None));
+        let clients = clients.collect::<Result<_>>()?;
+        Ok(Self { process, address, clients, sessions: Vec::new(), group, _config: config })
+    }
+
+    /// Connects a client that has a key.
+    pub(crate) fn client(&self, key: &str) -> Result<Client> {
+        Client::connect(&self.address, Some(key))
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -52,8 +68,7 @@ impl Subject for Node {
                 let made = std::sync::Mutex::new(&mut self.sessions);
                 in_threads(clients.iter_mut().collect(), |client| {
                     for _ in 0..each {
-                        let session = client.ask("POST", "/v1/sessions", &json!({}))?;
-                        let id = session["id"].as_str().context("no id")?.to_owned();
+                        let id = client.session()?;
                         made.lock().ok().context("another client has failed")?.push(id);
                     }
                     Ok(())
@@ -81,7 +96,7 @@ impl Subject for Node {
                 })
             }
             Work::Once => in_threads(clients.iter_mut().collect(), |client| {
-                (0..each).try_for_each(|_| client.check("/v1/run"))
+                (0..each).try_for_each(|_| client.check("/v1/run", "40+2"))
             }),
         }
     }
@@ -100,18 +115,30 @@ impl Drop for Node {
 }
 
 impl Client {
-    fn connect(address: &str) -> Result<Self> {
+    fn connect(address: &str, key: Option<&str>) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
+        let key = key.map_or_else(String::new, |key| format!("authorization: Bearer {key}\r\n"));
+        Ok(Self { connection: BufReader::new(stream), key })
+    }
+
+    /// Starts a session, and returns its id.
+    pub(crate) fn session(&mut self) -> Result<String> {
+        let session = self.ask("POST", "/v1/sessions", &json!({}))?;
+        Ok(session["id"].as_str().context("no id")?.to_owned())
     }
 
     fn run(&mut self, session: &str) -> Result<()> {
-        self.check(&format!("/v1/sessions/{session}/runs"))
+        self.run_code(session, "40+2")
     }
 
-    fn check(&mut self, path: &str) -> Result<()> {
-        let ran = self.ask("POST", path, &json!({"code": "40+2"}))?;
+    /// Runs code whose value is 42.
+    pub(crate) fn run_code(&mut self, session: &str, code: &str) -> Result<()> {
+        self.check(&format!("/v1/sessions/{session}/runs"), code)
+    }
+
+    fn check(&mut self, path: &str, code: &str) -> Result<()> {
+        let ran = self.ask("POST", path, &json!({ "code": code }))?;
         ensure!(ran["value"] == 42, "unexpected: {ran}");
         Ok(())
     }
@@ -120,16 +147,17 @@ impl Client {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
+             {}content-length: {}\r\n\r\n{body}",
+            self.key,
             body.len()
         );
-        self.0.get_mut().write_all(request.as_bytes())?;
+        self.connection.get_mut().write_all(request.as_bytes())?;
         let (mut head, mut length) = (String::new(), 0);
-        self.0.read_line(&mut head)?;
+        self.connection.read_line(&mut head)?;
         let is_done = head.starts_with("HTTP/1.1 2");
         loop {
             let mut line = String::new();
-            self.0.read_line(&mut line)?;
+            self.connection.read_line(&mut line)?;
             let line = line.trim_end().to_ascii_lowercase();
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse()?;
@@ -139,7 +167,7 @@ impl Client {
             }
         }
         let mut body = vec![0; length];
-        self.0.read_exact(&mut body)?;
+        self.connection.read_exact(&mut body)?;
         ensure!(is_done, "{head}{}", String::from_utf8_lossy(&body));
         Ok(if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? })
     }

@@ -3,13 +3,15 @@
 //! `cargo bench --bench node -- [--rounds N] [--sessions N]`
 //!
 //! Both do the same work in turns, each in a control group, which counts the time of processes that
-//! have ended, too. The client's time counts for neither. `--sessions` then has a node hold so
-//! many, and shows what creation costs on the way. The numbers in `docs/scale.md` are those of
+//! have ended, too. The client's time counts for neither. Then one tenant floods a node, and the
+//! runs of another one are timed. `--sessions` has a node hold so many, and shows what creation
+//! costs on the way. The numbers in `docs/scale.md` are those of
 //! `--rounds 5 --sessions 5000`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
 mod control_group;
+mod flood;
 mod http;
 mod library;
 #[path = "../support/pss.rs"]
@@ -96,6 +98,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     compare(rounds)?;
+    flood::measure()?;
     if let Some(most) = given("--sessions") {
         fill(most.parse()?)?;
     }
@@ -201,7 +204,7 @@ fn median(mut costs: Vec<Cost>) -> Cost {
     costs[costs.len() / 2]
 }
 
-fn ms(time: Duration) -> f64 {
+pub(crate) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 

@@ -1,7 +1,8 @@
 //! The gate of runs: how much code runs at once, and whose is next.
 //!
 //! Each tenant has a queue. When a run ends, the tenant whose turn it is has the next one, so that
-//! a tenant with many runs waits for its own.
+//! a tenant with many runs waits for its own. A tenant none of whose runs is under way does not
+//! wait at all: those of others may take long.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::super::lock;
 
-/// Lets a number of runs in at once.
+/// Lets a number of runs in at once, and one of each tenant in any case.
 pub(crate) struct RunGate {
     /// The maximum number of runs at once.
     most: usize,
@@ -36,6 +37,11 @@ struct Tenant {
 }
 
 impl Tenant {
+    /// Returns whether one more of its runs may begin.
+    fn may_run(&self, is_full: bool) -> bool {
+        self.running < self.most && (!is_full || self.running == 0)
+    }
+
     /// Returns how many of its runs wait.
     fn waiting(&self) -> usize {
         self.waiting.iter().filter(|waiting| !waiting.is_closed()).count()
@@ -72,12 +78,12 @@ impl RunGate {
     ) -> Result<Pass, QueueIsFull> {
         let waiting = {
             let mut state = lock(&self.state);
-            let is_free = state.running < self.most;
+            let is_full = state.running >= self.most;
             let tenant = state.tenants.entry(name.to_owned()).or_default();
             tenant.most = most;
             // Those that were dropped while they waited have no place any more.
             tenant.waiting.retain(|waiting| !waiting.is_closed());
-            if is_free && tenant.waiting.is_empty() && tenant.running < most {
+            if tenant.waiting.is_empty() && tenant.may_run(is_full) {
                 tenant.running += 1;
                 state.running += 1;
                 return Ok(Pass { gate: Arc::clone(self), tenant: name.to_owned() });
@@ -104,9 +110,7 @@ impl RunGate {
             tenant.running -= 1;
         }
         let mut passed = Vec::new();
-        while state.running < self.most
-            && let Some((turn, sender)) = state.next()
-        {
+        while let Some((turn, sender)) = state.next(self.most) {
             state.running += 1;
             passed.push((sender, Pass { gate: Arc::clone(self), tenant: turn }));
         }
@@ -120,13 +124,14 @@ impl RunGate {
 }
 
 impl State {
-    /// Takes the run whose turn it is.
-    fn next(&mut self) -> Option<(String, oneshot::Sender<Pass>)> {
+    /// Takes the run whose turn it is, where `most` may be under way.
+    fn next(&mut self, most: usize) -> Option<(String, oneshot::Sender<Pass>)> {
+        let is_full = self.running >= most;
         for _ in 0..self.turns.len() {
             let name = self.turns.pop_front()?;
             let Some(tenant) = self.tenants.get_mut(&name) else { continue };
             tenant.waiting.retain(|waiting| !waiting.is_closed());
-            if tenant.running >= tenant.most {
+            if !tenant.may_run(is_full) {
                 if !tenant.waiting.is_empty() {
                     self.turns.push_back(name);
                 }
@@ -184,15 +189,35 @@ mod tests {
         let first = entered(&mut enter(&gate, "flood")).unwrap();
         let mut flood: Vec<_> = (0..10).map(|_| enter(&gate, "flood")).collect();
         assert!(flood.iter_mut().all(|one| poll(one).is_none()));
-        let mut quiet = enter(&gate, "quiet");
-        assert!(poll(&mut quiet).is_none());
-        assert_eq!(gate.load(), (1, 11));
+        // The other tenant's first run does not wait, and its second one is next.
+        let quiet = entered(&mut enter(&gate, "quiet")).unwrap();
+        let mut again = enter(&gate, "quiet");
+        assert!(poll(&mut again).is_none());
+        assert_eq!(gate.load(), (2, 11));
         drop(first);
-        // One of the flood was next, and then it is the other tenant's turn.
+        // The flood has none under way, so one of it may begin.
         let second = entered(&mut flood[0]).unwrap();
-        assert!(poll(&mut quiet).is_none());
-        drop(second);
-        assert!(entered(&mut quiet).is_some());
+        assert!(poll(&mut again).is_none());
+        drop(quiet);
+        let quiet = entered(&mut again).unwrap();
+        assert_eq!(gate.load(), (2, 9));
+        drop((second, quiet));
+        assert!(entered(&mut flood[1]).is_some());
+    }
+
+    #[test]
+    fn turns_go_round_where_all_have_runs_under_way() {
+        let gate = RunGate::new(3, 100);
+        let passes = ["a", "b", "a"].map(|tenant| entered(&mut enter(&gate, tenant)).unwrap());
+        let mut waiting = ["a", "a", "b"].map(|tenant| enter(&gate, tenant));
+        assert!(waiting.iter_mut().all(|one| poll(one).is_none()));
+        let [first, _second, third] = passes;
+        drop(first);
+        let _next = entered(&mut waiting[0]).unwrap();
+        drop(third);
+        // It is the turn of the other one, though that of `a` has waited for longer.
+        assert!(poll(&mut waiting[1]).is_none());
+        assert!(entered(&mut waiting[2]).is_some());
     }
 
     #[test]
@@ -203,6 +228,7 @@ mod tests {
         assert!(waiting.iter_mut().all(|one| poll(one).is_none()));
         assert_eq!(poll(&mut enter(&gate, "a")).unwrap().err(), Some(QueueIsFull(2)));
         // Another tenant has a queue of its own.
+        let theirs = entered(&mut enter(&gate, "b")).unwrap();
         let mut other = enter(&gate, "b");
         assert!(poll(&mut other).is_none());
         drop(waiting.remove(0));
@@ -210,11 +236,11 @@ mod tests {
         assert!(poll(&mut last).is_none());
         drop(first);
         let second = entered(&mut waiting[0]).unwrap();
-        // It was let in and does not come.
-        drop(other);
-        drop(second);
+        drop((other, theirs));
+        // One that is let in and does not come gives its turn up.
+        drop((second, waiting));
         assert!(entered(&mut last).is_some());
-        drop((waiting, last));
+        drop(last);
         assert_eq!(gate.load(), (0, 0));
     }
 

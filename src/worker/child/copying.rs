@@ -1,4 +1,5 @@
-//! Makes copies of this process. Contains the unsafe code for that.
+//! Makes copies of this process, and prepares its memory for that. Contains the unsafe code for
+//! both.
 
 use std::io;
 
@@ -17,6 +18,56 @@ pub(super) fn include_all_memory() {
     let _ = unsafe {
         rustix::mm::madvise(std::ptr::null_mut(), ADDRESSES, rustix::mm::Advice::LinuxDoFork)
     };
+}
+
+/// Has all threads of this process allocate from the same heap. Called while there is one thread.
+///
+/// A copy has memory of its own for each page that it writes to, and each further heap has its own
+/// lists that are spread over its pages.
+pub(super) fn use_one_heap() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: the call sets a number that the allocator reads when a thread needs a heap. No other
+    // thread allocates meanwhile. If it fails, threads get heaps of their own.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
+/// Merges what was freed on the heap and takes it, for good. What a copy allocates then lies side
+/// by side at the heap's end. Otherwise it would be spread over holes in many pages, all of which
+/// the copy would have to copy.
+pub(super) fn fill_heap() {
+    /// The sizes that are handed out differ by so much, and the smallest is as large.
+    const GRAIN: usize = 16;
+    /// Larger holes are few.
+    const LARGEST: usize = 1024;
+    /// What the allocator puts before each piece.
+    const HEADER: usize = size_of::<usize>();
+    /// So many pieces side by side come from the heap's end, or from a hole that holds many.
+    const ROW: usize = 4;
+    /// More holes of a size than there are, in case that another allocator leaves gaps.
+    const MOST: usize = 10_000;
+
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "there is no safe binding")]
+    // SAFETY: the call takes the allocator's own locks and moves nothing that is allocated.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+    for size in (1..=LARGEST / GRAIN).rev().map(|grains| grains * GRAIN) {
+        let (mut row, mut last) = (0, 0);
+        for _ in 0..MOST {
+            let piece = Vec::<u8>::with_capacity(size - HEADER);
+            let at = piece.as_ptr().addr();
+            std::mem::forget(std::hint::black_box(piece));
+            row = if at == last + size { row + 1 } else { 0 };
+            last = at;
+            if row == ROW {
+                break;
+            }
+        }
+    }
 }
 
 /// Makes a copy of this process with only this thread. Returns `None` in the copy.

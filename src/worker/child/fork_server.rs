@@ -17,7 +17,7 @@ use rustix::process::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use super::copying::{fork, include_all_memory};
+use super::copying::{fill_heap, fork, include_all_memory};
 use crate::worker::wire::template_record::Record;
 use crate::worker::wire::{INTERRUPTS, RING, SOCKET};
 
@@ -60,6 +60,7 @@ pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
     let ended = child_signals()?;
     let mut used = wait_until_quiet()?;
     include_all_memory();
+    fill_heap();
     Record::Ready.send(control, &[])?;
     let mut children = Children::new();
     loop {

@@ -18,7 +18,7 @@ use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
 use super::session_fork::{self, SessionFork};
 use super::socket_watch::SocketWatch;
-use super::{fork_server, guardian};
+use super::{copying, fork_server, guardian};
 use crate::isolate::{self, Boot, Confine, Forked};
 use crate::protocol::{Reply, ReplySink};
 use crate::support::shared_file::SharedFile;
@@ -30,6 +30,7 @@ use crate::worker::wire::{self, DESCRIPTORS, FromWorker, Purpose, SETUP_BYTES, S
 /// `parent`. Returns only if the worker cannot start; otherwise the parent ends the process.
 /// `forkable` if it becomes a template of workers that can be copied.
 pub(crate) fn serve(parent: u32, forkable: bool) -> io::Result<()> {
+    copying::use_one_heap();
     let settings = Settings { parent, data_bytes: u64::MAX, forkable };
     let early = lockdown::before_threads(&settings);
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
