@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -431,28 +432,36 @@ async fn random_programs_go_on_in_a_copy_and_restored_as_they_do_without_either(
     }
     let sandbox = forkable().build().unwrap();
     let dir = Scratch::new("random-programs");
-    let file = dir.path().join("session");
-    for program in 0..PROGRAMS {
-        let mut numbers = Numbers(program);
-        let mut cells = vec![FIRST.to_owned()];
-        for _ in 0..12 {
-            cells.push(numbers.cell());
+    // Most of the time goes to waits for workers.
+    let go_on = async |part: u64| {
+        let file = dir.path().join(part.to_string());
+        for program in (part..PROGRAMS).step_by(4) {
+            go_on_alike(&sandbox, &file, Numbers(program)).await;
         }
-        let cut = usize::try_from(numbers.below(12)).unwrap() + 1;
-        let mut whole = sandbox.session().await.unwrap();
-        let expected = printed(&mut whole, &cells).await;
-        let mut session = sandbox.session().await.unwrap();
-        let (before, after) = cells.split_at(cut);
-        let mut first = printed(&mut session, before).await;
-        let mut copy = session.fork().await.unwrap();
-        session.save(&file).await.unwrap();
-        let mut restored = sandbox.restore(&file).await.unwrap();
-        let (in_copy, on) = (printed(&mut copy, after).await, printed(&mut session, after).await);
-        assert_eq!(in_copy, on, "{cells:#?}");
-        assert_eq!(printed(&mut restored, after).await, on, "{cells:#?}");
-        first.extend(in_copy);
-        assert_eq!(first, expected, "cut at {cut}: {cells:#?}");
+    };
+    tokio::join!(go_on(0), go_on(1), go_on(2), go_on(3));
+}
+
+/// Runs a random program in one session, and in one that is copied and saved on the way.
+async fn go_on_alike(sandbox: &Sandbox, file: &Path, mut numbers: Numbers) {
+    let mut cells = vec![FIRST.to_owned()];
+    for _ in 0..12 {
+        cells.push(numbers.cell());
     }
+    let cut = usize::try_from(numbers.below(12)).unwrap() + 1;
+    let mut whole = sandbox.session().await.unwrap();
+    let expected = printed(&mut whole, &cells).await;
+    let mut session = sandbox.session().await.unwrap();
+    let (before, after) = cells.split_at(cut);
+    let mut first = printed(&mut session, before).await;
+    let mut copy = session.fork().await.unwrap();
+    session.save(file).await.unwrap();
+    let mut restored = sandbox.restore(file).await.unwrap();
+    let (in_copy, on) = (printed(&mut copy, after).await, printed(&mut session, after).await);
+    assert_eq!(in_copy, on, "{cells:#?}");
+    assert_eq!(printed(&mut restored, after).await, on, "{cells:#?}");
+    first.extend(in_copy);
+    assert_eq!(first, expected, "cut at {cut}: {cells:#?}");
 }
 
 #[tokio::test]

@@ -75,6 +75,35 @@ async fn a_creation_that_is_sent_again_is_the_same_session_and_one_of_its_tenant
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
 }
 
+/// K6
+#[tokio::test]
+async fn runs_of_a_tenant_that_do_not_end_delay_no_other_tenant() {
+    let scratch = Scratch::new("node-turns");
+    let config = format!(
+        "max_runs = 1\nqueue_time = 0\n[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]\n",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let of = |key: &'static str| [("x-api-key", key), EVENTS];
+    let create = async |key: &'static str, body: Value| {
+        let (status, session) = node.ask_as(&of(key)[..1], "POST /v1/sessions", &body).await;
+        assert_eq!(status, 201, "{session}");
+        format!("POST /v1/sessions/{}/runs", session["id"].as_str().unwrap())
+    };
+    let policy = json!({"policy": {"tools": [{"name": "ask"}]}});
+    let (first, second) = (create("a", policy).await, create("a", json!({})).await);
+    let other = create("b", json!({})).await;
+    let mut events = Events::of(node.send(&first, &of("a"), &json!({"code": "ask()"})).await);
+    assert_eq!(events.next().await.unwrap()["type"], "tool_call");
+    // All places are taken, as the tenant's own next run finds, which may not wait.
+    let run = json!({"code": "6 * 7"});
+    let (status, problem) = node.ask_as(&of("a")[..1], &second, &run).await;
+    assert_eq!((status, &problem["code"]), (504, &json!("queue")), "{problem}");
+    let (status, ran) = node.ask_as(&of("b")[..1], &other, &run).await;
+    assert_eq!((status, &ran["value"]), (200, &json!(42)), "{ran}");
+}
+
 #[tokio::test]
 async fn a_tenant_starts_no_more_sessions_in_a_second_than_it_may() {
     let scratch = Scratch::new("node-rate");
