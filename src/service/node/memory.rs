@@ -3,9 +3,36 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::super::lock;
 
 /// Where control groups are.
 const GROUPS: &str = "/sys/fs/cgroup";
+
+/// For how long a reading holds. Meanwhile a processor starts fewer than ten sessions, of some
+/// megabytes each, and reading takes dozens of files.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// The last reading of the memory that is left.
+#[derive(Default)]
+pub(super) struct LastReading(Mutex<Option<(Instant, Option<Memory>)>>);
+
+impl LastReading {
+    /// Returns how much there is, or was a moment ago.
+    pub(super) fn memory(&self) -> Option<Memory> {
+        self.memory_at(Instant::now(), Memory::read)
+    }
+
+    fn memory_at(&self, now: Instant, read: impl FnOnce() -> Option<Memory>) -> Option<Memory> {
+        let mut last = lock(&self.0);
+        match *last {
+            Some((at, memory)) if now.saturating_duration_since(at) < FRESH => memory,
+            _ => last.insert((now, read())).1,
+        }
+    }
+}
 
 /// Memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +119,15 @@ mod tests {
         write("memory.max", "1000\n");
         write("memory.stat", "anon 500\ninactive_file 100\n");
         assert_eq!(Memory::of_group(group.path()), Some(Memory { available: 400, total: 1000 }));
+    }
+
+    #[test]
+    fn many_starts_in_a_moment_read_once() {
+        let (last, start) = (LastReading::default(), Instant::now());
+        let of = |available| Some(Memory { available, total: 10 });
+        assert_eq!(last.memory_at(start, || of(5)), of(5));
+        assert_eq!(last.memory_at(start + FRESH / 2, || of(4)), of(5));
+        assert_eq!(last.memory_at(start + FRESH, || of(3)), of(3));
     }
 
     #[test]

@@ -55,6 +55,7 @@ pub(crate) use self::ceiling::Wishes;
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::guest::Raised;
+use self::memory::LastReading;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;
@@ -162,6 +163,7 @@ pub(crate) struct Node {
     /// Notified when there is room for a session again.
     room: Arc<Notify>,
     counts: Arc<Counts>,
+    memory: LastReading,
     creations: Creations,
     named: Named,
     store: Option<Arc<Store>>,
@@ -209,6 +211,7 @@ impl Node {
             service,
             replies,
             counts: Arc::default(),
+            memory: LastReading::default(),
             creations: Creations::default(),
             named: Named::default(),
             store: store.map(Arc::new),

@@ -10,7 +10,7 @@ use super::audit::Happened;
 use super::places::{Place, Slot, Vacated};
 use super::session::{NewSession, NodeSession, OwnSession, Used};
 use super::tenants::Tenant;
-use super::{Memory, Node, OnDrop, Refusal, gone};
+use super::{Node, OnDrop, Refusal, gone};
 
 impl Node {
     /// Starts a session. If `key` is given, sending the same again finds the same session.
@@ -115,7 +115,7 @@ impl Node {
     pub(super) fn take_slot(&self, tenant: &Tenant) -> Result<Slot, Refusal> {
         let slot = self.counts.take(tenant, self.settings.max_sessions)?;
         let reserve = self.settings.memory_reserve;
-        if let Some(memory) = Memory::read().filter(|memory| memory.is_below(reserve)) {
+        if let Some(memory) = self.memory.memory().filter(|memory| memory.is_below(reserve)) {
             return Err(Refusal::Memory(memory));
         }
         let rate = tenant.quotas.starts;
