@@ -1,6 +1,6 @@
 //! What one tenant's flood of runs does to the runs of another one.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -50,7 +50,7 @@ pub(crate) fn measure() -> Result<()> {
     println!("\na tenant's run of 40+2 each 5 ms, while {FLOOD} clients of another one send");
     println!("{:<28} p50 {:>7.2} ms  p95 {:>7.2} ms", "nothing", ms(alone.0), ms(alone.1));
     for (name, code) in CODES {
-        let (is_over, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (is_over, count) = (AtomicBool::new(false), AtomicU32::new(0));
         let start = Instant::now();
         let times = std::thread::scope(|scope| {
             let flood: Vec<_> = loud
@@ -78,7 +78,7 @@ pub(crate) fn measure() -> Result<()> {
             ms(times.0),
             ms(times.1),
             times.1.as_secs_f64() / alone.1.as_secs_f64(),
-            count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64(),
+            f64::from(count.load(Ordering::Relaxed)) / start.elapsed().as_secs_f64(),
         );
     }
     Ok(())
