@@ -11,6 +11,9 @@ node. Needs Ray 2.60, and this package on each machine.
 
 # pyright: basic, reportMissingImports=false
 
+# Ray is not installed where pyright runs, which takes this file for the module `ray`.
+# pyright: reportAttributeAccessIssue=false, reportIndexIssue=false
+
 from __future__ import annotations
 
 import contextlib
