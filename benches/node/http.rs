@@ -133,8 +133,15 @@ impl Client {
     }
 
     /// Runs code whose value is 42.
-    pub(crate) fn run_code(&mut self, session: &str, code: &str) -> Result<()> {
+    fn run_code(&mut self, session: &str, code: &str) -> Result<()> {
         self.check(&format!("/v1/sessions/{session}/runs"), code)
+    }
+
+    /// Runs what a body describes, whose value is 42.
+    pub(crate) fn run_body(&mut self, session: &str, body: &str) -> Result<()> {
+        let ran = self.send("POST", &format!("/v1/sessions/{session}/runs"), body)?;
+        ensure!(ran["value"] == 42, "unexpected: {ran}");
+        Ok(())
     }
 
     fn check(&mut self, path: &str, code: &str) -> Result<()> {
@@ -145,6 +152,10 @@ impl Client {
 
     fn ask(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(method, path, &body)
+    }
+
+    fn send(&mut self, method: &str, path: &str, body: &str) -> Result<Value> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
              {}content-length: {}\r\n\r\n{body}",

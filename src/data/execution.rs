@@ -270,6 +270,16 @@ impl Execution {
         }
     }
 
+    /// Returns the value as [`value`](Self::value) does, without a copy.
+    #[must_use]
+    pub fn into_value(self) -> Option<Value> {
+        match self.outcome {
+            Outcome::Completed(value) => value,
+            Outcome::Submitted(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Returns the exception that ended the run, if one did.
     #[must_use]
     pub fn exception(&self) -> Option<&PyException> {

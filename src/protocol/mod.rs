@@ -128,6 +128,17 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Returns the variables that it binds.
+    pub(crate) fn variables(&self) -> &[(String, Value)] {
+        match self {
+            Self::Run(run) => &run.inputs,
+            Self::Set(items) => items,
+            _ => &[],
+        }
+    }
+}
+
 /// A moment of a fork.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ForkMoment {

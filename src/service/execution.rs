@@ -16,7 +16,7 @@ pub(crate) fn interrupted() -> Value {
 }
 
 /// Returns an execution as `docs/protocol.md` describes it. That of a program has no value.
-pub(super) fn to_value(execution: &Execution, has_value: bool) -> Value {
+pub(super) fn to_value(execution: Execution, has_value: bool) -> Value {
     let mut fields = Fields(Vec::with_capacity(8));
     match execution.outcome() {
         Outcome::Raised(exception) => {
@@ -71,8 +71,8 @@ pub(super) fn to_value(execution: &Execution, has_value: bool) -> Value {
     if !execution.session_alive() {
         fields.add("session_alive", false);
     }
-    if let Some(value) = execution.value().filter(|value| has_value && !value.is_none()) {
-        fields.add("value", value.clone());
+    if let Some(value) = execution.into_value().filter(|value| has_value && !value.is_none()) {
+        fields.add("value", value);
     }
     Value::Dict(fields.0)
 }

@@ -509,7 +509,7 @@ impl SessionEntry {
         }
         self.run.store(request, Ordering::Relaxed);
         if !options.stream {
-            return Ok(execution::to_value(&session.run(cell).await?, !options.program));
+            return Ok(execution::to_value(session.run(cell).await?, !options.program));
         }
         self.output.begin(request);
         let mut run = session.run_streaming(cell);
@@ -527,7 +527,7 @@ impl SessionEntry {
         }
         let execution = run.finish().await;
         self.output.flush(&*service.client, true);
-        Ok(execution::to_value(&execution?, !options.program))
+        Ok(execution::to_value(execution?, !options.program))
     }
 
     fn closed(&self) -> Failure {

@@ -2,8 +2,16 @@
 
 use tokio::sync::oneshot;
 
-/// Up to this many bytes from the guest are decoded in place, more on a thread.
+use crate::data::value::{Value, is_longer};
+
+/// Up to this many bytes are encoded or decoded in place, more on a thread.
 const SMALL_BYTES: usize = 256 << 10;
+
+/// Returns a size for [`by_size`] of work on values.
+pub(crate) fn size<'a>(values: impl IntoIterator<Item = &'a Value>) -> usize {
+    let is_long = values.into_iter().any(|value| is_longer(value, SMALL_BYTES as u64));
+    if is_long { usize::MAX } else { 0 }
+}
 
 /// Runs work whose duration depends on a number of bytes: in place if there are few, otherwise on a
 /// thread. If the future is dropped, the thread still completes the work.
@@ -19,9 +27,9 @@ pub(crate) async fn by_size<T: Send + 'static>(
         // If the receiver was dropped, the result is dropped here.
         let _ = sender.send(work());
     };
-    let thread = std::thread::Builder::new().name("isolet-decode".to_owned()).spawn(main);
-    thread.map_err(|error| format!("there is no thread to decode it on: {error}"))?;
-    receiver.await.map_err(|_| "decoding it failed".to_owned())
+    let thread = std::thread::Builder::new().name("isolet-codec".to_owned()).spawn(main);
+    thread.map_err(|error| format!("there is no thread for a large value: {error}"))?;
+    receiver.await.map_err(|_| "the thread for a large value ended".to_owned())
 }
 
 #[cfg(test)]

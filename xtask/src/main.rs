@@ -103,7 +103,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
         ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),
-        ["wheel"] => wheel::run().map(|_| ExitCode::SUCCESS),
+        ["wheel"] => wheel::run(wheel::Purpose::Publishing).map(|_| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["lint"] => lint::run(),

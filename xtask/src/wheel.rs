@@ -16,8 +16,18 @@ const MATURIN: &str = "1.16.0";
 /// installed into, beside its `bin`.
 const ASSETS: &str = "python/isolet.data/data/share/isolet/assets";
 
+/// What a wheel is made for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Purpose {
+    /// To be published: its command has no symbols, and reports its commit.
+    Publishing,
+    /// To be tested: its command is the one that `cargo build --release` makes, so that it is not
+    /// compiled a second time.
+    Tests,
+}
+
 /// Makes `target/wheels/isolet-VERSION-py3-none-PLATFORM.whl`, and returns its path.
-pub(crate) fn run() -> Result<PathBuf> {
+pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
     licenses::check()?;
     vendored_v8::ensure()?;
     assets::fetch()?;
@@ -30,10 +40,14 @@ pub(crate) fn run() -> Result<PathBuf> {
             .with_context(|| format!("cannot empty `{}`", wheels.display()))?;
     }
     let mut build = Command::new(maturin);
-    build.args(["build", "--release", "--strip", "--quiet", "--out"]).arg(&wheels);
+    build.args(["build", "--release", "--quiet", "--out"]).arg(&wheels);
+    match purpose {
+        Purpose::Publishing => dist::with_commit(build.args(["--strip", "true"])),
+        Purpose::Tests => build.args(["--strip", "false"]),
+    };
     // Cargo's own settings are looked for from here on.
     build.current_dir(root.join("python"));
-    process::check(dist::with_commit(&mut build))?;
+    process::check(&mut build)?;
     let made = fs::read_dir(&wheels).context("maturin made no directory of wheels")?;
     let wheel = made.flatten().map(|entry| entry.path()).find(|path| is_wheel(path));
     let wheel = wheel.context("maturin made no wheel")?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::finish::Ended;
-use super::shared::Shared;
+use super::shared::{Frame, Shared};
 use super::state::SessionState;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
@@ -13,6 +13,7 @@ use crate::data::tool::name;
 use crate::data::value::{Value, check_bounds, encoded_len};
 use crate::host::pipe::PipeWriter;
 use crate::protocol::{Command, Report, RunCommand, Status};
+use crate::support::offload;
 
 impl Shared {
     pub(super) async fn run_cell(
@@ -21,7 +22,6 @@ impl Shared {
         pipe: Option<PipeWriter>,
     ) -> Result<Execution, Error> {
         self.check_source(&cell.code)?;
-        self.check_variables(&cell.inputs)?;
         let run_time =
             cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
         let command = Command::Run(RunCommand {
@@ -40,7 +40,8 @@ impl Shared {
             max_value_bytes: self.limits.value_bytes(),
         });
         let interrupt = cell.interrupt.as_deref();
-        let ended = self.command(command, run_time, interrupt, cell.stdin, pipe).await?;
+        let frame = self.encode(command).await?;
+        let ended = self.command(frame, run_time, interrupt, cell.stdin, pipe).await?;
         Ok(self.execution(ended))
     }
 
@@ -56,21 +57,16 @@ impl Shared {
         Err(self.refused(Error::new(ErrorKind::Limit, message)))
     }
 
-    /// Rejects variables that cannot be bound.
-    pub(super) fn check_variables(&self, items: &[(String, Value)]) -> Result<(), Error> {
-        let unusable = |message| self.refused(Error::new(ErrorKind::Value, message));
-        let mut left = self.limits.value_bytes();
-        for (variable, value) in items {
-            if !name::is_identifier(variable) {
-                return Err(unusable(format!(
-                    "`{}` cannot be a variable, it is no Python identifier",
-                    variable.escape_debug()
-                )));
-            }
-            check_bounds(value, left).map_err(unusable)?;
-            left = left.saturating_sub(encoded_len(value));
-        }
-        Ok(())
+    /// Encodes a command that binds variables. Rejects variables that cannot be bound.
+    pub(super) async fn encode(&self, command: Command) -> Result<Frame, Error> {
+        let bytes = offload::size(command.variables().iter().map(|(_, value)| value));
+        let max_bytes = self.limits.value_bytes();
+        let encode = move || {
+            check_variables(command.variables(), max_bytes)?;
+            Ok(Frame::of(command))
+        };
+        let encoded = offload::by_size(bytes, encode).await.flatten();
+        encoded.map_err(|message| self.refused(Error::new(ErrorKind::Value, message)))
     }
 
     /// Returns this error of something that was not begun: the session is as before.
@@ -133,4 +129,20 @@ impl Shared {
             Status::Raised(exception) => Outcome::Raised(exception),
         }
     }
+}
+
+/// Fails with a reason if these variables cannot be bound.
+fn check_variables(items: &[(String, Value)], max_bytes: u64) -> Result<(), String> {
+    let mut left = max_bytes;
+    for (variable, value) in items {
+        if !name::is_identifier(variable) {
+            return Err(format!(
+                "`{}` cannot be a variable, it is no Python identifier",
+                variable.escape_debug()
+            ));
+        }
+        check_bounds(value, left)?;
+        left = left.saturating_sub(encoded_len(value));
+    }
+    Ok(())
 }

@@ -112,7 +112,7 @@ impl Shared {
     pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
         let has_packages = self.host.packages().any_allowed();
         self.driver.lock().await.is_starting = true;
-        self.send_command(Command::Start { env, terminal, has_packages });
+        self.send(Frame::of(Command::Start { env, terminal, has_packages }).message);
     }
 
     /// Waits until the interpreter has become this session's.
@@ -146,7 +146,7 @@ impl Shared {
     /// `interrupt` is set.
     pub(super) async fn command(
         self: &Arc<Self>,
-        command: Command,
+        frame: Frame,
         run_time: Duration,
         interrupt: Option<&AtomicBool>,
         stdin: Stdin,
@@ -169,14 +169,14 @@ impl Shared {
         if interrupt.is_some_and(|flag| flag.load(Ordering::SeqCst)) {
             self.interrupt();
         }
-        if !matches!(command, Command::Run(_)) {
+        if !frame.is_run {
             self.host.tools().pause();
         }
         // If this future is dropped before the reply arrives, the guard kills the guest and the
         // session stays abandoned.
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
-        self.send_command(command);
+        self.send(frame.message);
         let mut reply = with_source(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
         let stop = stopping.end();
         self.host.shut(Passage::Output);
@@ -258,7 +258,7 @@ impl Shared {
                     }
                     last => break last,
                 },
-                (call, outcome) = calls.next() => self.answer(call, outcome),
+                (call, answer) = calls.next() => self.answer(call, answer),
                 // Once the calls have begun that the guest had made before it answered.
                 () = std::future::ready(()), if !peeked.is_empty() => {
                     for (number, report) in peeked.drain(..) {
@@ -270,7 +270,8 @@ impl Shared {
         };
         let over = "the run that made this call has ended";
         for call in calls.cancel_all() {
-            self.answer(call, Err(ToolError::new("RuntimeError", over)));
+            let refusal = Err(ToolError::new("RuntimeError", over));
+            self.answer(call, codec::encode_answer(refusal, self.limits.value_bytes()));
         }
         reply
     }
@@ -330,7 +331,16 @@ impl Shared {
         command: Command,
         run_time: Duration,
     ) -> Result<Report, Error> {
-        let ended = self.command(command, run_time, None, Stdin::empty(), None).await?;
+        self.quick_frame(Frame::of(command), run_time).await
+    }
+
+    /// Runs an encoded command that runs no cell, within the given time.
+    pub(super) async fn quick_frame(
+        self: &Arc<Self>,
+        frame: Frame,
+        run_time: Duration,
+    ) -> Result<Report, Error> {
+        let ended = self.command(frame, run_time, None, Stdin::empty(), None).await?;
         match ended.termination {
             None if self.state() == SessionState::Exited => Err(self.closed()),
             None => Ok(ended.report),
@@ -348,14 +358,7 @@ impl Shared {
         }
     }
 
-    fn send_command(&self, command: Command) {
-        let restores = matches!(command, Command::Resume { .. });
-        let frame = codec::encode(command);
-        self.send(if restores { Message::Restore(frame) } else { Message::Command(frame) });
-    }
-
-    fn answer(&self, call: u32, outcome: Result<Value, ToolError>) {
-        let answer = codec::encode_answer(outcome, self.limits.value_bytes());
+    fn answer(&self, call: u32, answer: Vec<u8>) {
         let answer = self.host.tools().unread(answer);
         self.send(Message::Answer(call, answer));
     }
@@ -413,6 +416,22 @@ impl SessionAccess for Shared {
                 }
             }
         })
+    }
+}
+
+/// An encoded command.
+pub(super) struct Frame {
+    message: Message,
+    is_run: bool,
+}
+
+impl Frame {
+    pub(super) fn of(command: Command) -> Self {
+        let is_run = matches!(command, Command::Run(_));
+        let restores = matches!(command, Command::Resume { .. });
+        let frame = codec::encode(command);
+        let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
+        Self { message, is_run }
     }
 }
 

@@ -22,8 +22,8 @@ const COMPLETED_NAMES: usize = 1000;
 
 impl Shared {
     pub(super) async fn set(self: &Arc<Self>, items: Vec<(String, Value)>) -> Result<(), Error> {
-        self.check_variables(&items)?;
-        let report = self.quick(Command::Set(items)).await?;
+        let frame = self.encode(Command::Set(items)).await?;
+        let report = self.quick_frame(frame, self.limits.run_time()).await?;
         completed(&report, "the guest could not take the variables")
     }
 

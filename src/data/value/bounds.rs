@@ -24,6 +24,31 @@ pub(crate) fn encoded_len(value: &Value) -> u64 {
     bytes
 }
 
+/// Returns `true` if the encoded `value` has more than `most` bytes. Reads no more of the value than
+/// it has to.
+pub(crate) fn is_longer(value: &Value, most: u64) -> bool {
+    let mut bytes = own_len(value);
+    let mut containers = vec![value];
+    while let Some(container) = containers.pop() {
+        // Each item has a byte at least.
+        let items = match container {
+            Value::List(items) => items.len(),
+            Value::Dict(items) => items.len(),
+            _ => 0,
+        };
+        if bytes.saturating_add(items as u64) > most {
+            return true;
+        }
+        for_each_child(container, |child| {
+            bytes = bytes.saturating_add(own_len(child));
+            if !child.is_scalar() {
+                containers.push(child);
+            }
+        });
+    }
+    bytes > most
+}
+
 /// Fails with a reason if `value` cannot cross to the guest.
 pub(crate) fn check_bounds(value: &Value, max_bytes: u64) -> Result<(), String> {
     check_own(value)?;
@@ -149,6 +174,15 @@ mod tests {
             check_bounds(&value, 19).unwrap_err(),
             "a value of 20 bytes cannot cross to the guest, the limit is 19 bytes"
         );
+    }
+
+    #[test]
+    fn a_value_is_longer_than_what_is_less_than_its_length() {
+        let inner = Value::dict([("abcde", Value::Int(1)), ("f", Value::List(vec![]))]);
+        for value in [Value::None, "abcde".into(), Value::List(vec![inner, Value::Int(2)])] {
+            let bytes = encoded_len(&value);
+            assert!(is_longer(&value, bytes - 1) && !is_longer(&value, bytes));
+        }
     }
 
     #[test]

@@ -16,12 +16,16 @@ use super::{SessionHandle, ToolContext, ToolHost, runtime};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::stop::{CallClock, RunClock};
+use crate::protocol::codec;
 use crate::support::offload;
 
 /// How often a call is looked at whose timeout is close and stands still, at most.
 const PAUSED_LOOK: Duration = Duration::from_millis(50);
 
 type Outcome = Result<Value, ToolError>;
+
+/// An encoded outcome.
+type Answer = Vec<u8>;
 
 /// The tool calls of one run. Dropping it cancels unfinished calls.
 pub(crate) struct Calls {
@@ -31,7 +35,7 @@ pub(crate) struct Calls {
     host: Arc<ToolHost>,
     queue: Arc<CallQueue>,
     clock: Arc<RunClock>,
-    running: FuturesUnordered<BoxFuture<'static, (u32, Option<Outcome>)>>,
+    running: FuturesUnordered<BoxFuture<'static, (u32, Option<Answer>)>>,
 }
 
 impl Calls {
@@ -45,7 +49,7 @@ impl Calls {
 
     /// Starts calls as places become free, and waits for the next one that ends. Waits forever if
     /// there are no calls.
-    pub(crate) async fn next(&mut self) -> (u32, Outcome) {
+    pub(crate) async fn next(&mut self) -> (u32, Answer) {
         std::future::poll_fn(|context| {
             self.queue.wake(context.waker());
             runtime::entered(|| {
@@ -54,10 +58,10 @@ impl Calls {
                         self.start(call, place);
                     }
                     match self.running.poll_next_unpin(context) {
-                        Poll::Ready(Some((id, outcome))) => {
+                        Poll::Ready(Some((id, answer))) => {
                             let known = self.queue.end(id);
-                            if let (true, Some(outcome)) = (known, outcome) {
-                                return Poll::Ready((id, outcome));
+                            if let (true, Some(answer)) = (known, answer) {
+                                return Poll::Ready((id, answer));
                             }
                         }
                         // The task is woken when a call may be started.
@@ -84,7 +88,7 @@ impl Calls {
             ToolContext::new(self.session.clone(), spec, (self.run, id), over, &place, &clock);
         let served = serve(Arc::clone(&self.host), clock, call, context, place);
         let served = Abortable::new(served, registration);
-        self.running.push(served.map(move |outcome| (id, outcome.ok())).boxed());
+        self.running.push(served.map(move |answer| (id, answer.ok())).boxed());
         self.queue.begin(id, abort, alive);
     }
 }
@@ -95,8 +99,24 @@ impl Drop for Calls {
     }
 }
 
-/// Decodes the arguments, calls the tool within its timeout, and turns a panic into an error.
+/// Calls the tool, and encodes what comes of it.
 async fn serve(
+    host: Arc<ToolHost>,
+    clock: Arc<CallClock>,
+    call: Call,
+    context: ToolContext,
+    place: Arc<Place>,
+) -> Answer {
+    let max_value_bytes = host.max_value_bytes();
+    let outcome = outcome(host, clock, call, context, place).await;
+    let encode = move |outcome| codec::encode_answer(outcome, max_value_bytes);
+    let bytes = offload::size(&outcome);
+    let answer = offload::by_size(bytes, move || encode(outcome)).await;
+    answer.unwrap_or_else(|reason| encode(Err(ToolError::new("RuntimeError", reason))))
+}
+
+/// Decodes the arguments, calls the tool within its timeout, and turns a panic into an error.
+async fn outcome(
     host: Arc<ToolHost>,
     clock: Arc<CallClock>,
     call: Call,

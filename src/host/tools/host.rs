@@ -102,6 +102,11 @@ impl ToolHost {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
+    /// Returns how many bytes of memory a value may take.
+    pub(super) fn max_value_bytes(&self) -> u64 {
+        self.max_value_bytes
+    }
+
     /// Returns the calls that have not ended.
     pub(crate) fn queue(&self) -> &Arc<CallQueue> {
         &self.queue

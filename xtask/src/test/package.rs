@@ -58,7 +58,7 @@ const TEST_SECONDS: u32 = 180;
 
 /// Runs pytest with `args` in the main environment; without `args`, all tests and pyright.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
-    let wheel = wheel::run()?;
+    let wheel = wheel::run(wheel::Purpose::Tests)?;
     // Its pip gets the wheels of pandas and others, and the packages that they need.
     python::ensure()?;
     let wheels = science::wheels()?;

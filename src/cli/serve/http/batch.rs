@@ -92,7 +92,7 @@ fn answers(
 }
 
 async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
-    let (id, once) = match Given::read(&line) {
+    let (id, once) = match Given::read(&line).await {
         Ok(Given(item)) => split(item),
         Err(problem) => (Value::None, Err(problem)),
     };
@@ -117,7 +117,7 @@ fn answered(id: Value, ran: Result<Value, Problem>) -> Bytes {
         Ok(execution) => ("execution", execution),
         Err(problem) => ("problem", problem.value()),
     };
-    line(&Value::dict([("id", id), (key, value)])).into()
+    line(Value::dict([("id", id), (key, value)])).into()
 }
 
 /// The lines of a body.

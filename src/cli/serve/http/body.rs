@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use isolet::Value;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 
 use super::super::wire::Wire;
 use super::MAX_BODY_BYTES;
@@ -23,21 +24,44 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
         let Raw(bytes) = Raw::from_request(request, state).await?;
-        Self::read(&bytes)
+        Self::read(&bytes).await
     }
 }
 
 impl<T: DeserializeOwned> Given<T> {
     /// Reads an object.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Problem> {
-        let value = if bytes.is_empty() { Value::Dict(Vec::new()) } else { decode(BODY, bytes)? };
-        Self::of(value)
+    pub(super) async fn read(bytes: &[u8]) -> Result<Self, Problem> {
+        if bytes.is_empty() {
+            return Self::of(Value::Dict(Vec::new()));
+        }
+        in_turn(bytes.len(), || Self::of(decode(BODY, bytes)?)).await
     }
 
     /// Reads what a value has.
     pub(super) fn of(value: Value) -> Result<Self, Problem> {
         read(BODY, value).map(Self)
     }
+}
+
+/// From this many bytes on, JSON is read and written where it delays no other request.
+const LARGE_BYTES: usize = 256 << 10;
+
+/// Does work on so many bytes. If there are many, the thread's other requests go on meanwhile.
+fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes < LARGE_BYTES { work() } else { tokio::task::block_in_place(work) }
+}
+
+/// Reads so many bytes of a request. If there are many, the thread's other requests go on
+/// meanwhile, but those with many bytes as well wait for their turn: they can keep one processor
+/// busy.
+pub(super) async fn in_turn<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    static TURN: Semaphore = Semaphore::const_new(1);
+    if bytes < LARGE_BYTES {
+        return work();
+    }
+    // It fails if it is closed, which nobody does.
+    let _turn = TURN.acquire().await;
+    aside(bytes, work)
 }
 
 /// Decodes JSON. `what` names it in errors.
@@ -53,7 +77,7 @@ pub(super) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, P
         let kind = value.type_name();
         return Err(Problem::unreadable(format!("{what} is {kind}, and has to be an object")));
     }
-    let given = isolet::from_value(value);
+    let given = aside(size(&value), || isolet::from_value(value));
     given.map_err(|error| Problem::unreadable(format!("{what} is invalid: {error}")))
 }
 
@@ -101,17 +125,44 @@ pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> 
 }
 
 /// A value as JSON.
-pub(super) fn json(value: &Value) -> Vec<u8> {
-    let mut text = Vec::new();
-    Wire::Json.encode(value, &mut text);
-    text
+pub(super) fn json(value: Value) -> Vec<u8> {
+    aside(size(&value), || {
+        let mut text = Vec::new();
+        Wire::Json.encode(&value, &mut text);
+        drop(value);
+        text
+    })
 }
 
 /// A value as a line of JSON.
-pub(super) fn line(value: &Value) -> Vec<u8> {
+pub(super) fn line(value: Value) -> Vec<u8> {
     let mut text = json(value);
     text.push(b'\n');
     text
+}
+
+/// Returns the size of a value's texts and items, or [`LARGE_BYTES`] if it is larger.
+fn size(value: &Value) -> usize {
+    let mut left = LARGE_BYTES;
+    if is_within(value, &mut left) { LARGE_BYTES - left } else { LARGE_BYTES }
+}
+
+/// Takes the size of a value off what is `left`. Returns `false` if that does not suffice.
+fn is_within(value: &Value, left: &mut usize) -> bool {
+    let own = match value {
+        Value::Str(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 1,
+    };
+    let Some(rest) = left.checked_sub(own) else { return false };
+    *left = rest;
+    match value {
+        Value::List(items) => items.iter().all(|item| is_within(item, left)),
+        Value::Dict(items) => {
+            items.iter().all(|(key, item)| is_within(key, left) && is_within(item, left))
+        }
+        _ => true,
+    }
 }
 
 /// Answers with JSON of another protocol.
@@ -128,9 +179,48 @@ pub(super) struct Answered(pub(super) StatusCode, pub(super) Value);
 
 impl IntoResponse for Answered {
     fn into_response(self) -> Response {
-        let mut response = (self.0, line(&self.1)).into_response();
+        let mut response = (self.0, line(self.1)).into_response();
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, json);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn other_tasks_of_a_thread_go_on_during_much_work() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
+        let done = runtime.unwrap().block_on(async {
+            let worked = tokio::spawn(async {
+                let (sender, done) = mpsc::channel();
+                tokio::spawn(async move { sender.send(()) });
+                aside(LARGE_BYTES, || done.recv_timeout(Duration::from_secs(60)))
+            });
+            worked.await.unwrap()
+        });
+        assert_eq!(done, Ok(()));
+    }
+
+    #[test]
+    fn a_value_is_large_by_its_texts_or_its_items() {
+        let most = LARGE_BYTES - 1;
+        let nested = |text: usize| Value::List(vec![Value::dict([("k", "x".repeat(text))])]);
+        for (value, bytes) in [
+            (Value::None, 1),
+            (Value::from("x".repeat(most)), most),
+            (Value::bytes(vec![0; most + 1]), LARGE_BYTES),
+            (Value::List(vec![Value::None; most - 1]), most),
+            (Value::List(vec![Value::None; most]), LARGE_BYTES),
+            (nested(most - 3), most),
+            (nested(most), LARGE_BYTES),
+        ] {
+            assert_eq!(size(&value), bytes);
+        }
     }
 }

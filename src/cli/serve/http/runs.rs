@@ -117,13 +117,13 @@ async fn run(
 fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
     streamed.said().map(|said| {
         Ok(match said {
-            Said::Event(event) => line(&told(event)).into(),
+            Said::Event(event) => line(told(event)).into(),
             Said::End(Ok(execution)) => {
-                line(&Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
+                line(Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
             }
             Said::End(Err(refusal)) => {
                 let problem = Problem::from(refusal).value();
-                line(&Value::dict([("type", Value::from("error")), ("problem", problem)])).into()
+                line(Value::dict([("type", Value::from("error")), ("problem", problem)])).into()
             }
         })
     })

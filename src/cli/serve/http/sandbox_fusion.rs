@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as AnyJson, json};
 
 use super::Who;
-use super::body::{Foreign, Given};
+use super::body::{Foreign, Given, in_turn};
 use super::problem::Problem;
 use crate::service::SessionCommand;
 use crate::service::node::{NewRun, NewSession, Node, OwnSession, Refusal, Used};
@@ -230,7 +230,8 @@ async fn put(
 ) -> Result<(), Refusal> {
     for (path, contents) in files {
         let Some(contents) = contents else { continue };
-        let contents = STANDARD.decode(contents).map_err(|error| {
+        let decoded = in_turn(contents.len(), || STANDARD.decode(contents)).await;
+        let contents = decoded.map_err(|error| {
             Refusal::Unreadable(format!("the file `{path}` is no base64: {error}"))
         })?;
         node.carry_out(session, SessionCommand::PutFile { path: place(path), contents }).await?;

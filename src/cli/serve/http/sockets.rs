@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tokio_websockets::CloseCode;
 
-use super::body::{decode, json, read, variables};
+use super::body::{decode, in_turn, json, read, variables};
 use super::problem::Problem;
 use super::runs::{Job, ToolAnswer, told};
 use super::sessions::{Wanted, created};
@@ -57,14 +57,17 @@ async fn open(State(node): Served, who: Who, upgrade: Upgrade) -> Result<Respons
     upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |mut socket| {
         let Some(message) = socket.next().await else { return };
         let session = match socket.during(create(&node, &tenant, &message)).await {
-            Some(Ok((session, answer))) if socket.deliver(json(&answer)).await.is_some() => session,
+            Some(Ok((session, answer))) => match socket.deliver(json(answer)).await {
+                Some(()) => session,
+                None => return,
+            },
             Some(Err((id, problem))) => {
                 if socket.deliver(failed(id, &problem)).await.is_some() {
                     socket.close(code(&problem), problem.detail()).await;
                 }
                 return;
             }
-            Some(Ok(_)) | None => return,
+            None => return,
         };
         let id = session.used().handle().to_owned();
         let who = Credentials { key: None, token: Some(node.token(&id)) };
@@ -81,7 +84,7 @@ async fn create(
     tenant: &Arc<Tenant>,
     message: &[u8],
 ) -> Result<(OwnSession, Value), (Option<Value>, Problem)> {
-    let message = Message::read(message)?;
+    let message = Message::read(message).await?;
     let Message { kind, id, fields } = message;
     let wanted = if kind == "session" {
         read(MESSAGE, fields).and_then(Wanted::new_session)
@@ -113,7 +116,11 @@ struct Message {
 }
 
 impl Message {
-    fn read(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
+    async fn read(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
+        in_turn(text.len(), || Self::decode(text)).await
+    }
+
+    fn decode(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
         let fields = decode(MESSAGE, text).and_then(|value| match value {
             Value::Dict(fields) => Ok(fields),
             other => {
@@ -195,7 +202,7 @@ impl Conversation {
                 message = self.socket.next() => message.ok_or(Gone)?,
                 () = ended.cancelled() => return Ok(()),
             };
-            let answer = match Message::read(&message) {
+            let answer = match Message::read(&message).await {
                 Ok(message) if message.kind == "run" => {
                     Some(self.run(message.id, message.fields).await?)
                 }
@@ -240,7 +247,7 @@ impl Conversation {
             (_, value) => Ok(value),
         });
         Ok(Some(match value {
-            Ok(value) => json(&answered("ok", id, vec![("value".into(), value)])),
+            Ok(value) => json(answered("ok", id, vec![("value".into(), value)])),
             Err(problem) => failed(id, &problem),
         }))
     }
@@ -300,13 +307,13 @@ impl Conversation {
                     self.take(turn).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
-                    self.socket.send(json(&with_id(told(event), id.clone())));
+                    self.socket.send(json(with_id(told(event), id.clone())));
                 }
             }
         };
         // After its answer nothing more is said by the run.
         while let Some(event) = events.try_next() {
-            let event = json(&with_id(told(event), id.clone()));
+            let event = json(with_id(told(event), id.clone()));
             self.socket.deliver(event).await.ok_or(Gone)?;
         }
         Ok(match result {
@@ -322,7 +329,7 @@ impl Conversation {
             Turn::Sent => return Ok(Taken::Nothing),
             Turn::Gone => return Err(Gone),
         };
-        let problem = match Message::read(&text) {
+        let problem = match Message::read(&text).await {
             Ok(message) if matches!(message.kind.as_str(), "interrupt" | "tool_result") => {
                 match self.meanwhile(&message.kind, message.fields) {
                     Some(problem) => (message.id, problem),
@@ -361,11 +368,11 @@ fn with_id(mut answer: Value, id: Option<Value>) -> Value {
 
 /// The last message of a run.
 fn ended(id: Option<Value>, execution: Value) -> Vec<u8> {
-    json(&answered("end", id, vec![("execution".into(), execution)]))
+    json(answered("end", id, vec![("execution".into(), execution)]))
 }
 
 fn failed(id: Option<Value>, problem: &Problem) -> Vec<u8> {
-    json(&answered("error", id, vec![("problem".into(), problem.value())]))
+    json(answered("error", id, vec![("problem".into(), problem.value())]))
 }
 
 /// Returns the code with which a socket is closed because of a problem.

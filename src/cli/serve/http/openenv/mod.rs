@@ -24,7 +24,7 @@ use self::coding::Coding;
 use self::interpreter::Interpreter;
 use self::repl::Repl;
 use super::Who;
-use super::body::Foreign;
+use super::body::{Foreign, in_turn};
 use super::problem::Problem;
 use super::websocket::{Socket, Upgrade};
 use crate::service::node::{Node, Refusal, Tenant};
@@ -262,7 +262,7 @@ struct Message {
 impl Environment {
     /// Answers a message; `None` if it closes the connection.
     async fn answer(&mut self, text: &[u8]) -> Option<String> {
-        let message = match serde_json::from_slice(text) {
+        let message = match in_turn(text.len(), || serde_json::from_slice(text)).await {
             Ok(message) => message,
             Err(reason) => {
                 return Some(error("INVALID_JSON", &format!("Invalid JSON: {reason}"), json!({})));
@@ -337,7 +337,7 @@ fn no_tools(request: &Json) -> Json {
 }
 
 async fn reset(State(node): Served, who: Who, kind: Kind, body: Bytes) -> Result<Foreign, Problem> {
-    let data = given(&body)?;
+    let data = given(&body).await?;
     let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
     let shown = environment.reset(data).await.map_err(Failed::problem)?;
     Ok(Foreign(shown.json()))
@@ -352,7 +352,7 @@ struct Step {
 }
 
 async fn step(State(node): Served, who: Who, kind: Kind, body: Bytes) -> Result<Foreign, Problem> {
-    let Step { action, timeout_s } = read(given(&body)?).map_err(Failed::problem)?;
+    let Step { action, timeout_s } = read(given(&body).await?).map_err(Failed::problem)?;
     let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
     let shown = environment.step(action, timeout_s).await.map_err(Failed::problem)?;
     Ok(Foreign(shown.json()))
@@ -364,7 +364,7 @@ async fn state(State(node): Served, who: Who, kind: Kind) -> Result<Foreign, Pro
 }
 
 async fn call(body: Bytes) -> Result<Foreign, Problem> {
-    Ok(Foreign(no_tools(&given(&body)?)))
+    Ok(Foreign(no_tools(&given(&body).await?)))
 }
 
 async fn health(State(node): Served, _kind: Kind) -> Response {
@@ -375,10 +375,10 @@ async fn health(State(node): Served, _kind: Kind) -> Response {
 }
 
 /// Reads a request's body. An empty one is an empty object.
-fn given(body: &[u8]) -> Result<Json, Problem> {
+async fn given(body: &[u8]) -> Result<Json, Problem> {
     if body.is_empty() {
         return Ok(json!({}));
     }
-    serde_json::from_slice(body)
-        .map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))
+    let given = in_turn(body.len(), || serde_json::from_slice(body)).await;
+    given.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))
 }
