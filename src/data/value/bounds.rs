@@ -24,8 +24,8 @@ pub(crate) fn encoded_len(value: &Value) -> u64 {
     bytes
 }
 
-/// Returns `true` if the encoded `value` has more than `most` bytes. Reads no more of the value than
-/// it has to.
+/// Returns `true` if the encoded `value` has more than `most` bytes. Reads no more of it than that
+/// takes.
 pub(crate) fn is_longer(value: &Value, most: u64) -> bool {
     let mut bytes = own_len(value);
     let mut containers = vec![value];
