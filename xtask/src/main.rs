@@ -42,6 +42,7 @@ Usage: cargo xtask COMMAND
                         the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
   test --python [ARGS...]
                         the Python package: `cargo xtask wheel`, then its tests by `pytest ARGS...`, and pyright
+  test --trl            the Python package with TRL's trainer; installs 6 GB
   fuzz [--seconds N] [TARGET...]
                         each fuzz target for 10 or N seconds; `--input FILE` runs just that input
   bench [--rounds N] [--only NAME...] [--markdown FILE]
@@ -92,6 +93,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", _, ..] => run::script(&args[1..]),
         ["test", "--science", ..] => test::science(&args[2..]),
         ["test", "--python", ..] => test::python_package(&args[2..]),
+        ["test", "--trl"] => test::trl(),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", "mcp", ..] => bench::mcp::run(&args[2..]),

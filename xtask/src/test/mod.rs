@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 
-pub(crate) use self::package::run as python_package;
+pub(crate) use self::package::{run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::{process, python, setup};
 
