@@ -200,7 +200,7 @@ mod tests {
             let worked = tokio::spawn(async {
                 let (sender, done) = mpsc::channel();
                 tokio::spawn(async move { sender.send(()) });
-                aside(LARGE_BYTES, || done.recv_timeout(Duration::from_secs(60)))
+                aside(LARGE_BYTES, || done.recv_timeout(Duration::from_mins(1)))
             });
             worked.await.unwrap()
         });
