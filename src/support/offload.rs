@@ -38,6 +38,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn many_items_are_much_and_so_is_a_long_text() {
+        let text = Value::from("x".repeat(SMALL_BYTES));
+        let items = Value::List(vec![Value::None; SMALL_BYTES]);
+        for values in [[Value::None, text], [Value::None, items]] {
+            assert_eq!(size(&values), usize::MAX);
+            assert_eq!(size(&values[..1]), 0);
+        }
+    }
+
     #[tokio::test]
     async fn much_is_done_on_another_thread_and_little_on_this_one() {
         let this = thread::current().id();
