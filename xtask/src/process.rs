@@ -35,16 +35,19 @@ pub(crate) fn built(name: &str) -> Result<PathBuf> {
 /// call it.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
-    // To build scripts, the variables that `cargo run` sets for this program would look like
-    // changed inputs, and make them run at every other build.
+    as_by_hand(command.current_dir(root()));
+    command
+}
+
+/// Hides from a command that builds what `cargo run` has set for this program. To build scripts it
+/// would look like changed inputs, and what depends on them would be built anew each other time.
+pub(crate) fn as_by_hand(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&*name);
         }
     }
-    command
 }
 
 /// Makes programs use Pyodide's files in the repository, unless the caller has set others.

@@ -46,7 +46,7 @@ pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
         Purpose::Tests => build.args(["--strip", "false"]),
     };
     // Cargo's own settings are looked for from here on.
-    build.current_dir(root.join("python"));
+    process::as_by_hand(build.current_dir(root.join("python")));
     process::check(&mut build)?;
     let made = fs::read_dir(&wheels).context("maturin made no directory of wheels")?;
     let wheel = made.flatten().map(|entry| entry.path()).find(|path| is_wheel(path));
