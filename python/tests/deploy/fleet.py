@@ -102,6 +102,7 @@ class Client:
     """A client with connections that it keeps. Its requests are sent once."""
 
     def __init__(self, address: str, connections: int = THREADS):
+        self._address = address
         host, port = address.split(":")
         self._pool = urllib3.HTTPConnectionPool(
             host, int(port), maxsize=connections, block=True, retries=False, timeout=SECONDS
@@ -121,6 +122,15 @@ class Client:
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         answer = self.open(method, path, body, **headers)
         return Answer(answer.status, answer.headers, answer.read())
+
+    def ask_once(self, method: str, path: str, body: Any = None) -> Answer:
+        """Sends a request by a connection of its own.
+
+        A proxy may close a kept connection as it is used, without an answer, as HTTP allows: at a
+        reload, or if the node dies with the call.
+        """
+        with Client(self._address, 1) as one:
+            return one.ask(method, path, body, Connection="close")
 
     def events(self, session: str, code: str) -> tuple[Any, Iterator[Any]]:
         """Runs code. Returns the answer, and its events as they come."""

@@ -62,8 +62,7 @@ class Creating:
     def _run(self) -> None:
         try:
             while not self._ends.is_set():
-                # By a connection of its own: a kept one may be closed by a reload as it is used.
-                answer = self._client.ask("POST", "/v1/sessions", Connection="close")
+                answer = self._client.ask_once("POST", "/v1/sessions")
                 assert answer.status == 201, answer
                 self.made.append(answer.json())
         except BaseException as error:
@@ -119,7 +118,8 @@ def test_a_killed_node_takes_its_sessions_along_and_nobody_elses(kind, capsys):
             creating.more(5)
             begin = time.monotonic()
             fleet["n2"].kill()
-            until(lambda: client.run(victims[0]["id"], "print(secret)").status == 502)
+            path = f"/v1/sessions/{victims[0]['id']}/runs"
+            until(lambda: client.ask_once("POST", path, {"code": "1"}).status == 502)
             say(f"noticed after {(time.monotonic() - begin) * 1000:.0f} ms")
             creating.more(20)
             begin = time.monotonic()
