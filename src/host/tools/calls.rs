@@ -108,8 +108,8 @@ async fn serve(
     place: Arc<Place>,
 ) -> Answer {
     let max_value_bytes = host.max_value_bytes();
-    // Kept until the answer is encoded and counts as unread. Otherwise a guest could have any number
-    // of large answers encoded at once.
+    // Kept until the answer is encoded and counts as unread. Otherwise a guest could have any
+    // number of large answers encoded at once.
     let _place = Arc::clone(&place);
     let outcome = outcome(host, clock, call, context, place).await;
     let encode = move |outcome| codec::encode_answer(outcome, max_value_bytes);
