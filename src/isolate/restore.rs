@@ -65,20 +65,48 @@ pub(crate) fn map_over(
     Ok(())
 }
 
-/// Undoes all that was written to `memory` since [`map_over`] has mapped an image over it: its
-/// pages are again those of the image, or zero.
+/// Undoes all that was written to `memory` since [`map_over`] has mapped `runs` of `image` over it:
+/// its pages are again those of the image, or zero. Where the image is not mapped any more but
+/// copied, that works, too.
 #[cfg(target_os = "linux")]
-pub(crate) fn forget_changes(memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+pub(crate) fn undo_changes(
+    memory: v8::Local<'_, v8::WasmMemoryObject>,
+    image: &[u8],
+    runs: &[(usize, Range<usize>)],
+) -> io::Result<()> {
     use rustix::mm::{Advice, madvise};
 
+    let page = rustix::param::page_size();
     let buffer = memory.buffer();
     let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
-    // SAFETY: the range is the contents of a WebAssembly memory, which begin and end with a page.
-    // All of its pages are private mappings, of the image or of nothing, so that they read as the
-    // image's or as zeros afterwards. Rust has no reference into them here.
-    #[expect(unsafe_code, reason = "the memory changes")]
-    unsafe {
-        madvise(start.as_ptr(), buffer.byte_length(), Advice::LinuxDontNeed)?;
+    let (start, length) = (start.as_ptr().cast::<u8>(), buffer.byte_length());
+    let mut done = 0;
+    let end = (length, length..length);
+    for (at, run) in runs.iter().chain([&end]) {
+        if *at < done || at.checked_add(run.len()).is_none_or(|end| end > length) {
+            return Err(io::Error::other(format!("{run:?} is at {at} of {length} bytes")));
+        }
+        // SAFETY: the range is inside the contents of a WebAssembly memory, which are whole pages,
+        // as runs are. Between the runs all pages are private mappings of nothing, so that they
+        // read as zeros afterwards. Rust has no reference into them here.
+        #[expect(unsafe_code, reason = "the memory changes")]
+        unsafe {
+            madvise(start.add(done).cast(), at - done, Advice::LinuxDontNeed)?;
+        }
+        let original = image.get(run.clone()).unwrap_or_default();
+        for (nth, original) in original.chunks(page).enumerate() {
+            // SAFETY: as above, the page is inside the contents. Only this thread has the memory,
+            // and no other reference into it.
+            #[expect(unsafe_code, reason = "the memory is compared and changes")]
+            let contents = unsafe {
+                std::slice::from_raw_parts_mut(start.add(at + nth * page), original.len())
+            };
+            // A page that nobody writes to stays shared with other processes.
+            if contents != original {
+                contents.copy_from_slice(original);
+            }
+        }
+        done = at + run.len();
     }
     Ok(())
 }
@@ -185,6 +213,10 @@ pub(crate) fn copy_on_write(
 
 /// Fails, as [`map_over`] does.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn forget_changes(_memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
+pub(crate) fn undo_changes(
+    _memory: v8::Local<'_, v8::WasmMemoryObject>,
+    _image: &[u8],
+    _runs: &[(usize, Range<usize>)],
+) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

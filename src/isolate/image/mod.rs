@@ -15,7 +15,7 @@ use self::layout::{Layout, PARTS, Part};
 use super::Files;
 use super::capture::{self, MEMORY_BYTES};
 use super::native_code::SharedModules;
-use super::restore::{copy_on_write, copy_over, forget_changes, map_over};
+use super::restore::{copy_on_write, copy_over, map_over, undo_changes};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::saved::Pages;
 use crate::image::{self, HEADER, ImageFile, Place};
@@ -404,11 +404,12 @@ impl Image {
         memory: v8::Local<'_, v8::WasmMemoryObject>,
         may_be_mapped: bool,
     ) -> io::Result<()> {
-        if may_be_mapped && self.0.file.shared().is_some() {
-            return forget_changes(memory);
-        }
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
-        copy_over(memory, *memory_bytes, self.0.file.bytes(), runs)?;
+        let image = self.0.file.bytes();
+        if may_be_mapped && self.0.file.shared().is_some() {
+            return undo_changes(memory, image, runs);
+        }
+        copy_over(memory, *memory_bytes, image, runs)?;
         let store = memory.buffer().get_backing_store();
         for cell in store.get(*memory_bytes..).unwrap_or_default() {
             cell.set(0);

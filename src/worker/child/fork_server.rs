@@ -18,6 +18,7 @@ use rustix::process::{
 use rustix::time::{ClockId, clock_gettime};
 
 use super::copying::{fill_heap, fork, include_all_memory};
+use super::template_memory::TemplateMemory;
 use crate::worker::wire::template_record::Record;
 use crate::worker::wire::{INTERRUPTS, RING, SOCKET};
 
@@ -53,14 +54,19 @@ pub(super) fn block_child_signal() -> io::Result<()> {
 /// Makes workers until the parent is gone, which is an error. Returns in each worker.
 ///
 /// Only the calling thread exists in a worker. The template's other threads wait for work that
-/// never arrives there, because V8 has no tasks for them.
-pub(super) fn serve(control: &UnixStream) -> io::Result<Born> {
+/// never arrives there, because V8 has no tasks for them. `image` is the number of the image's file.
+pub(super) fn serve(control: &UnixStream, memory: TemplateMemory, image: u64) -> io::Result<Born> {
     // Copies of workers whose worker has ended become children of this process.
     set_child_subreaper(Some(getpid()))?;
     let ended = child_signals()?;
     let mut used = wait_until_quiet()?;
     include_all_memory();
     fill_heap();
+    #[expect(unsafe_code, reason = "what another thread writes meanwhile would be lost")]
+    // SAFETY: the image's file is mapped into CPython's memory, to which only this thread writes.
+    unsafe {
+        memory.arrange(image);
+    }
     Record::Ready.send(control, &[])?;
     let mut children = Children::new();
     loop {

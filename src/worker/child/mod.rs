@@ -11,6 +11,7 @@ mod remote;
 mod serve;
 mod session_fork;
 mod socket_watch;
+mod template_memory;
 
 pub use lockdown::system_calls;
 pub(crate) use serve::serve;

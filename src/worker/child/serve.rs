@@ -18,6 +18,7 @@ use super::mailbox::{Connection, Interrupts, Mailbox, Messages};
 use super::remote::RemoteHost;
 use super::session_fork::{self, SessionFork};
 use super::socket_watch::SocketWatch;
+use super::template_memory::TemplateMemory;
 use super::{copying, fork_server, guardian};
 use crate::isolate::{self, Boot, Confine, Forked};
 use crate::protocol::{Reply, ReplySink};
@@ -38,12 +39,16 @@ pub(crate) fn serve(parent: u32, forkable: bool) -> io::Result<()> {
         Ok(early) => early,
         Err(error) => return refuse(&socket, error.to_string()),
     };
-    let early = if forkable { guardian::enter(early)? } else { early };
+    let mut early = if forkable { guardian::enter(early)? } else { early };
     let Received { setup, image, interrupts, output } = receive_setup(&socket)?;
-    if setup.purpose.is_template() {
+    let map = early.take_map();
+    let memory = if setup.purpose.is_template() {
         fork_server::block_child_signal()?;
-    }
-    let start = Start { socket, interrupts, output, setup, image, early, settings };
+        Some(TemplateMemory::new(map))
+    } else {
+        None
+    };
+    let start = Start { socket, interrupts, output, setup, image, early, settings, memory };
     let main = move || {
         // Without an isolate or a parent there is nothing left to do and nothing to clean up.
         let _end = Abort;
@@ -85,6 +90,8 @@ struct Start {
     image: SharedFile,
     early: Early,
     settings: Settings,
+    /// If it becomes a template.
+    memory: Option<TemplateMemory>,
 }
 
 impl Start {
@@ -102,8 +109,9 @@ impl Start {
     /// Boots, locks the process down and serves the session, on the isolate's thread. In a
     /// template, the part after the fork runs in each worker.
     fn boot_and_lock_down(self) -> io::Result<()> {
-        let Self { mut socket, mut interrupts, mut output, setup, image, mut early, settings } =
-            self;
+        let Self { mut socket, mut interrupts, mut output, setup, image, .. } = self;
+        let Self { mut early, settings, memory, .. } = self;
+        let image_file = rustix::fs::fstat(image.fd())?.st_ino;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
         let watch = settings.forkable.then(Arc::<SocketWatch>::default);
@@ -111,9 +119,10 @@ impl Start {
             Ok(booted) => booted,
             Err(reason) => return refuse(&socket, reason),
         };
-        if setup.purpose.is_template() {
+        if let Some(mut memory) = memory {
+            memory.forget_used_code();
             booted.rehearse().map_err(io::Error::other)?;
-            let born = fork_server::serve(&socket)?;
+            let born = fork_server::serve(&socket, memory, image_file)?;
             // The template's own descriptors are closed here, and their numbers may be reused.
             std::mem::forget(std::mem::replace(&mut socket, born.socket));
             std::mem::forget(std::mem::replace(&mut interrupts, born.interrupts));
@@ -165,7 +174,7 @@ impl Start {
     /// Locks the process down on the way, before anything of the image that packages have made is
     /// used. Threads, the event loop and the rest of the image are there by then.
     fn lock_down_and_boot(self) -> io::Result<()> {
-        let Self { socket, interrupts, output, mut setup, image, early, settings } = self;
+        let Self { socket, interrupts, output, mut setup, image, early, settings, .. } = self;
         let connection = Connection::default();
         let host = Arc::new(RemoteHost::new(Arc::clone(&connection), setup.max_frame_bytes()));
         let to_refuse = socket.try_clone()?;

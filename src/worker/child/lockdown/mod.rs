@@ -24,6 +24,7 @@ mod tests;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use super::template_memory::MemoryMap;
 use crate::data::isolation::{IsolationReport, Layer};
 use states::States;
 pub use syscalls::system_calls;
@@ -50,7 +51,18 @@ pub(crate) struct Settings {
 /// The result of [`before_threads`], which [`after_load`] continues.
 #[derive(Debug)]
 #[must_use = "a lockdown is in force only after `after_load`"]
-pub(crate) struct Early(States);
+pub(crate) struct Early {
+    states: States,
+    /// The only descriptors of the process besides 0, 1 and 2. [`after_load`] closes them.
+    map: Option<MemoryMap>,
+}
+
+impl Early {
+    /// Gives the lists of the process's memory away, or closes them.
+    pub(crate) fn take_map(&mut self) -> Option<MemoryMap> {
+        self.map.take()
+    }
+}
 
 /// A required step of the lockdown failed. The process should end.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +106,8 @@ impl LockdownError {
 
 /// Runs the first part, while the process has one thread.
 ///
-/// Afterwards the process has only the descriptors 0, 1 and 2, and dies with its parent. If the
+/// Afterwards the process has only the descriptors 0, 1 and 2, those of [`Early::take_map`], and
+/// dies with its parent. If the
 /// kernel supports landlock or grants a mount namespace, the process cannot open anything by a
 /// path. It can still create threads, memory and event loops.
 ///
@@ -111,6 +124,7 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     states.enforced(Layer::Process, format!("process {}", std::process::id()));
     process::check_environment(&mut states);
     process::close_descriptors(&mut states)?;
+    let map = MemoryMap::open();
     process::leave_session()?;
     process::ignore_requests_to_end();
     process::end_before_its_parent();
@@ -125,7 +139,7 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
     // After the last change of credentials, because a change may reset both.
     process::forbid_dumps(&mut states)?;
     process::die_with(settings.parent)?;
-    Ok(Early(states))
+    Ok(Early { states, map })
 }
 
 /// Repeats the steps that a forked copy of a process does not inherit. `template` is the number of
@@ -135,13 +149,13 @@ pub(crate) fn before_threads(settings: &Settings) -> Result<Early, LockdownError
 ///
 /// [`LockdownError`] if the process that made the copy has ended.
 pub(crate) fn after_fork(early: Early, template: u32) -> Result<Early, LockdownError> {
-    let Early(mut states) = early;
+    let Early { mut states, map: _ } = early;
     let id = std::process::id();
     // The first process of a PID namespace sees no parent.
     let template = if id == 1 { 0 } else { template };
     states.enforced(Layer::Process, format!("process {id}, a copy of process {template}"));
     process::die_with(template)?;
-    Ok(Early(states))
+    Ok(Early { states, map: None })
 }
 
 /// Runs the second part, when everything is loaded and every thread started. `hand_over` gives the
@@ -160,7 +174,8 @@ pub(crate) fn after_load(
     settings: &Settings,
     hand_over: impl FnOnce(OwnedFd) -> io::Result<()>,
 ) -> Result<IsolationReport, LockdownError> {
-    let Early(mut states) = early;
+    let Early { mut states, map } = early;
+    drop(map);
     // Before the limits: the kernel compares the number of descriptors with the number of those
     // that all processes of the user have sent and nobody has received yet.
     if settings.forkable {
