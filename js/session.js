@@ -99,8 +99,14 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
     display: (address, length) => op_isolet_display(at(address, length)),
     /** Copies the pending command frame to `address`. */
     take: (address, length) => op_isolet_frame_take(at(address, length)),
-    /** Hands `length` bytes at `address` to the host as the report. */
-    give: (address, length) => op_isolet_report(at(address, length)),
+    /**
+     * Hands `length` bytes at `address` to the host as the report, and holds interrupts back, which
+     * would come too late.
+     */
+    give: (address, length) => {
+      suspensions.hold(0, false);
+      op_isolet_report(at(address, length));
+    },
     /** Says which output streams are for a terminal, and how large that is. */
     terminal: (stdout, stderr, columns, rows) =>
       becomeTerminal(Module, stdout, stderr, columns, rows),

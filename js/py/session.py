@@ -69,9 +69,13 @@ BRIDGE = (
     *("net_check", "net_start", "net_send", "net_read", "net_close"),
 )
 
+SYSTEM = sys.__dict__
 SIMPLE = displays.SIMPLE
 PLOTS = "matplotlib.pyplot"
-OUTPUT = {1: ("stdout", "strict"), 2: ("stderr", "backslashreplace")}
+OUTPUT = {
+    1: ("stdout", "__stdout__", "strict"),
+    2: ("stderr", "__stderr__", "backslashreplace"),
+}
 
 bridge = None
 reserve = []  # memory that guest code cannot fill, so that what became of it can be told
@@ -186,7 +190,9 @@ def carry_out(length, release):
             release()  # they may run the guest's code, and leave nothing half-done
         reply = COMMANDS[command["command"]](command)
         data = dump(reply, command.get("max_value"))
-        bridge.hold()  # from here on an interrupt is nobody's, and would end the session
+        # From here on an interrupt is nobody's, and would end the session.
+        bridge.give(id(data) + BYTES_HEADER, len(data))
+        return
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
         reserve.clear()
@@ -303,22 +309,17 @@ def define(command):
 def reopen_output():
     """Gives every run whole output streams, whatever the last one has put in their places."""
     has_files = bridge.has_output()
-    for fd, (name, errors) in OUTPUT.items():
+    for fd, (name, original, errors) in OUTPUT.items():
         stream = streams.get(name)
         has_file = has_files or not restore_file(fd)
-        if not has_file or not is_whole(stream) or vars(stream) != pristine[name]:
+        try:
+            is_whole = stream is not None and not stream.closed
+        except ValueError:  # it was detached from its file
+            is_whole = False
+        if not has_file or not is_whole or stream.__dict__ != pristine[name]:
             streams[name] = stream = open_text(fd, errors)
             pristine[name] = {}
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-
-
-def is_whole(stream):
-    """Whether a program can write to it."""
-    try:
-        return stream is not None and not stream.closed
-    except ValueError:  # it was detached from its file
-        return False
+        SYSTEM[name] = SYSTEM[original] = stream
 
 
 def restore_file(fd):
@@ -352,7 +353,7 @@ def open_text(fd, errors):
 def open_output():
     """Makes the output streams of the image. Returns where `text_output.js` finds what it needs."""
     places = [id(str), id("write"), id(0), id(256), id(io.TextIOWrapper.__dict__["write"])]
-    for fd, (name, errors) in OUTPUT.items():
+    for fd, (name, _, errors) in OUTPUT.items():
         streams[name] = stream = open_text(fd, errors)
         stream.write("")  # what changes at the first time has changed then
         places += [id(stream), id(stream.buffer), fd]

@@ -41,7 +41,7 @@ def changed(before, namespace):
     found = []
     missing = object()
     for name, value in list(namespace.items()):
-        if is_public(name, value) and before.get(name, missing) is not value:
+        if before.get(name, missing) is not value and is_public(name, value):
             describe_variable(name, value, found)
     return found
 

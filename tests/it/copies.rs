@@ -11,7 +11,7 @@ use isolet::{
     Engine, Isolation, Limits, Outcome, Sandbox, Session, Termination, Value, WorkerStart,
 };
 
-use crate::util::{engine_builder, eval, exec, processes};
+use crate::util::{Scratch, engine_builder, eval, exec, processes};
 
 fn own_engine() -> Engine {
     engine_builder().isolation(Isolation::Process).build().unwrap()
@@ -147,6 +147,31 @@ async fn a_copy_has_no_descriptor_of_what_it_is_copied_from() {
 }
 
 #[tokio::test]
+async fn a_saved_session_is_restored_in_a_copy() {
+    const DIGEST: &str = "hashlib.sha256(b''.join(data)).hexdigest(), sorted(words)[:5]";
+    let engine = own_engine();
+    let (sandbox, dir) = (Sandbox::builder(&engine).build().unwrap(), Scratch::new("copy-saved"));
+    let file = dir.path().join("session");
+    let mut session = sandbox.session().await.unwrap();
+    let code = "
+import gc, hashlib, os
+data = [os.urandom(5000) for _ in range(400)]
+words = {f'word {n}': object() for n in range(20_000)}
+";
+    exec(&mut session, code).await;
+    let expected = eval(&mut session, DIGEST).await;
+    session.save(&file).await.unwrap();
+    // From here on workers are copies.
+    let used = copy(&sandbox).await;
+    for _ in 0..3 {
+        let mut restored = sandbox.restore(&file).await.unwrap();
+        assert_eq!(processes(&restored).1, processes(&used).1);
+        exec(&mut restored, "gc.collect(); more = [bytes(n) for n in range(2000)]").await;
+        assert_eq!(eval(&mut restored, DIGEST).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn without_what_they_are_copied_from_workers_start_anew() {
     let engine = own_engine();
     let sandbox = Sandbox::builder(&engine).build().unwrap();
@@ -173,4 +198,28 @@ async fn an_engine_can_have_each_worker_started_anew() {
     for _ in 0..5 {
         assert_eq!(processes(&sandbox.session().await.unwrap()).1, None);
     }
+}
+
+#[tokio::test]
+async fn copies_share_huge_pages_where_the_kernel_has_them() {
+    let engine = own_engine();
+    let session = copy(&Sandbox::builder(&engine).build().unwrap()).await;
+    let (worker, _) = processes(&session);
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut version = release.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+    let version: (u32, u32) = (version.next().unwrap(), version.next().unwrap());
+    // Only root may look into a worker.
+    let Ok(rollup) = std::fs::read_to_string(format!("/proc/{worker}/smaps_rollup")) else {
+        return;
+    };
+    if version < (6, 1) || !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let kib = |name: &str| {
+        let line = rollup.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_end_matches("kB").trim().parse::<u64>().unwrap()
+    };
+    assert!(kib("AnonHugePages:") > 16 << 10, "{rollup}");
+    // None of them is a copy of its own.
+    assert!(kib("Private_Dirty:") < 8 << 10, "{rollup}");
 }

@@ -192,3 +192,49 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::limits::Limits;
+    use crate::data::tool::ToolSpec;
+    use crate::data::value::marshal;
+    use crate::host::audit::AuditLog;
+    use crate::host::stop::RunCounters;
+    use crate::host::tools::testing::no_session;
+    use crate::host::tools::{ModuleSet, Tool};
+
+    /// More than any test takes.
+    const LIMIT: Duration = Duration::from_hours(1);
+
+    #[tokio::test]
+    async fn a_call_keeps_its_place_until_its_answer_is_encoded() {
+        const ITEMS: usize = 1 << 20;
+        let limits = Limits::default().max_concurrent_tools(1);
+        let counters = Arc::new(RunCounters::new(&limits));
+        let audit = AuditLog::new(None, 1, Arc::clone(&counters));
+        let host = Arc::new(ToolHost::new(&limits, &ModuleSet::default(), audit, counters));
+        let tool = Tool::from_handler(ToolSpec::new("large"), |_, _| async {
+            Ok(Value::List(vec![Value::None; ITEMS]))
+        });
+        let mut arguments = Vec::new();
+        marshal::encode(&Value::Dict(Vec::new()), &mut arguments);
+        for id in 1..=2 {
+            let charge = host.queue().admit(id, arguments.len()).unwrap();
+            let (tool, arguments) = (tool.clone(), arguments.clone());
+            host.queue().push(Call { id, tool, arguments, charge });
+        }
+        let clock = Arc::new(RunClock::new(Instant::now(), LIMIT, LIMIT));
+        let mut calls = Calls::new(no_session(1), &host, &clock);
+        let (call, place) = host.queue().next().unwrap();
+        calls.start(call, place);
+
+        // The function has returned, and a thread encodes what it has returned.
+        assert!(calls.running.next().now_or_never().is_none());
+        assert!(host.queue().next().is_none(), "another call would have its answer encoded, too");
+        let (id, answer) = calls.running.next().await.unwrap();
+        assert_eq!(id, 1);
+        assert!(answer.unwrap().len() >= ITEMS);
+        assert_eq!(host.queue().next().unwrap().0.id, 2);
+    }
+}
