@@ -54,7 +54,8 @@ pub(super) fn block_child_signal() -> io::Result<()> {
 /// Makes workers until the parent is gone, which is an error. Returns in each worker.
 ///
 /// Only the calling thread exists in a worker. The template's other threads wait for work that
-/// never arrives there, because V8 has no tasks for them. `image` is the number of the image's file.
+/// never arrives there, because V8 has no tasks for them. `image` is the number of the file that is
+/// mapped into CPython's memory.
 pub(super) fn serve(control: &UnixStream, memory: TemplateMemory, image: u64) -> io::Result<Born> {
     // Copies of workers whose worker has ended become children of this process.
     set_child_subreaper(Some(getpid()))?;

@@ -54,7 +54,8 @@ impl MemoryMap {
         Ok(text.lines().filter_map(Mapping::parse).collect())
     }
 
-    /// Returns the parts of `range` that huge pages can hold, if [`LEAST_PAGES`] of each are in use.
+    /// Returns the parts of `range` that huge pages can hold and of which [`LEAST_PAGES`] are in
+    /// use.
     fn used(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         const IS_PRESENT: u64 = 1 << 63;
         let mut parts: Vec<Range<usize>> = Vec::new();
@@ -266,7 +267,7 @@ mod tests {
     /// Four huge pages of bytes that differ, in a file.
     fn file() -> File {
         let mut file = tempfile::tempfile().unwrap();
-        let bytes: Vec<u8> = (0..4 * HUGE).map(|at| (at / PAGE + at) as u8).collect();
+        let bytes: Vec<u8> = (0..=250).cycle().take(4 * HUGE).collect();
         std::io::Write::write_all(&mut file, &bytes).unwrap();
         file
     }
@@ -322,18 +323,19 @@ mod tests {
         let whole = start.next_multiple_of(HUGE)..(start + memory.len()) / HUGE * HUGE;
         assert_eq!(files(&whole), [0]);
         memory.fill(1);
-        assert!(map(&image)[PAGE + 1] == 2);
+        assert_eq!(map(&image)[PAGE + 1], expected[PAGE + 1]);
+    }
+
+    fn sorted(seed: u64) -> u64 {
+        let mut numbers: Vec<u64> = (0..1000).map(|n| n * seed % 1009).collect();
+        numbers.sort_unstable();
+        numbers.iter().enumerate().map(|(n, number)| n as u64 * number).sum()
     }
 
     #[test]
     fn code_goes_on_while_it_is_moved() {
         if MemoryMap::open().is_none() || !has_huge_pages() {
             return;
-        }
-        fn sorted(seed: u64) -> u64 {
-            let mut numbers: Vec<u64> = (0..1000).map(|n| n * seed % 1009).collect();
-            numbers.sort_unstable();
-            numbers.iter().enumerate().map(|(n, number)| n as u64 * number).sum()
         }
         let expected = sorted(7);
         let (image, is_done) = (file(), AtomicBool::new(false));
