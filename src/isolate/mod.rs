@@ -45,6 +45,7 @@ use control::IsolateControl;
 pub(crate) use control::lost_threads;
 pub(crate) use image::{Compiled, Image, Maker, SavedMemory, Unmade, make as make_image};
 use native_code::SharedModules;
+pub(crate) use restore::HUGE_PAGE_BYTES;
 use runtime::Parts;
 pub(crate) use thread::{Booted, Forked, on_isolate_thread};
 pub(crate) use threads::Threads;

@@ -12,6 +12,9 @@ use deno_core::v8;
 
 use crate::support::shared_file::SharedFile;
 
+/// What may be replaced by a copy as a whole: so many bytes, at an address that is a multiple.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// Replaces the first `length` bytes of `memory` by zeros and `runs`, which are ranges of the
 /// memory and of `image`. The runs are mapped from the image, and a page is copied when it is first
 /// written to.
@@ -66,8 +69,8 @@ pub(crate) fn map_over(
 }
 
 /// Undoes all that was written to `memory` since [`map_over`] has mapped `runs` of `image` over it:
-/// its pages are again those of the image, or zero. Where the image is not mapped any more but
-/// copied, that works, too.
+/// its pages are again those of the image, or zero. Huge pages of it may be copies meanwhile, which
+/// are not mapped any more.
 #[cfg(target_os = "linux")]
 pub(crate) fn undo_changes(
     memory: v8::Local<'_, v8::WasmMemoryObject>,
@@ -80,33 +83,55 @@ pub(crate) fn undo_changes(
     let buffer = memory.buffer();
     let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
     let (start, length) = (start.as_ptr().cast::<u8>(), buffer.byte_length());
-    let mut done = 0;
-    let end = (length, length..length);
-    for (at, run) in runs.iter().chain([&end]) {
-        if *at < done || at.checked_add(run.len()).is_none_or(|end| end > length) {
-            return Err(io::Error::other(format!("{run:?} is at {at} of {length} bytes")));
+    let forget = |bytes: Range<usize>| -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
         }
-        // SAFETY: the range is inside the contents of a WebAssembly memory, which are whole pages,
-        // as runs are. Between the runs all pages are private mappings of nothing, so that they
-        // read as zeros afterwards. Rust has no reference into them here.
+        // SAFETY: the range is inside the contents of a WebAssembly memory, and begins and ends
+        // with a page. Its pages are private mappings, of the image or of nothing, so that they
+        // read as the image's or as zeros afterwards. Rust has no reference into them here.
         #[expect(unsafe_code, reason = "the memory changes")]
         unsafe {
-            madvise(start.add(done).cast(), at - done, Advice::LinuxDontNeed)?;
+            madvise(start.add(bytes.start).cast(), bytes.len(), Advice::LinuxDontNeed)?;
         }
-        let original = image.get(run.clone()).unwrap_or_default();
-        for (nth, original) in original.chunks(page).enumerate() {
-            // SAFETY: as above, the page is inside the contents. Only this thread has the memory,
-            // and no other reference into it.
+        Ok(())
+    };
+    let mut begin = 0;
+    while begin < length {
+        let next = (start.addr() + begin + 1).next_multiple_of(HUGE_PAGE_BYTES) - start.addr();
+        let part = begin..next.min(length);
+        begin = part.end;
+        // Where pages of the image belong in this part, and what they have.
+        let pages = runs.iter().flat_map(|(at, run)| {
+            let first = part.start.max(*at);
+            let last = part.end.min(at + run.len());
+            (first..last).step_by(page).map(move |place| (place, run.start + place - at))
+        });
+        let mut end = part.start;
+        let mut is_first = true;
+        for (place, from) in pages {
+            let original = image.get(from..from + page).ok_or(io::ErrorKind::UnexpectedEof)?;
+            if is_first {
+                forget(place..place + page)?;
+            }
+            // SAFETY: the page is inside the contents of a WebAssembly memory. Only this thread has
+            // it, and no other reference into it.
             #[expect(unsafe_code, reason = "the memory is compared and changes")]
-            let contents = unsafe {
-                std::slice::from_raw_parts_mut(start.add(at + nth * page), original.len())
-            };
+            let contents = unsafe { std::slice::from_raw_parts_mut(start.add(place), page) };
+            let is_original = contents == original;
+            if is_first && is_original {
+                // It came from the image, where no page is zero, and so does the rest.
+                break;
+            }
+            is_first = false;
             // A page that nobody writes to stays shared with other processes.
-            if contents != original {
+            if !is_original {
                 contents.copy_from_slice(original);
             }
+            forget(end..place)?;
+            end = place + page;
         }
-        done = at + run.len();
+        forget(end..part.end)?;
     }
     Ok(())
 }

@@ -17,12 +17,11 @@ use rustix::mm::{
     mremap_fixed, munmap,
 };
 
+use crate::isolate::HUGE_PAGE_BYTES as HUGE;
+
 /// The size of a page, and of its entry in [`MemoryMap::pages`], in bytes.
 const PAGE: usize = 4 << 10;
 const ENTRY: usize = 8;
-
-/// The size of a huge page in bytes; its address is a multiple of it.
-const HUGE: usize = 2 << 20;
 
 /// The minimum of pages in use, of 512, for a huge page. Below it, the memory that it adds is not
 /// worth it.
