@@ -176,15 +176,18 @@ impl TemplateMemory {
             is_data(one) && is_data(next) && one.range.end == next.range.start
         };
         for group in mappings.chunk_by(is_one) {
-            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let whole = first.range.start..last.range.end;
-            if first.is_program() {
-                for part in map.used(&whole) {
+            for Mapping { range, .. } in group.iter().filter(|mapping| mapping.is_program()) {
+                for part in map.used(range) {
                     // SAFETY: nobody writes to code.
                     let _ = unsafe { replace(&part, MprotectFlags::READ | MprotectFlags::EXEC) };
                 }
-            } else if is_data(first) && group.iter().any(|mapping| mapping.inode == image) {
-                for part in map.used(&whole) {
+            }
+            let mut of_image =
+                group.iter().filter(|mapping| is_data(mapping) && mapping.inode == image);
+            if let Some(first) = of_image.next() {
+                // No further: what is next to it may be a stack.
+                let last = of_image.next_back().unwrap_or(first);
+                for part in map.used(&(first.range.start..last.range.end)) {
                     // SAFETY: the caller promises that no other thread writes there.
                     let _ = unsafe { replace(&part, MprotectFlags::READ | MprotectFlags::WRITE) };
                 }
