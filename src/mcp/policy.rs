@@ -320,7 +320,7 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::tools::testing::no_session;
+    use crate::host::tools::no_session::no_session;
 
     #[test]
     fn a_glob_matches_whole_texts() {

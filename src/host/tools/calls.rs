@@ -201,7 +201,7 @@ mod tests {
     use crate::data::value::marshal;
     use crate::host::audit::AuditLog;
     use crate::host::stop::RunCounters;
-    use crate::host::tools::testing::no_session;
+    use crate::host::tools::no_session::no_session;
     use crate::host::tools::{ModuleSet, Tool};
 
     /// More than any test takes.

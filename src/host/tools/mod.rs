@@ -6,6 +6,8 @@ mod context;
 mod host;
 mod module;
 mod modules;
+#[cfg(test)]
+pub(crate) mod no_session;
 mod queue;
 mod runtime;
 mod session_handle;
