@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
-use tokio::io::Interest;
 
+use super::readable::Readable;
 use super::socket_watch::SocketWatch;
 use crate::data::output::Stream;
 use crate::fs::FileError;
@@ -221,15 +221,21 @@ impl Mailbox {
     fn take(&self) -> io::Result<Message> {
         let mut received = lock(&self.received);
         loop {
-            if let Some(message) = received.messages.pop_front() {
-                self.messages_taken.fetch_add(1, Ordering::Relaxed);
-                return Ok(message);
-            }
-            if received.closed {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            if let Some(taken) = self.take_received(&mut received) {
+                return taken;
             }
             self.receive(&mut received)?;
         }
+    }
+
+    /// Takes the next message, as [`Self::take`], without receiving any. Returns `None` if there is
+    /// none yet.
+    fn take_received(&self, received: &mut Received) -> Option<io::Result<Message>> {
+        if let Some(message) = received.messages.pop_front() {
+            self.messages_taken.fetch_add(1, Ordering::Relaxed);
+            return Some(Ok(message));
+        }
+        received.closed.then(|| Err(io::ErrorKind::UnexpectedEof.into()))
     }
 }
 
@@ -305,7 +311,7 @@ pub(crate) struct Messages {
 enum Readiness {
     /// There is no session yet.
     None,
-    EventLoop(tokio::net::UnixStream),
+    EventLoop(Readable),
     Watch(Arc<SocketWatch>),
 }
 
@@ -325,8 +331,7 @@ impl Inbox for Messages {
         // A worker that is locked down while it boots is attached by then.
         if let Readiness::None = self.readiness {
             let mailbox = self.connection.get().ok_or(io::ErrorKind::NotConnected)?;
-            let socket = tokio::net::UnixStream::from_std(mailbox.socket.try_clone()?)?;
-            self.readiness = Readiness::EventLoop(socket);
+            self.readiness = Readiness::EventLoop(Readable::new(mailbox.socket.try_clone()?)?);
         }
         Ok(())
     }
@@ -337,30 +342,26 @@ impl Inbox for Messages {
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
         // Without a session this is a template that is booting, which receives no messages.
-        if self.connection.get().is_none() {
-            return Poll::Pending;
-        }
-        let mut taken = self.take();
-        loop {
-            match taken {
-                Ok(message) => return Poll::Ready(Some(message)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return Poll::Ready(None),
+        let Some(mailbox) = self.connection.get() else { return Poll::Pending };
+        let taken = match &self.readiness {
+            Readiness::EventLoop(socket) => {
+                let received = mailbox.take_received(&mut lock(&mailbox.received));
+                match received {
+                    Some(taken) => taken,
+                    None => ready!(socket.poll_receive(context, || mailbox.take())),
+                }
             }
-            match &self.readiness {
-                Readiness::None => return Poll::Pending,
-                Readiness::Watch(watch) => {
-                    watch.ask(context.waker());
+            Readiness::None | Readiness::Watch(_) => match mailbox.take() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if let Readiness::Watch(watch) = &self.readiness {
+                        watch.ask(context.waker());
+                    }
                     return Poll::Pending;
                 }
-                Readiness::EventLoop(socket) => {
-                    if ready!(socket.poll_read_ready(context)).is_err() {
-                        return Poll::Ready(None);
-                    }
-                    taken = socket.try_io(Interest::READABLE, || self.take());
-                }
-            }
-        }
+                taken => taken,
+            },
+        };
+        Poll::Ready(taken.ok())
     }
 
     fn wait(&self, spinning: Duration, limit: Duration) {

@@ -7,6 +7,7 @@ mod guardian;
 mod lockdown;
 pub(crate) mod mailbox;
 mod read_ahead;
+mod readable;
 mod remote;
 mod serve;
 mod session_fork;

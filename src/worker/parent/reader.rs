@@ -111,20 +111,20 @@ impl Reader {
             self.more_is_likely = false;
             // Whatever it returns, the next step looks.
             let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&OUTPUT_PAUSE));
-            self.read(RecvFlags::DONTWAIT, By::Thread);
-        } else if self.ring.fall_asleep() {
-            self.read(RecvFlags::empty(), By::Thread);
-            self.ring.wake_up();
         } else {
+            if self.ring.fall_asleep() {
+                // Unlike a receive that waits, it does not wake when the worker reads. If it fails,
+                // so does the read.
+                let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], None);
+            }
             self.ring.wake_up();
-            self.read(RecvFlags::DONTWAIT, By::Thread);
         }
+        self.read(By::Thread);
     }
 
-    /// Reads data and has it answered. Waits for data, unless the flags are
-    /// [`RecvFlags::DONTWAIT`].
-    fn read(&mut self, flags: RecvFlags, by: By) -> Progress {
-        match self.try_read(flags, by) {
+    /// Reads the data that has arrived and has it answered.
+    fn read(&mut self, by: By) -> Progress {
+        match self.try_read(by) {
             Ok(progress) => progress,
             Err(error) => {
                 self.ended = Some(Err(error));
@@ -133,14 +133,14 @@ impl Reader {
         }
     }
 
-    fn try_read(&mut self, flags: RecvFlags, by: By) -> io::Result<Progress> {
+    fn try_read(&mut self, by: By) -> io::Result<Progress> {
         if self.ended.is_some() || !self.pass_on(by)? {
             return Ok(Progress::Thread);
         }
         if self.incoming.first()?.is_none() {
             // Looked at before the socket: what the worker has sent before this output is there.
             let end = self.ring.end();
-            match self.incoming.receive(&self.socket, flags) {
+            match self.incoming.receive(&self.socket, RecvFlags::DONTWAIT) {
                 Ok(true) => {}
                 Ok(false) => {
                     let end = self.ring.end();
@@ -282,7 +282,7 @@ impl PollSource for Shift {
         }
         turn.is_wanted = true;
         let Some(reader) = &mut turn.reader else { return false };
-        match reader.read(RecvFlags::DONTWAIT, By::Caller) {
+        match reader.read(By::Caller) {
             Progress::Came => true,
             Progress::Nothing => false,
             Progress::Thread => {

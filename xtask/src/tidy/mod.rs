@@ -64,6 +64,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/worker/child/lockdown/supervision.rs",
     "src/worker/child/lockdown/tests/mod.rs",
     "src/worker/child/lockdown/tests/probes.rs",
+    "src/worker/child/readable.rs",
     "src/worker/child/session_fork.rs",
     "src/worker/child/template_memory.rs",
     "src/worker/parent/process.rs",
