@@ -1,12 +1,12 @@
 //! Measures a node of `isolet serve --listen` beside the library in a process of its own, by the
 //! processor time of each with its workers:
-//! `cargo bench --bench node -- [--rounds N] [--sessions N]`
+//! `cargo bench --bench node -- [--rounds N] [--age SECONDS] [--sessions N]`
 //!
 //! Both do the same work in turns, each in a control group, which counts the time of processes that
 //! have ended, too. The client's time counts for neither. Then one tenant floods a node, and the
 //! runs of another one are timed. `--sessions` has a node hold so many, and shows what creation
-//! costs on the way. The numbers in `docs/scale.md` are those of
-//! `--rounds 5 --sessions 5000`.
+//! costs on the way. `--age` has both run for so long before. The numbers in `docs/scale.md` are
+//! those of `--rounds 3 --age 110 --sessions 5000`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -97,7 +97,8 @@ fn main() -> Result<()> {
         println!("left out, because no control group can be made: {error:#}");
         return Ok(());
     }
-    compare(rounds)?;
+    let age: u64 = given("--age").map_or(Ok(0), |seconds| seconds.parse())?;
+    compare(rounds, Duration::from_secs(age))?;
     flood::measure()?;
     if let Some(most) = given("--sessions") {
         fill(most.parse()?)?;
@@ -105,12 +106,16 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Has both subjects do the work of all rows in turns.
-fn compare(rounds: usize) -> Result<()> {
+/// Has both subjects do the work of all rows in turns, once they are this old: V8 does some work
+/// late.
+fn compare(rounds: usize, age: Duration) -> Result<()> {
     let (mut library, mut node) = (Library::start()?, Node::start()?);
     let mut costs: Vec<[Vec<Cost>; 2]> = ROWS.iter().map(|_| Default::default()).collect();
     // Round 0 warms up.
     for round in 0..=rounds {
+        if round == 1 {
+            std::thread::sleep(age);
+        }
         for place in 0..2 {
             // Neither is always the first.
             let which = (round + place) % 2;
