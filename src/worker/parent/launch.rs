@@ -9,10 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::oneshot;
 
 use super::forks::Family;
@@ -116,11 +118,25 @@ pub(super) fn start_template(program: &Path, fresh: &Fresh<'_>) -> io::Result<St
     Ok(Starting { socket, child, _interrupts: ours })
 }
 
+/// Returns the limit that the error means, if it can be told, to follow the error's text.
+fn limit_of(error: &io::Error) -> String {
+    let limit = getrlimit(Resource::Nofile).current;
+    match (error.raw_os_error().map(Errno::from_raw_os_error), limit) {
+        (Some(Errno::MFILE), Some(limit)) => {
+            format!(
+                "; this process may have {limit} (`ulimit -n`), and each worker takes 4 of them"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
 /// Starts a worker and waits until it is locked down.
 pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
     let program = launch.program.display();
     let failed = |error: io::Error| {
-        let message = format!("the worker `{program}` cannot be started: {error}");
+        let message =
+            format!("the worker `{program}` cannot be started: {error}{}", limit_of(&error));
         Error::new(ErrorKind::Start, message).with_source(error)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);

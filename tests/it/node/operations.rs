@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::{Value, json};
 
 use super::{EVENTS, Events, Node, key_hash};
@@ -265,4 +265,34 @@ fn a_node_that_could_have_no_session_does_not_start() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("`--max-sessions` is 0"), "{text}");
+}
+
+#[tokio::test]
+async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_goes_on() {
+    let node = Node::start(&[]);
+    let child = node.child.as_ref().unwrap().id();
+    let process = Pid::from_raw(child.cast_signed()).unwrap();
+    let first = node.session(&json!({})).await;
+    let open = std::fs::read_dir(format!("/proc/{child}/fd")).unwrap();
+    let numbers = open.map(|file| file.unwrap().file_name().to_str().unwrap().parse().unwrap());
+    // Enough for a connection, and not for a worker.
+    let few: u64 = numbers.max().map_or(0, |last: u64| last + 3);
+    let before = getrlimit(Resource::Nofile);
+    let limit = Rlimit { current: Some(few), ..before };
+    let before = prlimit(Some(process), Resource::Nofile, limit).unwrap();
+    let mut held = Vec::new();
+    let refused = loop {
+        match node.ask("POST /v1/sessions", &json!({})).await {
+            (201, session) => held.push(session),
+            (status, problem) => break (status, problem),
+        }
+        assert!(held.len() < 100, "the limit was not reached");
+    };
+    assert_eq!(refused.0, 503, "{}", refused.1);
+    let detail = refused.1["detail"].as_str().unwrap();
+    assert!(detail.contains(&format!("this process may have {few} (`ulimit -n`)")), "{detail}");
+    assert_eq!(node.run(&first, "40+2").await.1["value"], 42);
+    prlimit(Some(process), Resource::Nofile, before).unwrap();
+    let next = node.session(&json!({})).await;
+    assert_eq!(node.run(&next, "40+2").await.1["value"], 42);
 }
