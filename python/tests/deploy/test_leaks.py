@@ -43,11 +43,11 @@ def test_sessions_created_and_dropped_leave_nothing(capsys):
         memory = []
         for _ in range(ROUNDS):
             round_of(SESSIONS)
+            # Those of the last sessions are about to end, and some that stay start late.
+            until(lambda: threads(process) <= before[1] + 2)
             memory.append(own_pss(tree(process)))
         until(lambda: descriptors(process) <= before[0])
-        # Threads that wait for work end after a while without any. Some that stay start late.
-        until(lambda: threads(process) <= before[1] + 2)
         with capsys.disabled():
             shown = " ".join(f"{size / 2**20:.1f}" for size in memory)
             print(f"\n{SESSIONS} sessions, {before} descriptors and threads; MiB: {shown}", end="")
-        assert memory[-1] <= memory[WARM - 1] + SLACK, memory
+        assert memory[-1] <= memory[WARM - 1] + SLACK, shown
