@@ -107,7 +107,11 @@ impl Reader {
 
     /// Waits for data, as the thread, and has it answered.
     fn wait_and_read(&mut self) {
-        if self.more_is_likely {
+        // What a caller has read and left for the thread.
+        let is_left = !self.output.is_empty() || !matches!(self.incoming.first(), Ok(None));
+        if is_left {
+            self.more_is_likely = false;
+        } else if self.more_is_likely {
             self.more_is_likely = false;
             // Whatever it returns, the next step looks.
             let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&OUTPUT_PAUSE));
@@ -423,6 +427,10 @@ mod tests {
         let mut worker = Worker::start();
         worker.hand_over();
         let request = FromWorker::Request(HostRequest::ReadStdin(1));
+        worker.send_to_caller(&wire::encode(&request).unwrap());
+        // Nothing more needs to come for it.
+        assert_eq!(worker.next(), Seen::Input);
+        worker.hand_over();
         worker.socket.write_all(&wire::encode(&request).unwrap()).unwrap();
         worker.print();
         let mut both = Vec::new();
