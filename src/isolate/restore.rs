@@ -77,23 +77,40 @@ pub(crate) fn undo_changes(
     image: &[u8],
     runs: &[(usize, Range<usize>)],
 ) -> io::Result<()> {
+    let buffer = memory.buffer();
+    let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
+    // SAFETY: these are the contents of a WebAssembly memory, which V8 has obtained from the system
+    // for this memory alone. Only this thread has it, and no reference into it.
+    #[expect(unsafe_code, reason = "the memory is given by its address")]
+    unsafe {
+        undo_changes_at(start.cast().as_ptr(), buffer.byte_length(), image, runs)
+    }
+}
+
+/// Does the work of [`undo_changes`].
+///
+/// # Safety
+///
+/// `start` and `length` have to describe whole pages of private mappings, of the image or of
+/// nothing, and nobody else may access them meanwhile.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the caller gives addresses")]
+unsafe fn undo_changes_at(
+    start: *mut u8,
+    length: usize,
+    image: &[u8],
+    runs: &[(usize, Range<usize>)],
+) -> io::Result<()> {
     use rustix::mm::{Advice, madvise};
 
     let page = rustix::param::page_size();
-    let buffer = memory.buffer();
-    let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
-    let (start, length) = (start.as_ptr().cast::<u8>(), buffer.byte_length());
     let forget = |bytes: Range<usize>| -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: the range is inside the contents of a WebAssembly memory, and begins and ends
-        // with a page. Its pages are private mappings, of the image or of nothing, so that they
-        // read as the image's or as zeros afterwards. Rust has no reference into them here.
-        #[expect(unsafe_code, reason = "the memory changes")]
-        unsafe {
-            madvise(start.add(bytes.start).cast(), bytes.len(), Advice::LinuxDontNeed)?;
-        }
+        // SAFETY: the range is inside the caller's, and begins and ends with a page. Its pages read
+        // as the image's or as zeros afterwards. Rust has no reference into them here.
+        unsafe { madvise(start.add(bytes.start).cast(), bytes.len(), Advice::LinuxDontNeed) }?;
         Ok(())
     };
     let mut begin = 0;
@@ -101,26 +118,30 @@ pub(crate) fn undo_changes(
         let next = (start.addr() + begin + 1).next_multiple_of(HUGE_PAGE_BYTES) - start.addr();
         let part = begin..next.min(length);
         begin = part.end;
-        // Where pages of the image belong in this part, and what they have.
+        // Where pages of the image belong in this part, and what they have. Pages of zeros, which
+        // runs may contain, are zero once they are forgotten, whatever is mapped there.
         let pages = runs.iter().flat_map(|(at, run)| {
             let first = part.start.max(*at);
             let last = part.end.min(at + run.len());
-            (first..last).step_by(page).map(move |place| (place, run.start + place - at))
+            (first..last).step_by(page).map(move |place| {
+                let from = run.start + place - at;
+                (place, image.get(from..from + page))
+            })
         });
+        let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
+        let pages = pages.filter(|(_, original)| !original.is_some_and(is_zero));
         let mut end = part.start;
         let mut is_first = true;
-        for (place, from) in pages {
-            let original = image.get(from..from + page).ok_or(io::ErrorKind::UnexpectedEof)?;
+        for (place, original) in pages {
+            let original = original.ok_or(io::ErrorKind::UnexpectedEof)?;
             if is_first {
                 forget(place..place + page)?;
             }
-            // SAFETY: the page is inside the contents of a WebAssembly memory. Only this thread has
-            // it, and no other reference into it.
-            #[expect(unsafe_code, reason = "the memory is compared and changes")]
+            // SAFETY: the page is inside the caller's range, and this is the only reference to it.
             let contents = unsafe { std::slice::from_raw_parts_mut(start.add(place), page) };
             let is_original = contents == original;
             if is_first && is_original {
-                // It came from the image, where no page is zero, and so does the rest.
+                // It came from the image, and so does the rest of this part.
                 break;
             }
             is_first = false;
@@ -244,4 +265,60 @@ pub(crate) fn undo_changes(
     _runs: &[(usize, Range<usize>)],
 ) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    use memmap2::{MmapMut, MmapOptions};
+
+    use super::*;
+
+    const PAGE: usize = 4 << 10;
+    const LENGTH: usize = 2 * HUGE_PAGE_BYTES;
+
+    /// An image with a run of pages of which every second one is zero, from the first on.
+    fn image() -> Vec<u8> {
+        (0..LENGTH).map(|at| u8::from(at / PAGE % 2 == 1) * 7).collect()
+    }
+
+    /// Writes to some pages of a memory that begins as the image's, undoes that, and returns the
+    /// places of the pages that are not the image's.
+    fn wrong_after_undoing(mut memory: MmapMut, begin: usize) -> Vec<usize> {
+        let image = image();
+        let memory = &mut memory[begin..begin + LENGTH];
+        assert!(*memory == *image);
+        for at in (0..LENGTH).step_by(3 * PAGE) {
+            memory[at] ^= 0xff;
+        }
+        #[expect(unsafe_code, reason = "the function is unsafe")]
+        // SAFETY: the range is a part of a private mapping of this function's own.
+        unsafe {
+            undo_changes_at(memory.as_mut_ptr(), LENGTH, &image, &[(0, 0..LENGTH)]).unwrap();
+        }
+        let pages = memory.chunks(PAGE).zip(image.chunks(PAGE)).enumerate();
+        pages.filter(|(_, (page, original))| page != original).map(|(nth, _)| nth).collect()
+    }
+
+    #[test]
+    fn changes_are_undone_in_a_copy_of_an_image_whose_parts_begin_with_zeros() {
+        let mut memory = MmapMut::map_anon(LENGTH + HUGE_PAGE_BYTES).unwrap();
+        let begin = memory.as_ptr().addr().next_multiple_of(HUGE_PAGE_BYTES);
+        let begin = begin - memory.as_ptr().addr();
+        memory[begin..begin + LENGTH].copy_from_slice(&image());
+        assert_eq!(wrong_after_undoing(memory, begin), [0; 0]);
+    }
+
+    #[test]
+    fn changes_are_undone_where_the_image_is_mapped() {
+        let mut file: File = tempfile::tempfile().unwrap();
+        file.write_all(&image()).unwrap();
+        #[expect(unsafe_code, reason = "mapping a file is")]
+        // SAFETY: nobody else has the file.
+        let memory = unsafe { MmapOptions::new().map_copy(file.as_raw_fd()) }.unwrap();
+        assert_eq!(wrong_after_undoing(memory, 0), [0; 0]);
+    }
 }

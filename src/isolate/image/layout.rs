@@ -55,7 +55,8 @@ impl Layout {
     }
 }
 
-/// Returns the runs of pages of `memory` that are not all zero, with their places in it.
+/// Returns the runs of pages of `memory` that are not all zero, with their places in it. Short gaps
+/// of pages of zeros are parts of the runs.
 pub(crate) fn runs(memory: &[u8]) -> Vec<(usize, Vec<u8>)> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (nth, page) in memory.chunks(PAGE).enumerate() {
