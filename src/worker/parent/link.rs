@@ -13,7 +13,9 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use super::process::Process;
-use super::reader::{Answer, Reader, Shift};
+use super::reader::{Answer, Reader};
+use super::readers;
+use super::shift::Shift;
 use super::watch::{Statm, Watched, watch};
 use super::writer::{Frame, Kind, Writer};
 use crate::data::isolation::IsolationReport;
@@ -92,7 +94,7 @@ struct EarlyReports {
     peek: Vec<u8>,
 }
 
-/// Starts the thread of a worker. `first` writes to it before anything else does.
+/// Starts to read from a worker. `first` writes to it before anything else does.
 pub(crate) fn start(
     socket: UnixStream,
     interrupts: UnixStream,
@@ -135,8 +137,7 @@ pub(crate) fn start(
         let reader = Reader::new(socket, ring, bounds.frame_bytes, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
-        let shift = Arc::clone(&control.shift);
-        thread("isolet-from-worker", move || reader.serve(&shift))?;
+        readers::read(reader, Arc::clone(&control.shift))?;
         Ok(writer)
     });
     let writer = match begun {
@@ -151,6 +152,7 @@ pub(crate) fn start(
         if matches!(message, Message::Command(_) | Message::Restore(_) | Message::Peek(..)) {
             shared.owed.fetch_add(1, Ordering::Relaxed);
         }
+        readers::expect_answer(&shared.shift);
         // If the worker is gone, its replies report it. A worker that cannot be written to is
         // killed.
         if shared.send(&writer, message).is_err() {

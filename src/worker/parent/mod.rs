@@ -7,6 +7,8 @@ mod launch;
 pub(crate) mod link;
 pub(crate) mod process;
 mod reader;
+mod readers;
+mod shift;
 mod spawner;
 mod template;
 mod templates;

@@ -1,25 +1,23 @@
-//! Reads a worker's frames and has them answered, by a thread or by a session's caller that waits
-//! anyway. Only one of them reads at a time, one frame after another.
-//!
-//! A caller that reads saves two wake-ups, its own and the thread's, which take longer than the
-//! work. It reads only while it spins ([`crate::support::block_on`]). Before it sleeps or does
-//! something else, it hands reading back to the thread.
+//! Reads a worker's frames and has them answered, one frame after another: for a thread
+//! ([`super::readers`]), or for a caller ([`super::shift`]).
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 
+use super::shift::Shift;
 use crate::protocol::Reply;
-use crate::support::block_on::PollSource;
-use crate::support::lock::lock;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::output_ring::{Consumer, Piece};
 use crate::worker::wire::{self, FromWorker};
+
+/// How long the thread waits for a frame before it leaves the worker. Most sessions that are used
+/// at all are used again before.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// How long the thread waits for more output before it looks again.
 const OUTPUT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -60,13 +58,13 @@ pub(super) struct Reader {
 
 /// Who reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Thread,
     Caller,
 }
 
 /// The result of reading.
-enum Progress {
+pub(super) enum Progress {
     /// Data was read.
     Came,
     /// There was no data.
@@ -94,19 +92,30 @@ impl Reader {
         }
     }
 
-    /// Reads until no more frames arrive. Pauses while a caller reads.
-    pub(super) fn serve(mut self, shift: &Shift) {
+    /// Returns the socket, which is readable when there is something to read: of a reader that
+    /// [`serve`](Self::serve) has returned, also for output.
+    pub(super) fn socket(&self) -> &UnixStream {
+        &self.socket
+    }
+
+    /// Reads until no more frames arrive. Returns the reader if none has arrived for
+    /// [`PATIENCE`]. Pauses while a caller reads.
+    pub(super) fn serve(mut self, shift: &Shift) -> Option<Self> {
         while self.ended.is_none() {
-            self.wait_and_read();
+            if !self.wait_and_read() {
+                return Some(self);
+            }
             self = shift.offer(self);
         }
         if let Some(reason) = self.ended.take() {
             self.answers.end(reason);
         }
+        None
     }
 
-    /// Waits for data, as the thread, and has it answered.
-    fn wait_and_read(&mut self) {
+    /// Waits for data, as the thread, and has it answered. Returns `false` if none has come; the
+    /// worker then announces its next output.
+    fn wait_and_read(&mut self) -> bool {
         // What a caller has read and left for the thread.
         let is_left = !self.output.is_empty() || !matches!(self.incoming.first(), Ok(None));
         if is_left {
@@ -119,15 +128,24 @@ impl Reader {
             if self.ring.fall_asleep() {
                 // Unlike a receive that waits, it does not wake when the worker reads. If it fails,
                 // so does the read.
-                let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], None);
+                let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+                if poll(&mut socket, Some(&PATIENCE)) == Ok(0) {
+                    return false;
+                }
             }
             self.ring.wake_up();
         }
         self.read(By::Thread);
+        true
+    }
+
+    /// Returns `true` if no more frames will arrive, which the thread has to act on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     /// Reads the data that has arrived and has it answered.
-    fn read(&mut self, by: By) -> Progress {
+    pub(super) fn read(&mut self, by: By) -> Progress {
         match self.try_read(by) {
             Ok(progress) => progress,
             Err(error) => {
@@ -223,87 +241,8 @@ impl Reader {
     }
 }
 
-/// Decides whether the thread or a caller reads.
-#[derive(Default)]
-pub(super) struct Shift {
-    turn: Mutex<Turn>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Turn {
-    /// A caller wants to read.
-    is_wanted: bool,
-    /// The thread must act before a caller may read.
-    is_refused: bool,
-    /// The reader, while a caller may use it. Otherwise the thread has it.
-    reader: Option<Reader>,
-}
-
-impl Shift {
-    /// Lets a caller read, between two reads of the thread. If a caller wants to, returns only when
-    /// it is done.
-    fn offer(&self, reader: Reader) -> Reader {
-        let mut turn = lock(&self.turn);
-        turn.is_refused = false;
-        if !turn.is_wanted || reader.ended.is_some() {
-            return reader;
-        }
-        turn.reader = Some(reader);
-        loop {
-            let wanted = |turn: &mut Turn| turn.is_wanted;
-            turn = self.changed.wait_while(turn, wanted).unwrap_or_else(PoisonError::into_inner);
-            if let Some(reader) = turn.reader.take() {
-                return reader;
-            }
-        }
-    }
-
-    /// Hands reading back to the thread, so that it sees the end of a killed worker. If a caller is
-    /// reading at the moment, the caller sees it.
-    pub(super) fn leave_to_thread(&self) {
-        let turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return,
-        };
-        self.end_turn(turn);
-    }
-
-    fn end_turn(&self, mut turn: MutexGuard<'_, Turn>) {
-        turn.is_wanted = false;
-        if turn.reader.is_some() {
-            self.changed.notify_one();
-        }
-    }
-}
-
-impl PollSource for Shift {
-    fn poll_once(&self) -> bool {
-        let mut turn = lock(&self.turn);
-        if turn.is_refused {
-            return false;
-        }
-        turn.is_wanted = true;
-        let Some(reader) = &mut turn.reader else { return false };
-        match reader.read(By::Caller) {
-            Progress::Came => true,
-            Progress::Nothing => false,
-            Progress::Thread => {
-                turn.is_refused = true;
-                self.end_turn(turn);
-                false
-            }
-        }
-    }
-
-    fn release(&self) {
-        self.end_turn(lock(&self.turn));
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write;
     use std::sync::{Arc, mpsc};
     use std::thread::{self, ThreadId};
@@ -311,11 +250,12 @@ mod tests {
     use super::*;
     use crate::data::output::Stream;
     use crate::protocol::HostRequest;
+    use crate::support::block_on::PollSource;
     use crate::worker::wire::output_ring::{Producer, ring};
 
     /// The answered frames, in order, each with the thread that answered it.
     #[derive(Debug, PartialEq, Eq)]
-    enum Seen {
+    pub(in super::super) enum Seen {
         Output(Vec<u8>),
         Input,
         Failed,
@@ -354,10 +294,10 @@ mod tests {
         }
     }
 
-    struct Worker {
-        socket: UnixStream,
+    pub(in super::super) struct Worker {
+        pub(in super::super) socket: UnixStream,
         output: Producer,
-        shift: Arc<Shift>,
+        pub(in super::super) shift: Arc<Shift>,
         seen: mpsc::Receiver<(Seen, ThreadId)>,
         thread: ThreadId,
         count: u8,
@@ -365,18 +305,30 @@ mod tests {
 
     impl Worker {
         fn start() -> Self {
+            Self::served(|reader, shift| {
+                let serve = move || {
+                    let mut reader = Some(reader);
+                    while let Some(next) = reader {
+                        reader = next.serve(&shift);
+                    }
+                };
+                thread::spawn(serve).thread().id()
+            })
+        }
+
+        /// Starts a worker that is read as `serve` does it, which returns the thread that reads.
+        pub(in super::super) fn served(serve: impl FnOnce(Reader, Arc<Shift>) -> ThreadId) -> Self {
             let (socket, ours) = UnixStream::pair().unwrap();
             let (sender, seen) = mpsc::channel();
             let (output, ring) = ring();
             let reader = Reader::new(ours, ring, u64::MAX, Box::new(Recorder(sender)));
             let shift = Arc::new(Shift::default());
-            let theirs = Arc::clone(&shift);
-            let thread = thread::spawn(move || reader.serve(&theirs)).thread().id();
+            let thread = serve(reader, Arc::clone(&shift));
             Self { socket, output, shift, seen, thread, count: 0 }
         }
 
         /// Prints a number.
-        fn print(&mut self) {
+        pub(in super::super) fn print(&mut self) {
             self.count += 1;
             let head = wire::encode_after(Vec::new(), &FromWorker::Write(Stream::Stdout), 1);
             self.socket.write_all(&[head.unwrap(), vec![self.count]].concat()).unwrap();
@@ -443,20 +395,24 @@ mod tests {
     }
 
     /// Longer than any wait of a test that does not hang.
-    const HANG: Duration = Duration::from_mins(1);
+    pub(in super::super) const HANG: Duration = Duration::from_mins(1);
 
     impl Worker {
-        fn next(&self) -> Seen {
+        pub(in super::super) fn next(&self) -> Seen {
             self.seen.recv_timeout(HANG).unwrap().0
         }
 
         /// Writes to the ring, and tells nobody.
-        fn write(&mut self, text: &str) {
+        pub(in super::super) fn write(&mut self, text: &str) {
             assert!(self.output.write(Stream::Stdout, text.as_bytes()));
         }
 
+        pub(in super::super) fn must_announce(&self) -> bool {
+            self.output.must_announce()
+        }
+
         /// Announces what is in the ring.
-        fn announce(&mut self) {
+        pub(in super::super) fn announce(&mut self) {
             let to = self.output.announce().unwrap();
             self.socket.write_all(&wire::encode(&FromWorker::Output { to }).unwrap()).unwrap();
         }

@@ -1,0 +1,267 @@
+//! The threads that read what workers send. A worker that sends nothing for a while has none: one
+//! thread watches all of these workers, so that thousands of idle sessions take no threads.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+use super::link::thread;
+use super::reader::Reader;
+use super::shift::Shift;
+use crate::support::lock::lock;
+
+/// How long a thread without a worker waits for one before it ends.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The maximum number of workers that are taken from the kernel's list at once.
+const EVENTS: usize = 64;
+
+/// The process's readers, once there are any.
+static READERS: Mutex<Option<Arc<Readers>>> = Mutex::new(None);
+
+/// Reads from a worker until it ends.
+pub(super) fn read(reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
+    let readers = {
+        let mut readers = lock(&READERS);
+        match &*readers {
+            Some(readers) => Arc::clone(readers),
+            None => Arc::clone(readers.insert(Readers::start()?)),
+        }
+    };
+    readers.read(reader, shift)
+}
+
+/// Has a thread read from a worker that is about to be sent something, if nobody does and there is
+/// one. Otherwise a thread is found once the answer is there, which takes longer.
+pub(super) fn expect_answer(shift: &Shift) {
+    if shift.is_watched() {
+        let readers = lock(&READERS).clone();
+        if let Some(readers) = readers {
+            let _ = readers.resume(shift.number());
+        }
+    }
+}
+
+/// Threads that read, and one that watches the workers that nobody reads from.
+pub(super) struct Readers {
+    epoll: OwnedFd,
+    state: Mutex<State>,
+    /// Notified when there is a task.
+    task: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The workers that are watched, by the numbers of their shifts.
+    watched: HashMap<u64, Task>,
+    /// The tasks that wait for a thread.
+    waiting: VecDeque<Task>,
+    /// The number of threads that wait for a task.
+    idle: usize,
+}
+
+/// A worker to read from.
+struct Task {
+    reader: Reader,
+    shift: Arc<Shift>,
+}
+
+impl Readers {
+    /// Starts the thread that watches.
+    pub(super) fn start() -> io::Result<Arc<Self>> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let readers = Arc::new(Self { epoll, state: Mutex::default(), task: Condvar::new() });
+        let watching = Arc::clone(&readers);
+        thread("isolet-idle-workers", move || watching.watch_all())?;
+        Ok(readers)
+    }
+
+    /// Reads from a worker until it ends.
+    pub(super) fn read(self: &Arc<Self>, reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
+        self.hand_over(Task { reader, shift }).map_err(|(_task, error)| error)
+    }
+
+    /// Gives the task to a thread that has none, or to a new one. Returns the task if there can be
+    /// no further thread.
+    fn hand_over(self: &Arc<Self>, task: Task) -> Result<(), (Task, io::Error)> {
+        let number = task.shift.number();
+        let mut state = lock(&self.state);
+        state.waiting.push_back(task);
+        if state.waiting.len() <= state.idle {
+            drop(state);
+            self.task.notify_one();
+            return Ok(());
+        }
+        drop(state);
+        let readers = Arc::clone(self);
+        let Err(error) = thread("isolet-from-worker", move || readers.work()) else {
+            return Ok(());
+        };
+        let waiting = &mut lock(&self.state).waiting;
+        let found = waiting.iter().position(|task| task.shift.number() == number);
+        // Otherwise another thread has taken it meanwhile.
+        found.and_then(|at| waiting.remove(at)).map_or(Ok(()), |task| Err((task, error)))
+    }
+
+    /// Reads from one worker after another.
+    fn work(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(task) = state.waiting.pop_front() {
+                drop(state);
+                self.serve(task);
+                state = lock(&self.state);
+                continue;
+            }
+            state.idle += 1;
+            let none = |state: &mut State| state.waiting.is_empty();
+            let waited = self.task.wait_timeout_while(state, KEPT, none);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+            if state.waiting.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Reads from a worker until it has ended or is watched.
+    fn serve(&self, mut task: Task) {
+        while let Some(reader) = task.reader.serve(&task.shift) {
+            task.reader = reader;
+            match self.watch(task) {
+                Ok(()) => return,
+                Err(back) => task = back,
+            }
+        }
+    }
+
+    /// Leaves the worker to the thread that watches. Returns it if the kernel does not permit that.
+    fn watch(&self, task: Task) -> Result<(), Task> {
+        let number = task.shift.number();
+        let mut state = lock(&self.state);
+        let data = EventData::new_u64(number);
+        if epoll::add(&self.epoll, task.reader.socket(), data, EventFlags::IN).is_err() {
+            return Err(task);
+        }
+        task.shift.set_watched(true);
+        state.watched.insert(number, task);
+        Ok(())
+    }
+
+    /// Ends watching a worker, if it is watched.
+    fn take(&self, state: &mut State, number: u64) -> Option<Task> {
+        let task = state.watched.remove(&number)?;
+        // Fails only for a socket that is not in the list.
+        let _ = epoll::delete(&self.epoll, task.reader.socket());
+        task.shift.set_watched(false);
+        Some(task)
+    }
+
+    /// Has a thread that has no worker read from one that is watched. Returns `false` if there is
+    /// no such thread or worker.
+    fn resume(&self, number: u64) -> bool {
+        let mut state = lock(&self.state);
+        if state.idle <= state.waiting.len() {
+            return false;
+        }
+        let Some(task) = self.take(&mut state, number) else { return false };
+        state.waiting.push_back(task);
+        drop(state);
+        self.task.notify_one();
+        true
+    }
+
+    /// Has threads read from the workers that were watched and have sent something.
+    fn watch_all(self: &Arc<Self>) {
+        let mut events = Vec::with_capacity(EVENTS);
+        loop {
+            events.clear();
+            // An interrupted call has no events.
+            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), None);
+            for event in &events {
+                let task = self.take(&mut lock(&self.state), event.data.u64());
+                let Some(task) = task else { continue };
+                if let Err((task, _)) = self.hand_over(task) {
+                    // Late is better than never.
+                    self.serve(task);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::super::reader::tests::{HANG, Seen, Worker};
+    use super::*;
+
+    fn worker(readers: &Arc<Readers>) -> Worker {
+        Worker::served(|reader, shift| {
+            readers.read(reader, shift).unwrap();
+            std::thread::current().id()
+        })
+    }
+
+    /// Waits until nobody reads from the workers. Returns how many threads have none.
+    fn wait_until_watched(readers: &Readers, workers: &[Worker]) -> usize {
+        let started = Instant::now();
+        loop {
+            let state = lock(&readers.state);
+            let is_watched = |worker: &Worker| worker.shift.is_watched();
+            if workers.iter().all(is_watched) && state.idle > 0 {
+                return state.idle;
+            }
+            drop(state);
+            assert!(started.elapsed() < HANG);
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn idle_workers_have_no_thread_and_are_read_when_they_send() {
+        let readers = Readers::start().unwrap();
+        let mut workers: Vec<Worker> = (0..20).map(|_| worker(&readers)).collect();
+        wait_until_watched(&readers, &workers);
+        for (nth, worker) in workers.iter_mut().enumerate() {
+            if nth % 2 == 0 {
+                worker.print();
+                assert_eq!(worker.next(), Seen::Output(vec![1]));
+            } else {
+                worker.write("line");
+                assert!(worker.must_announce());
+                worker.announce();
+                assert_eq!(worker.next(), Seen::Output(b"line".to_vec()));
+            }
+        }
+        assert!(wait_until_watched(&readers, &workers) <= 20);
+    }
+
+    #[test]
+    fn the_end_of_an_idle_worker_is_seen() {
+        let readers = Readers::start().unwrap();
+        let workers = [worker(&readers), worker(&readers)];
+        wait_until_watched(&readers, &workers);
+        workers[0].socket.shutdown(std::net::Shutdown::Both).unwrap();
+        assert_eq!(workers[0].next(), Seen::End(true));
+        wait_until_watched(&readers, &workers[1..]);
+        assert_eq!(lock(&readers.state).watched.len(), 1);
+    }
+
+    #[test]
+    fn a_thread_that_has_no_worker_reads_from_one_before_it_answers() {
+        let readers = Readers::start().unwrap();
+        let mut workers = [worker(&readers)];
+        wait_until_watched(&readers, &workers);
+        assert!(readers.resume(workers[0].shift.number()));
+        workers[0].print();
+        assert_eq!(workers[0].next(), Seen::Output(vec![1]));
+        wait_until_watched(&readers, &workers);
+    }
+}
