@@ -9,7 +9,7 @@ use isolet::{
 };
 
 use crate::child::in_child;
-use crate::util::{Scratch, assets_dir, builder, command, eval, isolet, processes};
+use crate::util::{Scratch, assets_dir, builder, command, engine_builder, eval, isolet, processes};
 
 fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
@@ -103,6 +103,26 @@ async fn a_worker_is_locked_down_and_says_so() {
     let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
     assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1", "2"));
     assert_eq!(line("CapEff:"), "0000000000000000");
+}
+
+#[tokio::test]
+async fn workers_are_as_much_nicer_as_the_engine_says() {
+    let niceness = |process: &str| stat(process).unwrap()[16].parse::<i32>().unwrap();
+    let own = niceness(&std::process::id().to_string());
+    let engine = engine_builder().isolation(Isolation::Process).worker_niceness(7).build().unwrap();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let mut sessions = Vec::new();
+    // Until one is a copy of a template.
+    loop {
+        let session = sandbox.session().await.unwrap();
+        assert_eq!(niceness(&worker(&session)), (own + 7).min(19));
+        let is_copy = processes(&session).1.is_some();
+        sessions.push(session);
+        if is_copy {
+            break;
+        }
+        assert!(sessions.len() < 100, "no worker was copied");
+    }
 }
 
 #[tokio::test]

@@ -177,6 +177,17 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets how much nicer the processes of workers are than this one (`nice(2)`): 0 to 19, beyond
+    /// which the system takes 19. Default: 0.
+    ///
+    /// Where processors are busy, this process then comes first: each worker gets a third of the
+    /// processor time that this process gets with 5, and a tenth with 10. A server whose guests
+    /// compute, or whose workers end all at once, answers the sooner for it.
+    pub fn worker_niceness(mut self, niceness: u8) -> Self {
+        self.confinement.worker_niceness = niceness;
+        self
+    }
+
     /// Sets whether an isolate that waits for its next command or an answer looks for it for 20 to
     /// 300 µs before it sleeps. Default: yes.
     ///

@@ -49,6 +49,7 @@ impl InWorkers<'_> {
             max_report_bytes: MAX_REPORT_BYTES,
             memory_bytes: IMAGE_MEMORY_BYTES,
             spins: true,
+            niceness: 0,
             required: self.required,
             templates: None,
             max_copies: None,

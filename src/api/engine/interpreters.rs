@@ -90,6 +90,7 @@ impl Interpreters {
                     max_report_bytes,
                     memory_bytes,
                     spins: confinement.busy_wait,
+                    niceness: confinement.worker_niceness,
                     required: &confinement.required,
                     templates: may_fork.then_some(&self.templates),
                     max_copies,

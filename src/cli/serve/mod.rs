@@ -21,6 +21,10 @@ use crate::service::Engines;
 /// The maximum number of sessions over a pipe.
 const MAX_SESSIONS: usize = 10_000;
 
+/// How much nicer a node's workers are than the node, which answers for all of them: a guest that
+/// computes, or a thousand workers that end with another node, do not hold it up.
+const NODE_WORKER_NICENESS: u8 = 5;
+
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true))]
 pub(super) struct ServeArgs {
@@ -58,6 +62,7 @@ fn engines(args: &ServeArgs, assets: Option<&Path>, max_sessions: usize) -> Resu
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
         // The sessions of a node's clients share its processors.
         let builder = args.isolation.confine(builder).busy_wait(args.stdio);
+        let builder = builder.worker_niceness(if args.stdio { 0 } else { NODE_WORKER_NICENESS });
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";
         progress::said(what, || builder.clone().build())?;

@@ -119,6 +119,7 @@ pub(crate) struct Confinement {
     pub(crate) required: Vec<Layer>,
     pub(crate) worker_start: WorkerStart,
     pub(crate) busy_wait: bool,
+    pub(crate) worker_niceness: u8,
 }
 
 impl Default for Confinement {
@@ -129,6 +130,7 @@ impl Default for Confinement {
             required: Vec::new(),
             worker_start: WorkerStart::default(),
             busy_wait: true,
+            worker_niceness: 0,
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) fn serve(parent: u32, forkable: bool) -> io::Result<()> {
     };
     let mut early = if forkable { guardian::enter(early)? } else { early };
     let Received { setup, image, interrupts, output } = receive_setup(&socket)?;
+    // Its threads are made later and are as nice. It works without, and cannot be made less nice.
+    let _ = rustix::process::nice(setup.niceness.into());
     let map = early.take_map();
     let memory = if setup.purpose.is_template() {
         fork_server::block_child_signal()?;

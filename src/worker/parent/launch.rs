@@ -49,6 +49,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) memory_bytes: u64,
     /// Whether the isolate looks for what it waits for before it sleeps.
     pub(crate) spins: bool,
+    /// By how much the worker is nicer than this process.
+    pub(crate) niceness: u8,
     /// The layers that must be in force.
     pub(crate) required: &'a [Layer],
     /// The templates that may fork the worker.
@@ -63,6 +65,7 @@ pub(super) struct Fresh<'a> {
     pub(super) max_report_bytes: u64,
     pub(super) memory_bytes: u64,
     pub(super) spins: bool,
+    pub(super) niceness: u8,
     /// Set for a template of workers that can be copied.
     pub(super) forkable: bool,
 }
@@ -101,8 +104,8 @@ impl Fresh<'_> {
         output: BorrowedFd<'_>,
         purpose: Purpose,
     ) -> io::Result<()> {
-        let Self { image, max_report_bytes, memory_bytes, spins, .. } = *self;
-        let setup = Setup { max_report_bytes, memory_bytes, spins, purpose };
+        let Self { image, max_report_bytes, memory_bytes, spins, niceness, .. } = *self;
+        let setup = Setup { max_report_bytes, memory_bytes, spins, niceness, purpose };
         send_setup(socket, setup, [image.fd(), interrupts.as_fd(), output])
     }
 }
@@ -140,9 +143,10 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         Error::new(ErrorKind::Start, message).with_source(error)
     };
     let max_frame_bytes = wire::max_frame_bytes(launch.max_report_bytes);
-    let Launch { image, max_report_bytes, memory_bytes, spins, max_copies, .. } = launch;
+    let Launch { image, max_report_bytes, memory_bytes, spins, niceness, .. } = launch;
+    let max_copies = launch.max_copies;
     let forkable = max_copies.is_some();
-    let fresh = Fresh { image, max_report_bytes, memory_bytes, spins, forkable };
+    let fresh = Fresh { image, max_report_bytes, memory_bytes, spins, niceness, forkable };
     let resident_bytes = wire::resident_bytes(launch.memory_bytes);
     let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;

@@ -24,6 +24,7 @@ struct Kind {
     max_report_bytes: u64,
     memory_bytes: u64,
     spins: bool,
+    niceness: u8,
     forkable: bool,
 }
 
@@ -114,6 +115,7 @@ impl Kind {
             max_report_bytes: fresh.max_report_bytes,
             memory_bytes: fresh.memory_bytes,
             spins: fresh.spins,
+            niceness: fresh.niceness,
             forkable: fresh.forkable,
         }
     }

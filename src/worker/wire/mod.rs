@@ -42,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) memory_bytes: u64,
     /// Whether the isolate looks for what it waits for before it sleeps.
     pub(crate) spins: bool,
+    /// By how much the worker is nicer than its parent.
+    pub(crate) niceness: u8,
     pub(crate) purpose: Purpose,
 }
 

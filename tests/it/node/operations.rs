@@ -232,6 +232,26 @@ async fn workers_go_on_when_a_supervisor_asks_every_process_to_end() {
     assert_eq!((status, &ran["value"]), (200, &json!(1)), "{ran}");
 }
 
+#[tokio::test]
+async fn the_workers_of_a_node_give_way_to_it() {
+    let node = Node::start(&["--isolation", "process"]);
+    let id = node.session(&json!({})).await;
+    assert_eq!(node.run(&id, "40+2").await.0, 200);
+    let expected = (niceness(node.pid().cast_signed()) + 5).min(19);
+    // One may have started just now.
+    until(async || {
+        let mut workers = descendants(node.pid()).into_iter();
+        workers.all(|worker| niceness(worker.as_raw_nonzero().get()) == expected)
+    })
+    .await;
+}
+
+fn niceness(process: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, after_the_name) = stat.rsplit_once(") ").unwrap();
+    after_the_name.split(' ').nth(16).unwrap().parse().unwrap()
+}
+
 /// Returns the processes that a process has started, and those that these have.
 fn descendants(parent: u32) -> Vec<Pid> {
     let mut found = Vec::new();
