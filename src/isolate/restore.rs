@@ -267,7 +267,8 @@ pub(crate) fn undo_changes(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs::File;
     use std::io::Write;

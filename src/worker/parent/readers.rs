@@ -58,9 +58,9 @@ pub(super) struct Readers {
 #[derive(Default)]
 struct State {
     /// The workers that are watched, by the numbers of their shifts.
-    watched: HashMap<u64, Task>,
+    watched: HashMap<u64, Box<Task>>,
     /// The tasks that wait for a thread.
-    waiting: VecDeque<Task>,
+    waiting: VecDeque<Box<Task>>,
     /// The number of threads that wait for a task.
     idle: usize,
 }
@@ -83,12 +83,12 @@ impl Readers {
 
     /// Reads from a worker until it ends.
     pub(super) fn read(self: &Arc<Self>, reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
-        self.hand_over(Task { reader, shift }).map_err(|(_task, error)| error)
+        self.hand_over(Box::new(Task { reader, shift })).map_err(|(_task, error)| error)
     }
 
     /// Gives the task to a thread that has none, or to a new one. Returns the task if there can be
     /// no further thread.
-    fn hand_over(self: &Arc<Self>, task: Task) -> Result<(), (Task, io::Error)> {
+    fn hand_over(self: &Arc<Self>, task: Box<Task>) -> Result<(), (Box<Task>, io::Error)> {
         let number = task.shift.number();
         let mut state = lock(&self.state);
         state.waiting.push_back(task);
@@ -114,7 +114,7 @@ impl Readers {
         loop {
             if let Some(task) = state.waiting.pop_front() {
                 drop(state);
-                self.serve(task);
+                self.serve(*task);
                 state = lock(&self.state);
                 continue;
             }
@@ -130,18 +130,18 @@ impl Readers {
     }
 
     /// Reads from a worker until it has ended or is watched.
-    fn serve(&self, mut task: Task) {
-        while let Some(reader) = task.reader.serve(&task.shift) {
-            task.reader = reader;
-            match self.watch(task) {
+    fn serve(&self, task: Task) {
+        let Task { mut reader, shift } = task;
+        while let Some(idle) = reader.serve(&shift) {
+            match self.watch(Box::new(Task { reader: idle, shift: Arc::clone(&shift) })) {
                 Ok(()) => return,
-                Err(back) => task = back,
+                Err(task) => reader = task.reader,
             }
         }
     }
 
     /// Leaves the worker to the thread that watches. Returns it if the kernel does not permit that.
-    fn watch(&self, task: Task) -> Result<(), Task> {
+    fn watch(&self, task: Box<Task>) -> Result<(), Box<Task>> {
         let number = task.shift.number();
         let mut state = lock(&self.state);
         let data = EventData::new_u64(number);
@@ -154,7 +154,7 @@ impl Readers {
     }
 
     /// Ends watching a worker, if it is watched.
-    fn take(&self, state: &mut State, number: u64) -> Option<Task> {
+    fn take(&self, state: &mut State, number: u64) -> Option<Box<Task>> {
         let task = state.watched.remove(&number)?;
         // Fails only for a socket that is not in the list.
         let _ = epoll::delete(&self.epoll, task.reader.socket());
@@ -188,7 +188,7 @@ impl Readers {
                 let Some(task) = task else { continue };
                 if let Err((task, _)) = self.hand_over(task) {
                     // Late is better than never.
-                    self.serve(task);
+                    self.serve(*task);
                 }
             }
         }
