@@ -22,7 +22,7 @@ use crate::service::Engines;
 const MAX_SESSIONS: usize = 10_000;
 
 /// How much nicer a node's workers are than the node, which answers for all of them: a guest that
-/// computes, or a thousand workers that end with another node, do not hold it up.
+/// computes, or a thousand workers that end with another node, hold it up less.
 const NODE_WORKER_NICENESS: u8 = 5;
 
 #[derive(clap::Args)]
