@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::parent::link::{self, Bounds, Started};
+use super::parent::link::{self, Bounds, Ends, Started};
 use super::parent::process::Process;
 use super::parent::watch::Watched;
 use super::wire::output_ring::ring;
@@ -57,7 +57,8 @@ fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let host = Arc::new(TestHost);
-    let started = link::start(ours, interrupts, ring().1, child, host, BOUNDS, |_| Ok(())).unwrap();
+    let ends = Ends { socket: ours, interrupts, ring: ring().1 };
+    let started = link::start(ends, child, host, BOUNDS, None, |_| Ok(())).unwrap();
     (started, theirs, numbers)
 }
 
@@ -314,9 +315,9 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
     let (interrupts, _numbers) = UnixStream::pair().unwrap();
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
-    let _parent =
-        link::start(ours, interrupts, ring().1, child, Arc::new(Refusing), BOUNDS, |_| Ok(()))
-            .unwrap();
+    let ends = Ends { socket: ours, interrupts, ring: ring().1 };
+    let host = Arc::new(Refusing);
+    let _parent = link::start(ends, child, host, BOUNDS, None, |_| Ok(())).unwrap();
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
     worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
     let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
@@ -479,9 +480,9 @@ time.sleep(100)";
     let child = Command::new("python3").args(["-c", code]).stdin(socket).spawn().unwrap();
     let bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 100 << 20 };
     let process = Process::Child(child);
-    let mut parent =
-        link::start(ours, interrupts, ring().1, process, Arc::new(TestHost), bounds, |_| Ok(()))
-            .unwrap();
+    let ends = Ends { socket: ours, interrupts, ring: ring().1 };
+    let host = Arc::new(TestHost);
+    let mut parent = link::start(ends, process, host, bounds, None, |_| Ok(())).unwrap();
     match parent.link.replies.blocking_recv() {
         Some(Reply::OutOfMemory { limit, observed }) => {
             assert!(limit == 100 << 20 && observed > limit, "{limit} {observed}");

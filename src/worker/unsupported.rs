@@ -1,8 +1,14 @@
 //! Replaces process isolation on systems other than Linux: workers cannot be locked down there.
 
+#[path = "wire/purpose.rs"]
+mod purpose;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
+pub(crate) use self::purpose::Purpose;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{IsolationReport, Layer, SystemCall};
 use crate::protocol::{Host, Link};
@@ -16,14 +22,18 @@ pub(crate) struct Templates;
 
 /// What a worker would be started with.
 pub(crate) struct Launch<'a> {
+    pub(crate) purpose: Purpose,
     pub(crate) program: &'a Path,
     pub(crate) image: &'a SharedFile,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) max_report_bytes: u64,
-    pub(crate) spins: bool,
     pub(crate) memory_bytes: u64,
+    pub(crate) spins: bool,
+    pub(crate) niceness: u8,
     pub(crate) required: &'a [Layer],
     pub(crate) templates: Option<&'a Templates>,
+    pub(crate) max_copies: Option<usize>,
+    pub(crate) event_loop: Option<&'a Handle>,
 }
 
 /// Fails, because there are no workers.
@@ -33,6 +43,11 @@ pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
 
 /// Fails as [`find_worker`], which is called first.
 pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+    Err(Error::new(ErrorKind::Config, ELSEWHERE))
+}
+
+/// Fails, because there are no workers.
+pub(crate) fn check_event_loop(_runtime: &Handle) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }
 

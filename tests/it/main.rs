@@ -23,6 +23,7 @@ mod displays;
 mod dspy;
 mod errnos;
 mod errors;
+mod event_loop;
 mod exceptions;
 mod exits;
 mod files;

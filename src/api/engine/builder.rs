@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::Engine;
 use super::image::DamagedImage;
 use crate::api::permissions::Permissions;
@@ -10,6 +12,7 @@ use crate::data::error::Error;
 use crate::data::isolation::{Confinement, Isolation, Layer, WorkerStart};
 use crate::image::PRELOADED_BYTES;
 use crate::packages::{LazyStore, PackagePolicy, Preload};
+use crate::worker::check_event_loop;
 
 /// Builds an [`Engine`].
 ///
@@ -39,6 +42,8 @@ pub struct EngineBuilder {
     pub(super) confines_preloaded: bool,
     pub(super) confinement: Confinement,
     pub(super) max_sessions: usize,
+    /// Reads what workers send, as far as it can.
+    pub(super) event_loop: Option<Handle>,
 }
 
 impl Default for EngineBuilder {
@@ -52,6 +57,7 @@ impl Default for EngineBuilder {
             confines_preloaded: false,
             confinement: Confinement::default(),
             max_sessions: Engine::DEFAULT_MAX_SESSIONS,
+            event_loop: None,
         }
     }
 }
@@ -186,6 +192,23 @@ impl EngineBuilder {
     pub fn worker_niceness(mut self, niceness: u8) -> Self {
         self.confinement.worker_niceness = niceness;
         self
+    }
+
+    /// Has this runtime read what workers send. A call that the runtime runs then wakes no other
+    /// thread to get its result. Default: threads read, and wake the runtime.
+    ///
+    /// What takes time is still left to threads: requests for files and the network, standard
+    /// input, and workers that send much. When the runtime ends, threads read everything. While it
+    /// is held up, results and output wait.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the runtime was built without I/O or
+    /// time.
+    pub fn event_loop(mut self, runtime: Handle) -> Result<Self, Error> {
+        check_event_loop(&runtime)?;
+        self.event_loop = Some(runtime);
+        Ok(self)
     }
 
     /// Sets whether an isolate that waits for its next command or an answer looks for it for 20 to

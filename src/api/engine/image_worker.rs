@@ -53,6 +53,7 @@ impl InWorkers<'_> {
             required: self.required,
             templates: None,
             max_copies: None,
+            event_loop: None,
         });
         let failed = |reason: String| {
             let message = format!("the memory image cannot be made: {reason}");

@@ -4,6 +4,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::ready::{BootedInterpreter, DeferredHost, InterpreterKind};
@@ -24,15 +25,22 @@ pub(super) struct Interpreters {
     boots: Semaphore,
     /// The processes that workers are copied from.
     templates: Templates,
+    /// Reads what workers send, as far as it can. Otherwise threads do.
+    event_loop: Option<Handle>,
 }
 
 impl Interpreters {
-    pub(super) fn new(image: ImageFile, is_confined: bool) -> Result<Self, Error> {
+    pub(super) fn new(
+        image: ImageFile,
+        is_confined: bool,
+        event_loop: Option<Handle>,
+    ) -> Result<Self, Error> {
         let image = Arc::new(image);
         let threads = Threads::new(Arc::clone(&image))?;
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let boots = Semaphore::new(processors);
-        Ok(Self { image, is_confined, threads, boots, templates: Templates::default() })
+        let templates = Templates::default();
+        Ok(Self { image, is_confined, threads, boots, templates, event_loop })
     }
 
     /// Boots an interpreter of this kind, once fewer boots than processors are under way.
@@ -94,6 +102,7 @@ impl Interpreters {
                     required: &confinement.required,
                     templates: may_fork.then_some(&self.templates),
                     max_copies,
+                    event_loop: self.event_loop.as_ref(),
                 });
                 // A launched worker has already booted: it is locked down only after that.
                 let (link, report) = launched.await?;

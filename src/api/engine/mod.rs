@@ -107,7 +107,8 @@ impl Engine {
             importer,
             damaged: told.damaged_image,
         })?;
-        let interpreters = Arc::new(Interpreters::new(image, importer == Importer::GuestWorker)?);
+        let is_confined = importer == Importer::GuestWorker;
+        let interpreters = Arc::new(Interpreters::new(image, is_confined, told.event_loop)?);
         let pool = Pool::new({
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())

@@ -82,6 +82,10 @@ impl Host for DeferredHost {
         }
     }
 
+    fn may_wait(&self, request: &HostRequest<'_>) -> bool {
+        self.0.get().is_some_and(|host| host.may_wait(request))
+    }
+
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         let host = self.0.get().ok_or(FileError::BadHandle)?;
         host.read_file(file, offset, into)

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isolet::Engine;
+use isolet::{Engine, EngineBuilder};
 
 use self::wire::Wire;
 use super::isolation::IsolationArgs;
@@ -23,7 +23,7 @@ const MAX_SESSIONS: usize = 10_000;
 
 /// How much nicer a node's workers are than the node, which answers for all of them: a guest that
 /// computes, or a thousand workers that end with another node, hold it up less.
-const NODE_WORKER_NICENESS: u8 = 5;
+const NODE_WORKER_NICENESS: u8 = 10;
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true))]
@@ -49,20 +49,30 @@ pub(super) struct ServeArgs {
 pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
     #[cfg(feature = "serve")]
     if !args.stdio {
-        return http::serve(&args.http, args.max_sessions, |most| engines(args, assets, most));
+        return http::serve(&args.http, args.max_sessions, |most, runtime| {
+            engines(args, assets, most, |builder| {
+                // The sessions of a node's clients share its processors.
+                let builder = builder.busy_wait(false).worker_niceness(NODE_WORKER_NICENESS);
+                builder.event_loop(runtime.clone())
+            })
+        });
     }
     debug_assert!(args.stdio, "the only other way to be called");
     parent::end_with_it()?;
-    let engines = engines(args, assets, args.max_sessions.unwrap_or(MAX_SESSIONS))?;
+    let max_sessions = args.max_sessions.unwrap_or(MAX_SESSIONS);
+    let engines = engines(args, assets, max_sessions, Ok)?;
     stdio::serve(args.wire, engines)
 }
 
-fn engines(args: &ServeArgs, assets: Option<&Path>, max_sessions: usize) -> Result<Engines> {
+fn engines(
+    args: &ServeArgs,
+    assets: Option<&Path>,
+    max_sessions: usize,
+    adjust: impl Fn(EngineBuilder) -> Result<EngineBuilder, isolet::Error>,
+) -> Result<Engines> {
     let base = assets::open_engine(assets, &[], |assets| {
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
-        // The sessions of a node's clients share its processors.
-        let builder = args.isolation.confine(builder).busy_wait(args.stdio);
-        let builder = builder.worker_niceness(if args.stdio { 0 } else { NODE_WORKER_NICENESS });
+        let builder = adjust(args.isolation.confine(builder))?;
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";
         progress::said(what, || builder.clone().build())?;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::launch::{START_TIME, in_time};
@@ -39,6 +40,8 @@ pub(super) struct Family {
     members: Mutex<HashSet<u32>>,
     max_copies: usize,
     bounds: Bounds,
+    /// Reads what the workers send, as far as it can. Otherwise threads do.
+    event_loop: Option<Handle>,
     /// It reaps the processes, and ends them all when it ends.
     template: Arc<Template>,
 }
@@ -65,10 +68,12 @@ impl Family {
         listener: OwnedFd,
         max_copies: usize,
         bounds: Bounds,
+        event_loop: Option<Handle>,
         template: Arc<Template>,
     ) -> Arc<Self> {
         let listener = Mutex::new(Listener::new(listener));
-        Arc::new(Self { listener, members: Mutex::default(), max_copies, bounds, template })
+        let members = Mutex::default();
+        Arc::new(Self { listener, members, max_copies, bounds, event_loop, template })
     }
 
     /// Gives a link the ability to copy its worker, which is in this family.
@@ -122,8 +127,10 @@ impl Member {
         let ends = Ends { socket: their_socket, interrupts: their_interrupts, output };
         let process = self.supervised(ends).await.map_err(failed)?;
         let process = Process::Copied(Copied::new(process, Arc::clone(&self.family.template)));
-        let bounds = self.family.bounds;
-        let started = link::start(socket, interrupts, ring, process, host, bounds, |_| Ok(()));
+        let Family { bounds, event_loop, .. } = &*self.family;
+        let ends = link::Ends { socket, interrupts, ring };
+        let event_loop = event_loop.as_ref();
+        let started = link::start(ends, process, host, *bounds, event_loop, |_| Ok(()));
         let Started { mut link, control, ready } = started.map_err(failed)?;
         let mut new = EndOnDrop(Some(Arc::clone(&control)));
         let stuck = Arc::clone(&control);

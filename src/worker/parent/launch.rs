@@ -15,10 +15,11 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{Resource, getrlimit};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::forks::Family;
-use super::link::{self, Bounds, Started, thread};
+use super::link::{self, Bounds, Ends, Started, thread};
 use super::process::Process;
 use super::spawner;
 use super::template::Template;
@@ -57,6 +58,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) templates: Option<&'a Templates>,
     /// How many copies of the worker there may be at once, if it is one that can be copied.
     pub(crate) max_copies: Option<usize>,
+    /// Reads what the worker sends, as far as it can. Otherwise a thread does.
+    pub(crate) event_loop: Option<&'a Handle>,
 }
 
 /// A new process, for a worker or a template.
@@ -182,11 +185,13 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
     };
     let started = if let Some((socket, forked)) = forked {
         let process = Process::Forked(forked);
-        link::start(socket, interrupts, ring, process, launch.host, bounds, |_| Ok(()))
+        let ends = Ends { socket, interrupts, ring };
+        link::start(ends, process, launch.host, bounds, launch.event_loop, |_| Ok(()))
     } else {
         let (socket, child) = Fresh::spawn(launch.program, false).map_err(failed)?;
         let process = Process::Child(child);
-        link::start(socket, interrupts, ring, process, launch.host, bounds, |socket| {
+        let ends = Ends { socket, interrupts, ring };
+        link::start(ends, process, launch.host, bounds, launch.event_loop, |socket| {
             fresh.set_up(socket, &their_interrupts, output.as_fd(), launch.purpose)
         })
     };
@@ -221,7 +226,8 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         let number = worker.process_number().map_err(failed)?;
         report = report.with_process(format!("process {number}, a copy of its template"));
         let joined = receive_listener(&for_listener).and_then(|listener| {
-            let family = Family::new(listener, max_copies, bounds, template);
+            let event_loop = launch.event_loop.cloned();
+            let family = Family::new(listener, max_copies, bounds, event_loop, template);
             family.join(&mut link, worker, &report)
         });
         joined.map_err(failed)?;

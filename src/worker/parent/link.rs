@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use serde::Serialize;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::process::Process;
-use super::reader::{Answer, Reader};
+use super::reader::{Answer, By, Reader};
 use super::readers;
 use super::shift::Shift;
 use super::watch::{Statm, Watched, watch};
@@ -31,6 +32,9 @@ use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, 
 /// The maximum number of messages that wait for a worker to read them: more than there can be tool
 /// calls.
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
+
+/// The maximum number of bytes that an event loop copies from a worker at once, except for reports.
+const BRIEF_BYTES: usize = 64 << 10;
 
 /// Small, because a worker's threads do little and there may be many.
 const STACK_BYTES: usize = 512 << 10;
@@ -94,16 +98,24 @@ struct EarlyReports {
     peek: Vec<u8>,
 }
 
-/// Starts to read from a worker. `first` writes to it before anything else does.
+/// This side's ends of what connects it with a worker.
+pub(crate) struct Ends {
+    pub(crate) socket: UnixStream,
+    pub(crate) interrupts: UnixStream,
+    pub(crate) ring: Consumer,
+}
+
+/// Starts to read from a worker, on the event loop if there is one. `first` writes to the worker
+/// before anything else does.
 pub(crate) fn start(
-    socket: UnixStream,
-    interrupts: UnixStream,
-    ring: Consumer,
+    ends: Ends,
     process: Process,
     host: Arc<dyn Host>,
     bounds: Bounds,
+    event_loop: Option<&Handle>,
     first: impl FnOnce(&UnixStream) -> io::Result<()>,
 ) -> io::Result<Started> {
+    let Ends { socket, interrupts, ring } = ends;
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
     let statm = Statm::of(&process).ok();
@@ -137,7 +149,7 @@ pub(crate) fn start(
         let reader = Reader::new(socket, ring, bounds.frame_bytes, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
-        readers::read(reader, Arc::clone(&control.shift))?;
+        readers::read(reader, Arc::clone(&control.shift), event_loop)?;
         Ok(writer)
     });
     let writer = match begun {
@@ -176,10 +188,16 @@ pub(crate) fn thread(name: &str, main: impl FnOnce() + Send + 'static) -> io::Re
 }
 
 impl Answer for Answers {
-    fn may_wait(&self, frame: &FromWorker<'_>, body: &[u8]) -> bool {
+    fn is_for_thread(&self, by: By, frame: &FromWorker<'_>, body: &[u8]) -> bool {
+        let on_event_loop = by == By::EventLoop;
+        let is_for_thread = |request: &HostRequest<'_>| {
+            self.host.may_wait(request) || on_event_loop && !is_brief(request)
+        };
         match frame {
-            FromWorker::Request(request) => self.host.may_wait(request),
-            FromWorker::Write(stream) => self.host.may_wait(&HostRequest::Write(*stream, body)),
+            _ if by == By::Thread => false,
+            FromWorker::Request(request) => is_for_thread(request),
+            FromWorker::Write(stream) => is_for_thread(&HostRequest::Write(*stream, body)),
+            FromWorker::ReadFile { .. } => on_event_loop,
             _ => false,
         }
     }
@@ -272,6 +290,17 @@ impl Answer for Answers {
         };
         // If nobody receives replies any more, nobody needs this one.
         let _ = self.replies.send(reply);
+    }
+}
+
+/// Returns `true` if an event loop may carry out the request: it waits for no file and no worker,
+/// and what it copies is small.
+fn is_brief(request: &HostRequest<'_>) -> bool {
+    match request {
+        HostRequest::Write(_, bytes) | HostRequest::Display(bytes) => bytes.len() <= BRIEF_BYTES,
+        HostRequest::CallTool { arguments, .. } => arguments.len() <= BRIEF_BYTES,
+        HostRequest::CancelCall(_) | HostRequest::FileWritten { .. } => true,
+        _ => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parent side of workers: starts them, answers their frames, and stops them. Every frame is
 //! treated as hostile.
 
+mod event_loop;
 mod find;
 mod forks;
 mod launch;
@@ -15,6 +16,7 @@ mod templates;
 pub(crate) mod watch;
 mod writer;
 
+pub(crate) use event_loop::check_event_loop;
 pub(crate) use find::find_worker;
 #[cfg(feature = "engine")]
 pub(crate) use find::this_program_can_be_a_worker;

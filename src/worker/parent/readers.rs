@@ -1,5 +1,6 @@
-//! The threads that read what workers send. A worker that sends nothing for a while has none: one
-//! thread watches all of these workers, so that thousands of idle sessions take no threads.
+//! The threads that read what workers send. A worker that sends nothing for a while has none: an
+//! event loop ([`super::event_loop`]) or one thread watches all of these workers, so that thousands
+//! of idle sessions take no threads.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -9,14 +10,25 @@ use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use tokio::runtime::Handle;
 
+use super::event_loop;
 use super::link::thread;
-use super::reader::Reader;
+use super::reader::{Patience, Reader};
 use super::shift::Shift;
 use crate::support::lock::lock;
 
 /// How long a thread without a worker waits for one before it ends.
 const KEPT: Duration = Duration::from_secs(1);
+
+/// How long a thread waits for a worker's next frame. Most sessions that are used at all are used
+/// again before.
+const PATIENCE: Patience =
+    Patience { after_reply: Duration::from_millis(100), otherwise: Duration::from_millis(100) };
+
+/// The same if an event loop can wait instead.
+const SHORT: Patience =
+    Patience { after_reply: Duration::ZERO, otherwise: Duration::from_millis(1) };
 
 /// The maximum number of workers that are taken from the kernel's list at once.
 const EVENTS: usize = 64;
@@ -24,8 +36,12 @@ const EVENTS: usize = 64;
 /// The process's readers, once there are any.
 static READERS: Mutex<Option<Arc<Readers>>> = Mutex::new(None);
 
-/// Reads from a worker until it ends.
-pub(super) fn read(reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
+/// Reads from a worker until it ends, on the event loop if there is one and as far as it can.
+pub(super) fn read(
+    reader: Reader,
+    shift: Arc<Shift>,
+    event_loop: Option<&Handle>,
+) -> io::Result<()> {
     let readers = {
         let mut readers = lock(&READERS);
         match &*readers {
@@ -33,7 +49,7 @@ pub(super) fn read(reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
             None => Arc::clone(readers.insert(Readers::start()?)),
         }
     };
-    readers.read(reader, shift)
+    readers.read(reader, shift, event_loop)
 }
 
 /// Has a thread read from a worker that is about to be sent something, if nobody does and there is
@@ -66,9 +82,11 @@ struct State {
 }
 
 /// A worker to read from.
-struct Task {
-    reader: Reader,
-    shift: Arc<Shift>,
+pub(super) struct Task {
+    pub(super) reader: Reader,
+    pub(super) shift: Arc<Shift>,
+    /// Reads what it can in the place of a thread.
+    pub(super) event_loop: Option<Handle>,
 }
 
 impl Readers {
@@ -82,8 +100,28 @@ impl Readers {
     }
 
     /// Reads from a worker until it ends.
-    pub(super) fn read(self: &Arc<Self>, reader: Reader, shift: Arc<Shift>) -> io::Result<()> {
-        self.hand_over(Box::new(Task { reader, shift })).map_err(|(_task, error)| error)
+    pub(super) fn read(
+        self: &Arc<Self>,
+        reader: Reader,
+        shift: Arc<Shift>,
+        event_loop: Option<&Handle>,
+    ) -> io::Result<()> {
+        let task = Task { reader, shift, event_loop: event_loop.cloned() };
+        match event_loop {
+            Some(event_loop) => event_loop::read(event_loop, Arc::clone(self), task),
+            None => self.hand_over(Box::new(task)).map_err(|(_task, error)| error)?,
+        }
+        Ok(())
+    }
+
+    /// Has a thread read from a worker, sooner or later, that an event loop cannot read from.
+    pub(super) fn read_on_thread(self: &Arc<Self>, task: Box<Task>) {
+        if let Err((task, error)) = self.hand_over(task) {
+            // The thread that watches tries it again, and otherwise reads itself.
+            if let Err(task) = self.watch(task) {
+                task.reader.give_up(error);
+            }
+        }
     }
 
     /// Gives the task to a thread that has none, or to a new one. Returns the task if there can be
@@ -109,7 +147,7 @@ impl Readers {
     }
 
     /// Reads from one worker after another.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         loop {
             if let Some(task) = state.waiting.pop_front() {
@@ -130,10 +168,16 @@ impl Readers {
     }
 
     /// Reads from a worker until it has ended or is watched.
-    fn serve(&self, task: Task) {
-        let Task { mut reader, shift } = task;
-        while let Some(idle) = reader.serve(&shift) {
-            match self.watch(Box::new(Task { reader: idle, shift: Arc::clone(&shift) })) {
+    fn serve(self: &Arc<Self>, task: Task) {
+        let Task { mut reader, shift, event_loop } = task;
+        let patience = if event_loop.is_some() { SHORT } else { PATIENCE };
+        while let Some(idle) = reader.serve(&shift, patience) {
+            let (shift, event_loop) = (Arc::clone(&shift), event_loop.clone());
+            let task = Task { reader: idle, shift, event_loop };
+            if let Some(event_loop) = task.event_loop.clone() {
+                return event_loop::read(&event_loop, Arc::clone(self), task);
+            }
+            match self.watch(Box::new(task)) {
                 Ok(()) => return,
                 Err(task) => reader = task.reader,
             }
@@ -204,7 +248,7 @@ mod tests {
 
     fn worker(readers: &Arc<Readers>) -> Worker {
         Worker::served(|reader, shift| {
-            readers.read(reader, shift).unwrap();
+            readers.read(reader, shift, None).unwrap();
             std::thread::current().id()
         })
     }

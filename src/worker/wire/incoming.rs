@@ -20,12 +20,14 @@ pub(crate) struct Incoming {
     /// Where the first frame begins; earlier ones were taken.
     start: usize,
     max_frame_bytes: u64,
+    /// Set if the last receive has taken all that there was.
+    has_emptied_socket: bool,
 }
 
 impl Incoming {
     /// Accepts frames up to this length, in bytes.
     pub(crate) fn new(max_frame_bytes: u64) -> Self {
-        Self { bytes: Vec::new(), start: 0, max_frame_bytes }
+        Self { bytes: Vec::new(), start: 0, max_frame_bytes, has_emptied_socket: false }
     }
 
     /// Receives data. Returns `false` at the end of the stream.
@@ -33,12 +35,24 @@ impl Incoming {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.bytes.reserve(wire::missing(&self.bytes).clamp(READ_BYTES, MOST_READ_BYTES));
+        let room = self.bytes.capacity() - self.bytes.len();
         loop {
             match recv(socket, spare_capacity(&mut self.bytes), flags) {
                 Err(Errno::INTR) => {}
-                result => return Ok(result?.0 > 0),
+                result => {
+                    let count = result.map(|(_, count)| count);
+                    self.has_emptied_socket =
+                        count.is_ok_and(|count| count < room) || count == Err(Errno::WOULDBLOCK);
+                    return Ok(count? > 0);
+                }
             }
         }
+    }
+
+    /// Returns `true` if the last receive has taken all that the socket had. What has come after it
+    /// makes the socket readable anew.
+    pub(crate) fn has_emptied_socket(&self) -> bool {
+        self.has_emptied_socket
     }
 
     /// Returns the content of the first frame, if all of it has arrived.

@@ -7,6 +7,7 @@ pub(crate) mod incoming;
 pub(crate) mod notifications;
 pub(crate) mod outgoing;
 pub(crate) mod output_ring;
+mod purpose;
 pub(crate) mod template_record;
 
 use std::io::{self, Write};
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::purpose::Purpose;
 use crate::data::isolation::IsolationReport;
 use crate::data::output::Stream;
 use crate::fs::FileError;
@@ -45,32 +47,6 @@ pub(crate) struct Setup {
     /// By how much the worker is nicer than its parent.
     pub(crate) niceness: u8,
     pub(crate) purpose: Purpose,
-}
-
-/// What a worker is started for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Purpose {
-    /// A session.
-    Session,
-    /// A session of an image that was made by workers: it is locked down before it uses anything of
-    /// the image that came from them.
-    ConfinedSession,
-    /// Being copied. The socket is for the template's [records](template_record).
-    Template,
-    /// The same, for workers that can be copied while they have a session.
-    ForkableTemplate,
-    /// Making an image with these modules: it imports them in an interpreter that does not start
-    /// from the image, takes only CPython's code from it, and sends its memory.
-    Import(Vec<String>),
-    /// Making an image: it runs a session of the image and sends the native code of its libraries.
-    Compile,
-}
-
-impl Purpose {
-    /// Returns `true` for a process that makes workers.
-    pub(crate) fn is_template(&self) -> bool {
-        matches!(self, Self::Template | Self::ForkableTemplate)
-    }
 }
 
 /// A frame from the parent.

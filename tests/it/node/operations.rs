@@ -237,7 +237,7 @@ async fn the_workers_of_a_node_give_way_to_it() {
     let node = Node::start(&["--isolation", "process"]);
     let id = node.session(&json!({})).await;
     assert_eq!(node.run(&id, "40+2").await.0, 200);
-    let expected = (niceness(node.pid().cast_signed()) + 5).min(19);
+    let expected = (niceness(node.pid().cast_signed()) + 10).min(19);
     // One may have started just now.
     until(async || {
         let mut workers = descendants(node.pid()).into_iter();

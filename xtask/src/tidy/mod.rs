@@ -67,6 +67,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/worker/child/readable.rs",
     "src/worker/child/session_fork.rs",
     "src/worker/child/template_memory.rs",
+    "src/worker/parent/event_loop.rs",
     "src/worker/parent/process.rs",
     "src/worker/wire/notifications.rs",
 ];

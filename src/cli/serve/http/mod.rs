@@ -40,6 +40,7 @@ use base64::engine::general_purpose::STANDARD;
 use opentelemetry::trace::SpanContext;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use utoipa::OpenApi as _;
@@ -74,7 +75,7 @@ pub(super) struct HttpArgs {
 pub(super) fn serve(
     args: &HttpArgs,
     max_sessions: Option<usize>,
-    engines: impl FnOnce(usize) -> Result<Engines>,
+    engines: impl FnOnce(usize, &Handle) -> Result<Engines>,
 ) -> Result<ExitCode> {
     let address = args.listen.as_ref().context("`--listen` needs an address")?;
     if args.die_with_parent {
@@ -96,11 +97,11 @@ pub(super) fn serve(
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let audit = settings.audit_log.as_deref().map(audit_log::open).transpose()?;
-    let engines = Arc::new(engines(settings.max_sessions)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads())
         .enable_all()
         .build()?;
+    let engines = Arc::new(engines(settings.max_sessions, runtime.handle())?);
     let exporter = otlp::Exporter::of_environment(runtime.handle(), &args.name)?;
     let watchers = Watchers { audit, tracer: exporter.as_ref().map(otlp::Exporter::tracer) };
     let node =
