@@ -86,7 +86,10 @@ async fn serve(source: &mut AsyncFd<Reader>) -> io::Result<()> {
                     Err(_) => source.get_mut().read(By::EventLoop),
                 }
             }
-            Wait::UntilReadable => source.readable_mut().await.map(read_ready)?,
+            Wait::UntilReadable => {
+                source.get_mut().free();
+                source.readable_mut().await.map(read_ready)?
+            }
         };
         reads += 1;
         match progress {

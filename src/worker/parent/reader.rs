@@ -183,6 +183,11 @@ impl Reader {
         }
     }
 
+    /// Frees memory that an idle worker does not need.
+    pub(super) fn free(&mut self) {
+        self.incoming.free();
+    }
+
     /// Ends the worker, which nobody can read.
     pub(super) fn give_up(mut self, error: io::Error) {
         self.answers.end(Err(error));

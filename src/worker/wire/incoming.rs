@@ -55,6 +55,13 @@ impl Incoming {
         self.has_emptied_socket
     }
 
+    /// Frees the memory for what arrives, if nothing is in it.
+    pub(crate) fn free(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = Vec::new();
+        }
+    }
+
     /// Returns the content of the first frame, if all of it has arrived.
     pub(crate) fn first(&self) -> io::Result<Option<&[u8]>> {
         let frames = &self.bytes[self.start..];
