@@ -191,7 +191,11 @@ impl Answer for Answers {
     fn is_for_thread(&self, by: By, frame: &FromWorker<'_>, body: &[u8]) -> bool {
         let on_event_loop = by == By::EventLoop;
         let is_for_thread = |request: &HostRequest<'_>| {
-            self.host.may_wait(request) || on_event_loop && !is_brief(request)
+            // What has a reply waits for the worker to read earlier ones.
+            let is_brief = || {
+                is_brief(request) && (request.is_one_way() || self.writer.waiting_replies() == 0)
+            };
+            self.host.may_wait(request) || on_event_loop && !is_brief()
         };
         match frame {
             _ if by == By::Thread => false,
@@ -293,13 +297,18 @@ impl Answer for Answers {
     }
 }
 
-/// Returns `true` if an event loop may carry out the request: it waits for no file and no worker,
-/// and what it copies is small.
+/// Returns `true` if an event loop may carry out the request: it waits for no file, and what it
+/// copies is small.
 fn is_brief(request: &HostRequest<'_>) -> bool {
     match request {
         HostRequest::Write(_, bytes) | HostRequest::Display(bytes) => bytes.len() <= BRIEF_BYTES,
         HostRequest::CallTool { arguments, .. } => arguments.len() <= BRIEF_BYTES,
-        HostRequest::CancelCall(_) | HostRequest::FileWritten { .. } => true,
+        // Each session begins with a request for the mount points.
+        HostRequest::CancelCall(_)
+        | HostRequest::FileWritten { .. }
+        | HostRequest::MountPoints
+        | HostRequest::Now
+        | HostRequest::WallClock => true,
         _ => false,
     }
 }

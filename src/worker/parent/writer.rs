@@ -99,6 +99,11 @@ impl Writer {
         self.0.lock().count(Kind::Message)
     }
 
+    /// Returns how many answers to its requests the worker has not read yet.
+    pub(super) fn waiting_replies(&self) -> usize {
+        self.0.lock().count(Kind::Reply)
+    }
+
     /// Waits until the worker has read all answers to its requests.
     pub(super) fn wait_for_replies(&self) {
         let backlog = self.0.lock();
