@@ -161,8 +161,8 @@ impl Reader {
 
     /// Waits until the socket is readable, or for this time. Returns `false` only if it is not.
     fn is_readable_within(&self, limit: Duration) -> bool {
-        // Always fits. Unlike a receive that waits, it does not wake when the worker reads. If it
-        // fails, so does the read.
+        // Unlike a receive that waits, it does not wake when the worker reads. If it fails, so does
+        // the read.
         let limit = Timespec::try_from(limit).ok();
         poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], limit.as_ref()) != Ok(0)
     }
@@ -220,7 +220,7 @@ impl Reader {
     }
 
     fn try_read(&mut self, by: By) -> io::Result<Progress> {
-        // A caller that reads for a while does not look at the mark that this removes.
+        // Callers do not wait for the socket, and so do not have output announced.
         if by != By::Caller {
             self.ring.wake_up();
         }
