@@ -60,9 +60,8 @@ export function rehearseMount({ FS }) {
   FS.rmdir(REHEARSAL);
 }
 
-/** Mounts what the host offers this session. */
-export function mountAll({ FS }) {
-  const points = op_isolet_mount_points();
+/** Mounts what the host offers this session, at these paths. */
+export function mountAll({ FS }, points = op_isolet_mount_points()) {
   driver ??= makeDriver(FS);
   for (let index = 0; index < points.length; index++) {
     FS.mkdirTree(points[index]);

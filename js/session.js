@@ -21,6 +21,7 @@ import {
   op_isolet_net_read,
   op_isolet_net_send,
   op_isolet_net_start,
+  op_isolet_paths,
   op_isolet_report,
   op_isolet_save_refused,
   op_isolet_submit,
@@ -76,8 +77,8 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
           suspensions.release(0);
         }
       }, delay),
-    /** Mounts what the host has for the session. */
-    mount: () => mountAll(Module),
+    /** Mounts what the host has for the session, at the paths in these bytes. */
+    mount: (address, length) => mountAll(Module, op_isolet_paths(at(address, length))),
     rehearse_mount: () => rehearseMount(Module),
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),

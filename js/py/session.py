@@ -117,6 +117,7 @@ def prepare():
 
     waits.install()
     awaits.install()
+    tools.prepare()
     clients.install()
     zone.install()
     additions.install()
@@ -224,8 +225,12 @@ def dump(reply, max_value):
 
 
 def start(command):
-    """Makes a restored interpreter this session's own: mounts, entropy, environment, streams."""
-    bridge.mount()
+    """Makes a restored interpreter this session's own: mounts, entropy, environment, streams,
+    tools.
+    """
+    mounts = command["mounts"]
+    if mounts:
+        bridge.mount(id(mounts) + BYTES_HEADER, len(mounts))
     reseed()
     os.environ.clear()
     os.environ.update(command["env"])
@@ -241,7 +246,7 @@ def start(command):
             spare[fd] = os.dup(fd)
     reopen_output()
     packages.start(command["packages"])
-    return {}
+    return define(command)
 
 
 def become_terminal(command):
@@ -282,7 +287,8 @@ def rehearse(command):
     cell = {"code": "print(end='')", "name": "<rehearsal>", "role": "cell", "argv": None}
     for _ in range(command["times"]):
         bridge.rehearse_mount()
-        start({"env": {}, "packages": False})
+        start({"env": {}, "packages": False, "mounts": b"", "tools": [], "submit": []})
+        tools.rehearse()
         run(cell | {"file": False, "stdin": False, "max_repr": 1})
     compiled.clear()
     linecache.clearcache()

@@ -22,11 +22,15 @@ UNKNOWN = ...  # a default that only the host knows
 SIMPLE = {"None": None, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
 
 KINDS = ("positional_only", "standard", "var_positional", "keyword_only", "var_keyword")
+POSITIONAL = ("positional_only", "standard")
+SHAPE = "<function>"  # the name of a function until it gets its own
+USUAL = 6  # parameters; functions of up to so many can be made at once
 
 SHORT = 4096  # bytes of an answer that needs no room of its own
 
 bridge = None
 short = bytes(SHORT)  # the host writes into it
+shapes = {}  # kinds of parameters and whether it is async, to the code of such a function
 functions = {}  # what the host has put into the namespace: name to function or module
 awaitable = {}  # plain functions to those that can be awaited in their place
 
@@ -55,6 +59,19 @@ def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
     bridge = host_bridge
+
+
+def prepare():
+    """Compiles the code of usual functions, when the memory image is made."""
+    for count in range(USUAL + 1):
+        for is_async in (False, True):
+            shape(("standard",) * count, is_async)
+
+
+def rehearse():
+    """Makes a function that nobody can call."""
+    function = make_tool(["f", "", [["x", "standard", ["any"], "no"]], ["any"], False], "f", "f")
+    del awaitable[function], awaitable[function.map]
 
 
 def define(command, namespace):
@@ -93,49 +110,76 @@ def is_function(name, value):
 def make_function(spec, target, shown_name=None, is_async=False, module="__main__"):
     """A function of the given signature that passes its arguments on as a dict.
 
-    It is compiled from a syntax tree, so that Python itself binds the arguments and says what is
-    wrong with them. No text becomes source code: the host's names are names in the tree, and its
-    defaults never are in it.
+    Python itself binds the arguments and says what is wrong with them. No text becomes source code:
+    the host's names are put into code that was compiled without them, and its defaults never are.
     """
     name, doc, params, returns = spec[:4]
-    kinds = {kind: [param for param in params if param[1] == kind] for kind in KINDS}
-    named = {kind: [ast.arg(param[0]) for param in members] for kind, members in kinds.items()}
-    positional = kinds["positional_only"] + kinds["standard"]
-    keyword_only = kinds["keyword_only"]
-    arguments = ast.arguments(
-        posonlyargs=named["positional_only"],
-        args=named["standard"],
-        vararg=next(iter(named["var_positional"]), None),
-        kwonlyargs=named["keyword_only"],
-        kw_defaults=[None] * len(keyword_only),
-        kwarg=next(iter(named["var_keyword"]), None),
-        defaults=[],
-    )
-    bound = ast.Dict(
-        [ast.Constant(param[0]) for param in params],
-        [ast.Name(param[0], ast.Load()) for param in params],
-    )
-    result = ast.Call(ast.Name(CALL, ast.Load()), [bound], [])
-    if is_async:
-        result = ast.Await(result)
-    kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
-    definition = kind(name, arguments, [ast.Return(result)], [], type_params=[])
-    tree = ast.fix_missing_locations(ast.Module([definition], []))
+    code = rename(shape(tuple(param[1] for param in params), is_async), name, params)
     scope = {CALL: target, "__builtins__": __builtins__, "__name__": module}
-    exec(compile(tree, "<isolet>/tool", "exec", dont_inherit=True), scope)
-    function = scope[name]
+    function = types.FunctionType(code, scope)
     function.__qualname__ = shown_name or name
     function.__doc__ = doc or None
-    optional = [param for param in positional if param[3] != "no"]
-    function.__defaults__ = tuple(default_of(param) for param in optional) or None
+    optional = [param for param in params if param[3] != "no"]
+    positional = [param for param in optional if param[1] in POSITIONAL]
+    function.__defaults__ = tuple(default_of(param) for param in positional) or None
     function.__kwdefaults__ = {
-        param[0]: default_of(param) for param in keyword_only if param[3] != "no"
+        param[0]: default_of(param) for param in optional if param[1] == "keyword_only"
     } or None
     annotations = {param[0]: annotation(param[2]) for param in params if param[2] != ["any"]}
     if returns != ["any"]:
         annotations["return"] = annotation(returns)
     function.__annotations__ = annotations
     return function
+
+
+def shape(kinds, is_async):
+    """The code of a function whose parameters have these kinds, and numbers as their names. It is
+    compiled once: compiling takes longer than all else that makes a function.
+    """
+    code = shapes.get((kinds, is_async))
+    if code is None:
+        code = shapes[kinds, is_async] = compile_shape(kinds, is_async)
+    return code
+
+
+def compile_shape(kinds, is_async):
+    names = [str(number) for number in range(len(kinds))]  # no name that a guest can spell
+    named = {kind: [] for kind in KINDS}
+    for name, kind in zip(names, kinds):
+        named[kind].append(ast.arg(name))
+    arguments = ast.arguments(
+        posonlyargs=named["positional_only"],
+        args=named["standard"],
+        vararg=next(iter(named["var_positional"]), None),
+        kwonlyargs=named["keyword_only"],
+        kw_defaults=[None] * len(named["keyword_only"]),
+        kwarg=next(iter(named["var_keyword"]), None),
+        defaults=[],
+    )
+    bound = ast.Dict(
+        [ast.Constant(name) for name in names],
+        [ast.Name(name, ast.Load()) for name in names],
+    )
+    result = ast.Call(ast.Name(CALL, ast.Load()), [bound], [])
+    if is_async:
+        result = ast.Await(result)
+    kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
+    definition = kind(SHAPE, arguments, [ast.Return(result)], [], type_params=[])
+    tree = ast.fix_missing_locations(ast.Module([definition], []))
+    scope = {}
+    exec(compile(tree, "<isolet>/tool", "exec", dont_inherit=True), scope)
+    return scope[SHAPE].__code__
+
+
+def rename(code, name, params):
+    """The same code, with these names of the function and of its parameters."""
+    names = {str(number): param[0] for number, param in enumerate(params)}
+    return code.replace(
+        co_name=name,
+        co_qualname=name,
+        co_varnames=tuple(names[number] for number in code.co_varnames),
+        co_consts=tuple(names.get(value, value) for value in code.co_consts),
+    )
 
 
 def default_of(param):

@@ -195,6 +195,11 @@ impl SessionHost {
         &self.packages
     }
 
+    /// Returns the guest paths of the mounts, in the order of their numbers.
+    pub(crate) fn mount_points(&self) -> &[String] {
+        &self.mount_points
+    }
+
     /// Returns the number of the overlay at a guest path.
     pub(crate) fn overlay(&self, path: &str) -> Option<usize> {
         let index = self.mount_points.iter().position(|point| point == path)?;

@@ -20,7 +20,7 @@ use crate::image::WARM_UP;
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{
-    Command, ForkMoment, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand,
+    Command, ForkMoment, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand, StartCommand,
 };
 use crate::support::lock::lock;
 
@@ -265,7 +265,7 @@ pub(super) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
 
 /// Runs a first cell in an interpreter of an image, as a session does.
 async fn run_first(isolate: &mut Isolate) -> Result<(), String> {
-    let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
+    let start = Command::Start(StartCommand::default());
     // Everything that a session does before the guest's first cell is optimised, even if it happens
     // rarely.
     for command in [Command::Rehearse(1), start, run(FIRST)] {
@@ -386,7 +386,7 @@ mod tests {
             let host = Arc::new(ImageHost::without_packages());
             let parts = parts(image.files(), Modules::without_internals(), host);
             let mut isolate = Isolate::boot(parts, Some(image), IsolateControl::new()).await?;
-            let start = Command::Start { env: Vec::new(), terminal: None, has_packages: false };
+            let start = Command::Start(StartCommand::default());
             carry_out(&mut isolate, start).await?;
             let nowhere: ReplySink = Box::new(|_| true);
             let command = codec::encode(run("import json\nsum(json.loads('[40, 2]'))"));

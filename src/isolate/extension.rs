@@ -68,6 +68,7 @@ deno_core::extension!(
         ops::net::op_isolet_net_chunk,
         ops::net::op_isolet_fetch,
         ops::file::op_isolet_mount_points,
+        ops::file::op_isolet_paths,
         ops::file::op_isolet_file_stat_at,
         ops::file::op_isolet_file_stat,
         ops::file::op_isolet_file_open,

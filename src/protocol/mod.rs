@@ -54,14 +54,7 @@ pub(crate) enum Command {
     /// `Start`; leaves no guest state.
     Rehearse(u32),
     /// Assigns the restored interpreter to a session. The first command of a session.
-    Start {
-        /// The guest's environment variables.
-        env: Vec<(String, String)>,
-        /// The terminal that the guest's output is for.
-        terminal: Option<Terminal>,
-        /// Set if an import that fails should ask the host for packages.
-        has_packages: bool,
-    },
+    Start(StartCommand),
     /// Runs what programs have registered with `os.register_at_fork`, at this moment of a fork.
     Fork(ForkMoment),
     /// Has the session saved: the host gets it before the reply.
@@ -70,9 +63,9 @@ pub(crate) enum Command {
     Resume {
         /// The guest's environment variables, in addition to those that it had.
         env: Vec<(String, String)>,
-        /// As for `Start`.
+        /// As in [`StartCommand`].
         terminal: Option<Terminal>,
-        /// As for `Start`.
+        /// As in [`StartCommand`].
         has_packages: bool,
     },
     /// Discovers the packages that the host has loaded since the last look.
@@ -118,14 +111,32 @@ pub(crate) enum Command {
     /// Unbinds this name.
     Delete(String),
     /// Defines these functions in the guest.
-    Define {
-        /// The tools.
-        tools: Vec<Arc<ToolSpec>>,
-        /// The functions that submit, each with the number of its form.
-        submit: Vec<(u32, Arc<ToolSpec>)>,
-        /// The modules, at a session's start.
-        modules: Option<DefinedModules>,
-    },
+    Define(Definitions),
+}
+
+/// What a session begins with.
+#[derive(Debug, Default)]
+pub(crate) struct StartCommand {
+    /// The guest's environment variables.
+    pub(crate) env: Vec<(String, String)>,
+    /// The terminal that the guest's output is for.
+    pub(crate) terminal: Option<Terminal>,
+    /// Set if an import that fails should ask the host for packages.
+    pub(crate) has_packages: bool,
+    /// The guest paths of the mounts, in the order of their numbers.
+    pub(crate) mounts: Vec<String>,
+    /// The functions of the sandbox.
+    pub(crate) functions: Definitions,
+}
+
+/// Functions for the guest to define.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    pub(crate) tools: Vec<Arc<ToolSpec>>,
+    /// The functions that submit, each with the number of its form.
+    pub(crate) submit: Vec<(u32, Arc<ToolSpec>)>,
+    /// The modules, at a session's start.
+    pub(crate) modules: Option<DefinedModules>,
 }
 
 impl Command {

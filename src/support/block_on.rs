@@ -1,5 +1,4 @@
-//! Runs a future on the calling thread. It spins briefly before it sleeps, and meanwhile reads the
-//! isolate's frames itself.
+//! Runs a future on the calling thread, which reads the isolate's frames itself while it waits.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
+use crate::support::alarm::Alarm;
 use crate::support::spin::{self, spin};
 
 /// A source of an isolate's frames. A thread reads them, except while a caller that waits for one
@@ -17,8 +17,16 @@ pub(crate) trait PollSource: Send + Sync {
     /// Reads what has arrived, without waiting. Returns `true` if something has. From here on the
     /// caller is the only reader, as soon as the thread has stopped.
     fn poll_once(&self) -> bool;
+    /// Returns `true` if the isolate runs on this thread's processor, so that the caller has to
+    /// leave it to get anything.
+    fn is_made_here(&self) -> bool;
+    /// Waits until something may have arrived, or the alarm rings. Returns `false` at once if the
+    /// caller is not the reader, or waiting is for the thread.
+    fn wait(&self, alarm: &Alarm) -> bool;
     /// Hands reading back to the thread.
     fn release(&self);
+    /// The same, until the isolate has replied: then the caller is woken and may read again.
+    fn release_until_reply(&self, caller: &Waker);
 }
 
 thread_local! {
@@ -37,17 +45,43 @@ struct Polling {
 struct Unpark {
     thread: Thread,
     woken: AtomicBool,
+    /// Wakes the thread while it waits for a source.
+    alarm: Option<Arc<Alarm>>,
+    /// Set while it does.
+    is_waiting: AtomicBool,
 }
 
 impl Unpark {
+    fn new() -> Self {
+        Self {
+            thread: std::thread::current(),
+            woken: AtomicBool::new(false),
+            alarm: Alarm::of_this_thread(),
+            is_waiting: AtomicBool::new(false),
+        }
+    }
+
     fn take(&self) -> bool {
-        self.woken.swap(false, Ordering::Acquire)
+        self.woken.swap(false, Ordering::SeqCst)
+    }
+
+    /// Waits for the source until the future is woken. Returns `false` if that is for a thread.
+    fn wait(&self, source: &dyn PollSource) -> bool {
+        let Some(alarm) = &self.alarm else { return false };
+        // Who wakes sees this, or is seen below.
+        self.is_waiting.store(true, Ordering::SeqCst);
+        let waited = self.woken.load(Ordering::SeqCst) || source.wait(alarm);
+        self.is_waiting.store(false, Ordering::SeqCst);
+        waited
     }
 }
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
+        self.woken.store(true, Ordering::SeqCst);
+        if let (true, Some(alarm)) = (self.is_waiting.load(Ordering::SeqCst), &self.alarm) {
+            alarm.ring();
+        }
         self.thread.unpark();
     }
 }
@@ -56,7 +90,7 @@ impl Wake for Unpark {
 /// [`blocking`](crate::blocking) do.
 ///
 /// Any executor runs these futures. This one needs no other thread for what comes from a worker: it
-/// looks for it itself for up to 100 µs, and sleeps after that.
+/// reads it itself.
 ///
 /// ```no_run
 /// # fn example(sandbox: &isolet::Sandbox) -> Result<(), isolet::Error> {
@@ -68,7 +102,7 @@ impl Wake for Unpark {
 /// # Ok(()) }
 /// ```
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let unpark = Arc::new(Unpark { thread: std::thread::current(), woken: AtomicBool::new(false) });
+    let unpark = Arc::new(Unpark::new());
     let waker = Waker::from(Arc::clone(&unpark));
     let mut future = pin!(future);
     loop {
@@ -80,26 +114,31 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(value) = polled {
             return value;
         }
-        sleep(&unpark, polling.and_then(|polling| polling.source));
+        sleep(&unpark, &waker, polling.and_then(|polling| polling.source));
     }
 }
 
 /// Waits until the future is woken.
-fn sleep(unpark: &Unpark, source: Option<Arc<dyn PollSource>>) {
-    let (mut woken, mut came) = (false, true);
-    while came {
-        came = false;
-        spin(spin::budget(), || {
-            woken = unpark.take();
-            came = !woken && source.as_ref().is_some_and(|source| source.poll_once());
-            woken || came
-        });
-    }
-    if woken {
-        return;
-    }
-    if let Some(source) = source {
-        source.release();
+fn sleep(unpark: &Unpark, waker: &Waker, source: Option<Arc<dyn PollSource>>) {
+    loop {
+        let (mut woken, mut came) = (false, true);
+        while came {
+            came = false;
+            spin(spin::budget(), || {
+                woken = unpark.take();
+                let Some(source) = source.as_ref().filter(|_| !woken) else { return woken };
+                came = source.poll_once();
+                came || source.is_made_here()
+            });
+        }
+        if woken {
+            return;
+        }
+        let Some(source) = &source else { break };
+        if !unpark.wait(&**source) {
+            source.release_until_reply(waker);
+            break;
+        }
     }
     while !unpark.take() {
         std::thread::park();
@@ -182,8 +221,20 @@ mod tests {
             self.come()
         }
 
+        fn is_made_here(&self) -> bool {
+            false
+        }
+
+        fn wait(&self, _alarm: &Alarm) -> bool {
+            false
+        }
+
         fn release(&self) {
             self.left.store(true, Ordering::Relaxed);
+        }
+
+        fn release_until_reply(&self, _caller: &Waker) {
+            self.release();
         }
     }
 

@@ -1,5 +1,10 @@
 //! Helpers without policy, on which the other folders build.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod alarm;
+#[cfg(not(target_os = "linux"))]
+#[path = "alarm_unsupported.rs"]
+pub(crate) mod alarm;
 #[cfg(feature = "mcp")]
 pub(crate) mod background;
 pub(crate) mod block_on;
@@ -9,6 +14,8 @@ pub(crate) mod clock;
 pub(crate) mod http_connections;
 pub(crate) mod lock;
 pub(crate) mod offload;
+#[cfg(target_os = "linux")]
+pub(crate) mod processor;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_file;
 #[cfg(not(target_os = "linux"))]

@@ -21,7 +21,7 @@ pub use self::child::system_calls;
 pub(crate) use self::parent::START_TIME;
 #[cfg(feature = "engine")]
 pub(crate) use self::parent::this_program_can_be_a_worker;
-pub(crate) use self::parent::{Launch, Templates, check_event_loop, find_worker, launch};
+pub(crate) use self::parent::{Launch, Launched, Templates, check_event_loop, find_worker, launch};
 pub(crate) use self::wire::Purpose;
 #[cfg(feature = "engine")]
 pub(crate) use self::wire::{FORKABLE, WORKER};

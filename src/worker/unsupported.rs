@@ -41,8 +41,15 @@ pub(crate) fn find_worker(_explicit: Option<&Path>) -> Result<PathBuf, Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }
 
+/// What a worker would be.
+pub(crate) struct Launched {
+    pub(crate) link: Link,
+    pub(crate) report: IsolationReport,
+    pub(crate) is_copy: bool,
+}
+
 /// Fails as [`find_worker`], which is called first.
-pub(crate) async fn launch(_launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+pub(crate) async fn launch(_launch: Launch<'_>) -> Result<Launched, Error> {
     Err(Error::new(ErrorKind::Config, ELSEWHERE))
 }
 

@@ -21,12 +21,61 @@ fn own_engine() -> Engine {
 /// boot.
 async fn copy(sandbox: &Sandbox) -> Session {
     for _ in 0..100 {
-        let session = sandbox.session().await.unwrap();
+        let mut session = sandbox.session().await.unwrap();
         if processes(&session).1.is_some() {
+            // It starts up in the background until its first command.
+            exec(&mut session, "pass").await;
             return session;
         }
     }
     panic!("no worker is a copy");
+}
+
+/// Returns the processes that were copied from this one.
+fn copies_of(origin: u32) -> HashSet<u32> {
+    let is_copy = |process: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent.and_then(|parent| parent.parse().ok()) == Some(origin)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        entry.unwrap().file_name().to_str().and_then(|name| name.parse::<u32>().ok())
+    });
+    processes.filter(is_copy).collect()
+}
+
+#[tokio::test]
+async fn the_next_session_takes_a_copy_that_was_made_ahead_and_nobody_has_used() {
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let session = copy(&sandbox).await;
+    let (mut used, origin) = (HashSet::from([processes(&session).0]), processes(&session).1);
+    let origin = origin.unwrap();
+    for _ in 0..1000 {
+        let ahead: HashSet<u32> = copies_of(origin).difference(&used).copied().collect();
+        let mut next = sandbox.session().await.unwrap();
+        let (worker, _) = processes(&next);
+        assert!(used.insert(worker), "a second session in the same process");
+        exec(&mut next, "assert 'mark' not in globals(); mark = 1").await;
+        if ahead.contains(&worker) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no copy was made ahead");
+}
+
+#[tokio::test]
+async fn an_engine_without_spare_sessions_copies_a_worker_when_a_session_needs_it() {
+    let engine = engine_builder().isolation(Isolation::Process).spare_sessions(0).build().unwrap();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let first = copy(&sandbox).await;
+    let origin = processes(&first).1.unwrap();
+    for _ in 0..5 {
+        let before = copies_of(origin);
+        let next = sandbox.session().await.unwrap();
+        assert!(!before.contains(&processes(&next).0));
+    }
 }
 
 #[tokio::test]

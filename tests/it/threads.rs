@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolet::{Limits, Outcome, Param, Session, Termination, Tool, ToolSpec, Value};
-use tokio::sync::{Barrier, mpsc};
+use tokio::sync::{Barrier, Mutex, mpsc};
 
 use crate::util::{Scratch, builder, eval, exec, isolet, raised, session};
 
@@ -161,13 +161,20 @@ async fn a_thread_that_a_cell_leaves_behind_goes_on_in_the_next() {
 
 #[tokio::test]
 async fn a_host_call_does_not_outlive_its_run_in_a_thread() {
-    let (tool, mut events) = endless();
-    let mut session = with_tool(tool, Limits::default()).await;
+    let (tool, events) = endless();
+    let events = Arc::new(Mutex::new(events));
+    let theirs = Arc::clone(&events);
+    // The run does not end before the call has begun.
+    let begun = Tool::from_handler(ToolSpec::new("begun"), move |_, _| {
+        let events = Arc::clone(&theirs);
+        async move { Ok(Value::from(events.lock().await.recv().await.unwrap_or_default())) }
+    });
+    let sandbox = builder().tool(tool).tool(begun).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
     let code = "from concurrent.futures import ThreadPoolExecutor\n\
-        pool = ThreadPoolExecutor()\nfuture = pool.submit(endless, 1)";
+        pool = ThreadPoolExecutor()\nfuture = pool.submit(endless, 1)\nassert begun() == 'began'";
     exec(&mut session, code).await;
-    assert_eq!(events.recv().await, Some("began"));
-    assert_eq!(events.recv().await, Some("ended"));
+    assert_eq!(events.lock().await.recv().await, Some("ended"));
     let error = raised(&mut session, "future.result()").await;
     assert_eq!(error.message, "the run that made this call has ended");
 }

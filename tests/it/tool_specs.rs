@@ -153,6 +153,30 @@ str(shown)
 }
 
 #[tokio::test]
+async fn functions_with_parameters_of_the_same_kinds_keep_their_own_names() {
+    let spec = |name, [first, second]: [&str; 2]| {
+        ToolSpec::new(name).param(Param::new(first)).param(Param::new(second).default_value(name))
+    };
+    let tools = [told(spec("f", ["x", "y"])), told(spec("g", ["y", "z"]))];
+    let sandbox = tools.into_iter().fold(builder(), isolet::SandboxBuilder::tool).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "[f(y=1, x=2), g(3), await g.aio(z=4, y=5), f.__name__, g.aio.__qualname__]";
+    let dict = |[first, second]: [(&str, Value); 2]| {
+        Value::Dict(vec![(first.0.into(), first.1), (second.0.into(), second.1)])
+    };
+    let expected = Value::List(vec![
+        dict([("x", 2.into()), ("y", 1.into())]),
+        dict([("y", 3.into()), ("z", "g".into())]),
+        dict([("y", 5.into()), ("z", 4.into())]),
+        "f".into(),
+        "g.aio".into(),
+    ]);
+    assert_eq!(eval(&mut session, code).await, expected);
+    let error = raised(&mut session, "g(z=1)").await;
+    assert_eq!(error.message, "g() missing 1 required positional argument: 'y'");
+}
+
+#[tokio::test]
 async fn signatures_are_written_as_python_writes_them() {
     let specs = [
         (vec![Param::new("a").positional_only()], "f(a, /)"),

@@ -42,6 +42,7 @@ pub struct EngineBuilder {
     pub(super) confines_preloaded: bool,
     pub(super) confinement: Confinement,
     pub(super) max_sessions: usize,
+    pub(super) spare_sessions: usize,
     /// Reads what workers send, as far as it can.
     pub(super) event_loop: Option<Handle>,
 }
@@ -57,6 +58,7 @@ impl Default for EngineBuilder {
             confines_preloaded: false,
             confinement: Confinement::default(),
             max_sessions: Engine::DEFAULT_MAX_SESSIONS,
+            spare_sessions: Engine::DEFAULT_SPARE_SESSIONS,
             event_loop: None,
         }
     }
@@ -237,6 +239,22 @@ impl EngineBuilder {
     /// A session takes a thread and some megabytes: see `docs/performance.md`.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
+        self
+    }
+
+    /// Sets how many interpreters are kept ready of each kind of worker that is used repeatedly.
+    /// Default: 2.
+    ///
+    /// From the third session of a kind on, workers are copies of a process that has booted.
+    /// Copying takes milliseconds, and a session that takes a spare copy does not wait for it. A
+    /// copy that was taken is replaced in the background. Each takes as much memory as an idle
+    /// session, until the engine ends. [`Engine::prewarm`] asks for more.
+    ///
+    /// There are none of [forkable](crate::SandboxBuilder::forkable) sessions, with
+    /// [`Isolation::Thread`], with [`WorkerStart::Fresh`] and with
+    /// [`confine_preloaded`](Self::confine_preloaded).
+    pub fn spare_sessions(mut self, sessions: usize) -> Self {
+        self.spare_sessions = sessions;
         self
     }
 

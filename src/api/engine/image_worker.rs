@@ -14,7 +14,7 @@ use crate::packages::Preload;
 use crate::protocol::{Host, Reply};
 use crate::support::block_on::block_on;
 use crate::support::watchdog;
-use crate::worker::{Launch, Purpose, launch};
+use crate::worker::{Launch, Launched, Purpose, launch};
 
 /// How long a worker may take to import packages, or to compile what a session of them runs: many
 /// times what the largest sets take on a busy machine.
@@ -59,7 +59,7 @@ impl InWorkers<'_> {
             let message = format!("the memory image cannot be made: {reason}");
             Unmade::Failed(Error::new(ErrorKind::Start, message))
         };
-        let (mut link, _) = block_on(launched).map_err(Unmade::Untried)?;
+        let Launched { mut link, .. } = block_on(launched).map_err(Unmade::Untried)?;
         let control = Arc::clone(&link.control);
         let late = move || {
             control.terminate();

@@ -13,7 +13,7 @@ use crate::data::isolation::{Isolation, IsolationReport, WorkerStart};
 use crate::image::ImageFile;
 use crate::isolate::Threads;
 use crate::protocol::Reply;
-use crate::worker::{Launch, Purpose, Templates, find_worker, launch};
+use crate::worker::{Launch, Launched, Purpose, Templates, find_worker, launch};
 
 /// Everything that an engine boots interpreters from.
 pub(super) struct Interpreters {
@@ -67,7 +67,7 @@ impl Interpreters {
                     self.threads.spawn(host_of_it, memory_bytes, max_report_bytes, spins)?;
                 let report = IsolationReport::thread();
                 match link.replies.recv().await {
-                    Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host)),
+                    Some(Reply::Booted) => Ok(BootedInterpreter::new(link, report, host, false)),
                     Some(Reply::Failed(reason)) => Err(Error::new(ErrorKind::Start, reason)),
                     _ => {
                         let message = "the interpreter ended while it started";
@@ -105,8 +105,8 @@ impl Interpreters {
                     event_loop: self.event_loop.as_ref(),
                 });
                 // A launched worker has already booted: it is locked down only after that.
-                let (link, report) = launched.await?;
-                Ok(BootedInterpreter::new(link, report, host))
+                let Launched { link, report, is_copy } = launched.await?;
+                Ok(BootedInterpreter::new(link, report, host, is_copy))
             }
         }
     }

@@ -47,6 +47,7 @@ struct Inner {
     preload: Preload,
     confinement: Confinement,
     max_sessions: usize,
+    spare_sessions: usize,
     open_sessions: AtomicUsize,
     pool: Arc<Pool>,
     interpreters: Arc<Interpreters>,
@@ -64,6 +65,9 @@ impl Drop for Slot {
 impl Engine {
     /// The default of [`EngineBuilder::max_sessions`].
     pub const DEFAULT_MAX_SESSIONS: usize = 1000;
+
+    /// The default of [`EngineBuilder::spare_sessions`].
+    pub const DEFAULT_SPARE_SESSIONS: usize = 2;
 
     /// Makes an engine with every default of [`EngineBuilder`].
     ///
@@ -113,13 +117,14 @@ impl Engine {
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())
         });
-        let EngineBuilder { confinement, max_sessions, .. } = told;
+        let EngineBuilder { confinement, max_sessions, spare_sessions, .. } = told;
         let inner = Inner {
             lock_json,
             assets_dir,
             preload,
             confinement,
             max_sessions,
+            spare_sessions,
             open_sessions: AtomicUsize::new(0),
             pool,
             interpreters,
@@ -159,7 +164,7 @@ impl Engine {
     /// [`ErrorKind::Start`]. The interpreter that it takes is replaced in the background. If none
     /// is ready, a session boots its own, and at most one per processor boots at a time. Each ready
     /// interpreter takes as much memory as an idle session. A count of 0 drops the ready
-    /// interpreters. Default: 0.
+    /// interpreters, except [spare ones](EngineBuilder::spare_sessions). Default: 0.
     ///
     /// Returns at once; [`prewarmed`](Self::prewarmed) waits.
     ///
@@ -218,6 +223,10 @@ impl Engine {
         let limit = self.inner.max_sessions;
         let message = format!("too many sessions of the engine: limit {limit}, needed {needed}");
         Err(Error::new(ErrorKind::Limit, message))
+    }
+
+    pub(crate) fn spare_sessions(&self) -> usize {
+        self.inner.spare_sessions
     }
 
     pub(crate) fn confinement(&self) -> &Confinement {

@@ -1,5 +1,6 @@
 //! The pool: keeps interpreters ready before a session needs them, and replaces them in the
-//! background.
+//! background. Some because the owner asks for them, and some spare ones of each kind that can be
+//! copied.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -32,7 +33,10 @@ pub(crate) struct Pool {
 /// The ready interpreters of one kind.
 #[derive(Default)]
 struct Stock {
-    wanted: usize,
+    /// How many the owner wants ready.
+    asked: usize,
+    /// How many are kept ready anyway.
+    spare: usize,
     /// How many are booting.
     coming: usize,
     ready: VecDeque<BootedInterpreter>,
@@ -41,8 +45,12 @@ struct Stock {
 }
 
 impl Stock {
+    fn wanted(&self) -> usize {
+        self.asked.max(self.spare)
+    }
+
     fn is_short(&self) -> bool {
-        self.coming + self.ready.len() < self.wanted
+        self.coming + self.ready.len() < self.wanted()
     }
 }
 
@@ -62,18 +70,24 @@ impl Pool {
         (self.boot)(kind.clone()).await
     }
 
-    /// Keeps `wanted` interpreters of a kind ready from now on.
-    pub(crate) fn keep(&self, kind: &InterpreterKind, wanted: usize) -> Result<(), Error> {
+    /// Keeps `asked` interpreters of a kind ready from now on.
+    pub(crate) fn keep(&self, kind: &InterpreterKind, asked: usize) -> Result<(), Error> {
         let mut stocks = lock(&self.stocks);
         let stock = stocks.entry(kind.clone()).or_default();
-        stock.wanted = wanted;
-        let surplus = stock.ready.split_off(wanted.min(stock.ready.len()));
+        stock.asked = asked;
+        let surplus = stock.ready.split_off(stock.wanted().min(stock.ready.len()));
         drop(stocks);
         drop(surplus);
         self.fill(kind).map_err(no_thread)
     }
 
-    /// Waits until all wanted interpreters of a kind are ready.
+    /// Keeps `spare` interpreters of a kind ready from the next session on, if the owner asks for
+    /// no more.
+    pub(crate) fn keep_spare(&self, kind: &InterpreterKind, spare: usize) {
+        lock(&self.stocks).entry(kind.clone()).or_default().spare = spare;
+    }
+
+    /// Waits until all interpreters of a kind that the owner has asked for are ready.
     pub(crate) async fn full(&self, kind: &InterpreterKind) -> Result<(), Error> {
         // After a failed boot nothing else retries until a session is opened.
         if let Some(stock) = lock(&self.stocks).get_mut(kind)
@@ -88,7 +102,7 @@ impl Pool {
             match lock(&self.stocks).get_mut(kind) {
                 Some(stock) => match stock.failed.take() {
                     Some(error) => return Err(error),
-                    None if stock.ready.len() >= stock.wanted => return Ok(()),
+                    None if stock.ready.len() >= stock.asked => return Ok(()),
                     None => {}
                 },
                 None => return Ok(()),
@@ -126,12 +140,40 @@ impl Pool {
         Ok(())
     }
 
+    /// Boots an interpreter for the stock. It rehearses if the owner has asked for it. A spare one
+    /// does that later: where sessions are opened all the time, it would take time from others.
+    async fn stock_up(&self, kind: &InterpreterKind) {
+        let is_asked = lock(&self.stocks).get(kind).is_some_and(|stock| stock.asked > 0);
+        let booted = match self.boot(kind).await {
+            Ok(mut fresh) if is_asked => fresh.rehearse().await.map(|()| fresh),
+            booted => booted,
+        };
+        self.put(kind, booted);
+    }
+
+    /// Has a spare interpreter rehearse.
+    async fn rehearse(&self, kind: &InterpreterKind) {
+        if let Some(mut fresh) = self.take_unrehearsed(kind) {
+            let rehearsed = fresh.rehearse().await.map(|()| fresh);
+            self.put(kind, rehearsed);
+        }
+    }
+
+    /// Takes an interpreter that has not rehearsed out of the stock, for a moment.
+    fn take_unrehearsed(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
+        let mut stocks = lock(&self.stocks);
+        let stock = stocks.get_mut(kind)?;
+        let at = stock.ready.iter().position(|ready| !ready.has_rehearsed())?;
+        stock.coming += 1;
+        stock.ready.remove(at)
+    }
+
     fn put(&self, kind: &InterpreterKind, booted: Result<BootedInterpreter, Error>) {
         let mut stocks = lock(&self.stocks);
         let Some(stock) = stocks.get_mut(kind) else { return };
         stock.coming = stock.coming.saturating_sub(1);
         let surplus = match booted {
-            Ok(fresh) if stock.ready.len() < stock.wanted => {
+            Ok(fresh) if stock.ready.len() < stock.wanted() => {
                 stock.ready.push_back(fresh);
                 None
             }
@@ -170,20 +212,25 @@ fn no_thread(error: io::Error) -> Error {
 /// interpreter it replaces.
 const SOON: Duration = Duration::from_millis(10);
 
+/// How long a spare interpreter must have been idle before it rehearses.
+const IDLE: Duration = Duration::from_millis(20);
+
 /// Starts the thread that boots the requested interpreters. It ends with the pool.
 fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<InterpreterKind>> {
     let (requests, mut kinds) = mpsc::unbounded_channel::<InterpreterKind>();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let serve = async move {
         while let Some(kind) = kinds.recv().await {
-            let Some(pool) = pool.upgrade() else { break };
+            let pool = Weak::clone(&pool);
             tokio::spawn(async move {
                 tokio::time::sleep(SOON).await;
-                let ready = match pool.boot(&kind).await {
-                    Ok(mut fresh) => fresh.rehearse().await.map(|()| fresh),
-                    Err(error) => Err(error),
-                };
-                pool.put(&kind, ready);
+                let Some(stocked) = pool.upgrade() else { return };
+                stocked.stock_up(&kind).await;
+                drop(stocked);
+                tokio::time::sleep(IDLE).await;
+                if let Some(idle) = pool.upgrade() {
+                    idle.rehearse(&kind).await;
+                }
             });
         }
     };

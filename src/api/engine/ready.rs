@@ -26,11 +26,35 @@ pub(crate) struct BootedInterpreter {
     link: Link,
     report: IsolationReport,
     host: Arc<DeferredHost>,
+    /// Set if it is a copy of a process that has rehearsed.
+    is_copy: bool,
+    has_rehearsed: bool,
 }
 
 impl BootedInterpreter {
-    pub(super) fn new(link: Link, report: IsolationReport, host: Arc<DeferredHost>) -> Self {
-        Self { link, report, host }
+    pub(super) fn new(
+        link: Link,
+        report: IsolationReport,
+        host: Arc<DeferredHost>,
+        is_copy: bool,
+    ) -> Self {
+        Self { link, report, host, is_copy, has_rehearsed: false }
+    }
+
+    /// Returns `true` if more of its kind can be had soon.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.is_copy
+    }
+
+    /// Returns `true` if it has rehearsed itself.
+    pub(crate) fn has_rehearsed(&self) -> bool {
+        self.has_rehearsed
+    }
+
+    /// Returns `true` if its start-up sequence is known to work, so that a session need not wait
+    /// for it.
+    pub(crate) fn starts_up_surely(&self) -> bool {
+        self.is_copy || self.has_rehearsed
     }
 
     /// Runs a session's start-up sequence once in advance, so that the session need not wait for
@@ -40,7 +64,10 @@ impl BootedInterpreter {
         // from a process that has rehearsed already.
         (self.link.messages)(Message::Command(codec::encode(Command::Rehearse(1))));
         match self.link.replies.recv().await {
-            Some(Reply::Done { .. }) => Ok(()),
+            Some(Reply::Done { .. }) => {
+                self.has_rehearsed = true;
+                Ok(())
+            }
             reply => {
                 let reason = match reply {
                     Some(Reply::Failed(reason)) => reason,

@@ -58,17 +58,17 @@ impl Session {
         let (pool, kind) = (engine.pool(), policy.kind());
         // The replacement boots once the session is open, so that the two do not compete.
         let _refill = Refill { pool, kind: &kind };
-        let made = match pool.take(&kind) {
-            Some(ready) => Self::make(&engine, &policy, ready, true).await.ok(),
-            None => None,
+        let ready = match pool.take(&kind) {
+            Some(ready) => ready,
+            None => {
+                let fresh = pool.boot(&kind).await?;
+                if fresh.is_copy() && kind.max_copies.is_none() {
+                    pool.keep_spare(&kind, engine.spare_sessions());
+                }
+                fresh
+            }
         };
-        let session = if let Some(session) = made {
-            session
-        } else {
-            // A ready interpreter may have died since the pool checked it.
-            let fresh = pool.boot(&kind).await?;
-            Self::make(&engine, &policy, fresh, false).await?
-        };
+        let session = Self::make(&engine, &policy, ready).await?;
         Ok(session.in_slot(slot))
     }
 
@@ -130,27 +130,25 @@ impl Session {
         self
     }
 
-    /// Makes a session of an interpreter that belongs to none yet. A `rehearsed` interpreter
-    /// finishes its start-up in the background, and the session's first command waits for it.
+    /// Makes a session of an interpreter that belongs to none yet. If it will surely start up, it
+    /// does so in the background, and the session's first command waits for it.
     async fn make(
         engine: &Engine,
         policy: &Arc<Policy>,
         fresh: BootedInterpreter,
-        has_rehearsed: bool,
     ) -> Result<Self, Error> {
+        let in_background = fresh.starts_up_surely();
         let id = next_id();
         let host = Arc::new(SessionHost::new(config(id, engine, policy)));
         let session = Self::connect(id, engine, policy, host, fresh);
-        let Policy { env, terminal, .. } = &*session.policy;
-        session.shared.start(env.clone(), *terminal).await;
-        if !has_rehearsed {
+        session.shared.start(&session.policy).await;
+        if !in_background {
             session.shared.started().await?;
         }
-        session.define().await?;
         Ok(session)
     }
 
-    /// Defines the sandbox's tools in the guest.
+    /// Defines the sandbox's tools in a restored guest.
     async fn define(&self) -> Result<(), Error> {
         let Policy { tools, submit, modules, .. } = &*self.policy;
         let modules = modules.defined();
@@ -175,8 +173,8 @@ impl Session {
     /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the session had already ended;
     /// * [`ErrorKind::Busy`](crate::ErrorKind::Busy) if a [`SessionHandle`] is running something in
     ///   it;
-    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the first command of an
-    ///   interpreter that was [kept ready](crate::Engine::prewarm) and it has died since.
+    /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if this is the session's first command and
+    ///   its interpreter has died before.
     ///
     /// # Cancellation
     ///

@@ -11,13 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::finish::{Ended, unreadable};
 use super::state::SessionState;
+use crate::api::policy::Policy;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Variable};
 use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
 use crate::data::stdin::Stdin;
-use crate::data::terminal::Terminal;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::SessionHost;
@@ -25,7 +25,9 @@ use crate::host::pipe::PipeWriter;
 use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
-use crate::protocol::{Command, ForkMoment, Forker, Host, Link, Message, Outbox, Reply, Report};
+use crate::protocol::{
+    Command, ForkMoment, Forker, Host, Link, Message, Outbox, Reply, Report, StartCommand, Status,
+};
 use crate::support::block_on::PollSource;
 use crate::support::block_on::with_source;
 use crate::support::lock::lock;
@@ -109,35 +111,47 @@ impl Shared {
 
     /// Assigns the restored interpreter to this session. [`started`](Self::started) or the next
     /// command waits for the reply.
-    pub(super) async fn start(&self, env: Vec<(String, String)>, terminal: Option<Terminal>) {
-        let has_packages = self.host.packages().any_allowed();
+    pub(super) async fn start(&self, policy: &Policy) {
+        let Policy { env, terminal, tools, submit, modules, .. } = policy;
+        let functions = self.definitions(tools, submit.clone(), modules.defined());
+        for tool in tools {
+            self.host.tools().register(tool.clone());
+        }
+        let command = Command::Start(StartCommand {
+            env: env.clone(),
+            terminal: *terminal,
+            has_packages: self.host.packages().any_allowed(),
+            mounts: self.host.mount_points().to_vec(),
+            functions,
+        });
         self.driver.lock().await.is_starting = true;
-        self.send(Frame::of(Command::Start { env, terminal, has_packages }).message);
+        self.send(Frame::of(command).message);
     }
 
     /// Waits until the interpreter has become this session's.
     pub(super) async fn started(&self) -> Result<(), Error> {
-        self.finish_start(&mut *self.driver.lock().await).await
+        let mut driver = self.driver.lock().await;
+        with_source(self.source.as_ref(), self.finish_start(&mut driver)).await?;
+        self.host.shut(Passage::Idle);
+        Ok(())
     }
 
     async fn finish_start(&self, driver: &mut Driver) -> Result<(), Error> {
-        if !driver.is_starting {
-            return Ok(());
-        }
-        let reply = with_source(self.source.as_ref(), driver.replies.recv()).await;
+        let reply = driver.replies.recv().await;
         driver.is_starting = false;
         let reason = match reply {
             Some(Reply::Done { report, .. }) => match self.read(report, 0).await {
-                Ok(_) => {
-                    self.host.shut(Passage::Idle);
-                    return Ok(());
+                Ok(Report { status: Status::Raised(exception), .. }) => {
+                    format!("the interpreter cannot begin the session: {exception}")
                 }
+                Ok(_) => return Ok(()),
                 Err(reason) => unreadable(&reason),
             },
             Some(Reply::Failed(reason)) => reason,
             _ => "the interpreter ended while it started".to_owned(),
         };
         self.host.shut(Passage::Closed);
+        self.stopper.kill();
         self.set_state(SessionState::Died);
         Err(Error::new(ErrorKind::Start, reason))
     }
@@ -156,8 +170,7 @@ impl Shared {
             return Err(self.busy());
         };
         self.check_ready()?;
-        self.finish_start(&mut driver).await?;
-        let started = Instant::now();
+        let mut started = Instant::now();
         let stopping = self.stopper.begin(started, run_time, self.limits.host_time());
         let stopping = stopping.map_err(|error| {
             let message = format!("the watchdog thread cannot start: {error}");
@@ -176,8 +189,27 @@ impl Shared {
         // session stays abandoned.
         self.set_state(SessionState::Abandoned);
         let guard = KillOnDrop(self);
+        // The command follows the start, which takes none of its time.
+        let start = driver.is_starting.then(|| (stopping.clock().stand_still(), started.elapsed()));
         self.send(frame.message);
-        let mut reply = with_source(self.source.as_ref(), self.serve(&mut driver, &stopping)).await;
+        let answered = async {
+            if let Some((standstill, before)) = start {
+                self.finish_start(&mut driver).await?;
+                let now = Instant::now();
+                started = now.checked_sub(before).unwrap_or(now);
+                drop(standstill);
+            }
+            Ok(self.serve(&mut driver, &stopping).await)
+        };
+        let answered = with_source(self.source.as_ref(), answered).await;
+        let mut reply = match answered {
+            Ok(reply) => reply,
+            Err(error) => {
+                std::mem::forget(guard);
+                drop(self.host.finish());
+                return Err(error);
+            }
+        };
         let stop = stopping.end();
         self.host.shut(Passage::Output);
         let wall_time = started.elapsed();

@@ -9,7 +9,7 @@ use crate::data::execution::Variable;
 use crate::data::tool::ToolSpec;
 use crate::data::value::Value;
 use crate::host::tools::Tool;
-use crate::protocol::{Command, DefinedModules, Report, Status};
+use crate::protocol::{Command, DefinedModules, Definitions, Report, Status};
 
 /// The minimum time allowed for defining tools in the guest.
 const DEFINE_TIME: Duration = Duration::from_secs(10);
@@ -73,10 +73,7 @@ impl Shared {
         submit: Vec<Arc<ToolSpec>>,
         modules: Option<DefinedModules>,
     ) -> Result<(), Error> {
-        let specs = tools.iter().map(Tool::shared_spec).collect();
-        let submit = submit.into_iter().map(|spec| (self.host.tools().allow_submit(&spec), spec));
-        let submit = submit.collect();
-        let command = Command::Define { tools: specs, submit, modules };
+        let command = Command::Define(self.definitions(&tools, submit, modules));
         // The owner requests this, and a session with tools cannot start without it. A short
         // run-time limit is not meant for it.
         let time = self.limits.run_time().max(DEFINE_TIME);
@@ -86,6 +83,18 @@ impl Shared {
             self.host.tools().register(tool);
         }
         Ok(())
+    }
+
+    /// Describes functions to the guest, and lets it submit.
+    pub(super) fn definitions(
+        &self,
+        tools: &[Tool],
+        submit: Vec<Arc<ToolSpec>>,
+        modules: Option<DefinedModules>,
+    ) -> Definitions {
+        let tools = tools.iter().map(Tool::shared_spec).collect();
+        let submit = submit.into_iter().map(|spec| (self.host.tools().allow_submit(&spec), spec));
+        Definitions { tools, submit: submit.collect(), modules }
     }
 }
 

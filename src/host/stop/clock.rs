@@ -74,6 +74,12 @@ struct CallState {
 /// A running tool function. Host time passes until it is dropped, unless the call is paused.
 pub(crate) struct Serving(Arc<CallClock>);
 
+/// Keeps all time of a command from passing, until it is dropped.
+pub(crate) struct Standstill {
+    _serving: Serving,
+    _pause: ClockPause,
+}
+
 /// Keeps the run's clock from counting a tool call, until it is dropped.
 ///
 /// [`ToolContext::pause_clock`](crate::ToolContext::pause_clock) makes it.
@@ -92,6 +98,13 @@ impl RunClock {
             alarm: None,
         };
         Self { guest_limit, host_limit, state: Mutex::new(state) }
+    }
+
+    /// Keeps all time from passing, until the result is dropped.
+    pub(crate) fn stand_still(self: &Arc<Self>) -> Standstill {
+        let call = CallClock::new(self);
+        let pause = call.pause();
+        Standstill { _serving: call.serve(), _pause: pause }
     }
 
     /// Returns the time that the alarm is set for at first: the deadline of a guest that calls no

@@ -23,6 +23,14 @@ pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
     }
 }
 
+/// Returns the paths that these bytes contain, each ending with NUL.
+#[op2]
+#[serde]
+pub(crate) fn op_isolet_paths(#[buffer] bytes: &[u8]) -> Vec<String> {
+    let paths = bytes.split(|&byte| byte == 0).filter(|path| !path.is_empty());
+    paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+}
+
 /// Describes the file at a path. A link is not followed.
 #[op2(fast)]
 #[smi]

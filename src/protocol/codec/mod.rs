@@ -9,7 +9,9 @@ use crate::data::terminal::Terminal;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
 use crate::data::value::{Value, check_bounds, marshal};
-use crate::protocol::{Command, DefinedModule, DefinedModules, ForkMoment, RunCommand};
+use crate::protocol::{
+    Command, DefinedModule, DefinedModules, Definitions, ForkMoment, RunCommand, StartCommand,
+};
 pub(crate) use report::{decode, tail};
 
 /// Space for everything in a report except the value: traceback, reprs, names.
@@ -18,8 +20,13 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 /// Encodes a command for the guest.
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let (name, fields) = match command {
-        Command::Start { env, terminal, has_packages } => {
-            ("start", start_fields(env, terminal, has_packages))
+        Command::Start(StartCommand { env, terminal, has_packages, mounts, functions }) => {
+            let mut fields = start_fields(env, terminal, has_packages);
+            let mounts =
+                mounts.into_iter().flat_map(|path| path.into_bytes().into_iter().chain([0]));
+            fields.push(("mounts", Value::Bytes(mounts.collect())));
+            fields.extend(definitions(functions));
+            ("start", fields)
         }
         Command::Resume { env, terminal, has_packages } => {
             ("resume", start_fields(env, terminal, has_packages))
@@ -51,18 +58,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         }
         Command::Variables => ("variables", vec![]),
         Command::Delete(name) => ("delete", vec![("name", name.into())]),
-        Command::Define { tools, submit, modules: defined } => {
-            let tools = tools.iter().map(|spec| function(spec, &spec.name)).collect();
-            let mut fields = vec![
-                ("tools", Value::List(tools)),
-                ("submit", Value::List(submit.iter().map(submission).collect())),
-            ];
-            if let Some(DefinedModules { helper, modules: defined }) = defined {
-                fields.push(("helper", helper.into()));
-                fields.push(("modules", Value::List(defined.into_iter().map(module).collect())));
-            }
-            ("define", fields)
-        }
+        Command::Define(functions) => ("define", definitions(functions)),
         Command::Run(run) => ("run", run_fields(run)),
     };
     let mut frame = vec![(Value::from("command"), Value::from(name))];
@@ -84,6 +80,21 @@ fn start_fields(
         let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
         let streams = [terminal.stdout, terminal.stderr].map(Value::from);
         fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
+    }
+    fields
+}
+
+/// Returns the fields that describe functions to define.
+fn definitions(functions: Definitions) -> Vec<(&'static str, Value)> {
+    let Definitions { tools, submit, modules: defined } = functions;
+    let tools = tools.iter().map(|spec| function(spec, &spec.name)).collect();
+    let mut fields = vec![
+        ("tools", Value::List(tools)),
+        ("submit", Value::List(submit.iter().map(submission).collect())),
+    ];
+    if let Some(DefinedModules { helper, modules: defined }) = defined {
+        fields.push(("helper", helper.into()));
+        fields.push(("modules", Value::List(defined.into_iter().map(module).collect())));
     }
     fields
 }

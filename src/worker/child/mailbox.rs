@@ -84,6 +84,8 @@ impl Mailbox {
         output: Producer,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
+        // The first call makes system calls that kill a locked down worker.
+        output.tell_processor();
         let (received, output) = (Mutex::new(Received::new()), Mutex::new(output));
         let messages_taken = AtomicU64::new(0);
         Ok(Self { started: Instant::now(), socket, received, output, interrupts, messages_taken })
@@ -213,6 +215,7 @@ impl Mailbox {
             }
             incoming.take_first();
         }
+        lock(&self.output).tell_processor();
         Ok(())
     }
 
@@ -376,7 +379,12 @@ impl Inbox for Messages {
             }
             !received.messages.is_empty()
         };
-        if spin(spinning.min(limit), &mut has_something) || start.elapsed() >= limit {
+        let mut is_there = false;
+        spin(spinning.min(limit), || {
+            is_there = has_something();
+            is_there || lock(&mailbox.output).is_parent_here()
+        });
+        if is_there || start.elapsed() >= limit {
             return;
         }
         let left = limit.saturating_sub(start.elapsed());

@@ -137,8 +137,16 @@ fn limit_of(error: &io::Error) -> String {
     }
 }
 
+/// A worker that is locked down.
+pub(crate) struct Launched {
+    pub(crate) link: Link,
+    pub(crate) report: IsolationReport,
+    /// Set if it was copied from a template.
+    pub(crate) is_copy: bool,
+}
+
 /// Starts a worker and waits until it is locked down.
-pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport), Error> {
+pub(crate) async fn launch(launch: Launch<'_>) -> Result<Launched, Error> {
     let program = launch.program.display();
     let failed = |error: io::Error| {
         let message =
@@ -183,6 +191,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         }
         None => None,
     };
+    let is_copy = forked.is_some();
     let started = if let Some((socket, forked)) = forked {
         let process = Process::Forked(forked);
         let ends = Ends { socket, interrupts, ring };
@@ -232,7 +241,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<(Link, IsolationReport)
         });
         joined.map_err(failed)?;
     }
-    Ok((link, report))
+    Ok(Launched { link, report, is_copy })
 }
 
 /// Starts a template that makes one worker only, and its copies.

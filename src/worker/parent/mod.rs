@@ -22,5 +22,5 @@ pub(crate) use find::find_worker;
 pub(crate) use find::this_program_can_be_a_worker;
 #[cfg(test)]
 pub(crate) use launch::START_TIME;
-pub(crate) use launch::{Launch, launch};
+pub(crate) use launch::{Launch, Launched, launch};
 pub(crate) use templates::Templates;

@@ -3,15 +3,17 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::shift::Shift;
 use crate::protocol::Reply;
+use crate::support::alarm::Alarm;
 use crate::worker::wire::incoming::Incoming;
 use crate::worker::wire::output_ring::{Consumer, Piece};
 use crate::worker::wire::{self, FromWorker};
@@ -157,6 +159,31 @@ impl Reader {
         }
         self.read(By::Thread);
         true
+    }
+
+    /// Returns `true` if the worker runs on this thread's processor, so that a spinning thread
+    /// would hold it up. Tells it where this thread runs.
+    pub(super) fn is_worker_here(&self) -> bool {
+        self.ring.tell_processor();
+        self.ring.is_worker_here()
+    }
+
+    /// Waits for data, as a caller, until the alarm rings. Returns `false` if it cannot wait.
+    pub(super) fn wait(&mut self, alarm: &Alarm) -> bool {
+        let limit = match self.before_wait() {
+            Wait::Not => Some(Duration::ZERO),
+            Wait::Briefly => Some(OUTPUT_PAUSE),
+            Wait::UntilReadable => None,
+        };
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let sources = [self.socket.as_fd(), alarm.as_fd()];
+        let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+        let waited = poll(&mut fds, limit.as_ref());
+        if !fds[1].revents().is_empty() {
+            alarm.silence();
+        }
+        self.ring.wake_up();
+        matches!(waited, Ok(_) | Err(Errno::INTR))
     }
 
     /// Waits until the socket is readable, or for this time. Returns `false` only if it is not.

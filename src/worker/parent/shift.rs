@@ -2,13 +2,15 @@
 //! of them reads at a time.
 //!
 //! A caller that reads saves two wake-ups, its own and the thread's, which take longer than the
-//! work. It reads only while it spins ([`crate::support::block_on`]). Before it sleeps or does
-//! something else, it hands reading back to the thread.
+//! work ([`crate::support::block_on`]). Before it does something else, it hands reading back to the
+//! thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::Waker;
 
 use super::reader::{By, Progress, Reader};
+use crate::support::alarm::Alarm;
 use crate::support::block_on::PollSource;
 use crate::support::lock::lock;
 
@@ -25,6 +27,8 @@ pub(super) struct Shift {
 struct Turn {
     /// A caller wants to read.
     is_wanted: bool,
+    /// A caller that sleeps, and reads again once the worker has replied.
+    sleeper: Option<Waker>,
     /// The thread must act before a caller may read.
     is_refused: bool,
     /// The reader, while a caller may use it. Otherwise the thread has it.
@@ -63,7 +67,17 @@ impl Shift {
     pub(super) fn offer(&self, reader: Reader) -> Reader {
         let mut turn = lock(&self.turn);
         turn.is_refused = false;
-        if !turn.is_wanted || reader.has_ended() {
+        if reader.has_ended() {
+            return reader;
+        }
+        if reader.has_replied()
+            && let Some(sleeper) = turn.sleeper.take()
+        {
+            turn.is_wanted = true;
+            // It may still wait for something else.
+            sleeper.wake();
+        }
+        if !turn.is_wanted {
             return reader;
         }
         turn.reader = Some(reader);
@@ -84,11 +98,12 @@ impl Shift {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
-        self.end_turn(turn);
+        self.end_turn(turn, None);
     }
 
-    fn end_turn(&self, mut turn: MutexGuard<'_, Turn>) {
+    fn end_turn(&self, mut turn: MutexGuard<'_, Turn>, sleeper: Option<Waker>) {
         turn.is_wanted = false;
+        turn.sleeper = sleeper;
         if turn.reader.is_some() {
             self.changed.notify_one();
         }
@@ -102,19 +117,40 @@ impl PollSource for Shift {
             return false;
         }
         turn.is_wanted = true;
+        turn.sleeper = None;
         let Some(reader) = &mut turn.reader else { return false };
         match reader.read(By::Caller) {
             Progress::Came => true,
             Progress::Nothing => false,
             Progress::Thread => {
                 turn.is_refused = true;
-                self.end_turn(turn);
+                self.end_turn(turn, None);
                 false
             }
         }
     }
 
+    fn is_made_here(&self) -> bool {
+        lock(&self.turn).reader.as_ref().is_some_and(Reader::is_worker_here)
+    }
+
+    fn wait(&self, alarm: &Alarm) -> bool {
+        // Locked meanwhile: nobody else can use the reader.
+        let mut turn = lock(&self.turn);
+        if turn.is_refused {
+            return false;
+        }
+        turn.reader.as_mut().is_some_and(|reader| reader.wait(alarm))
+    }
+
     fn release(&self) {
-        self.end_turn(lock(&self.turn));
+        self.end_turn(lock(&self.turn), None);
+    }
+
+    fn release_until_reply(&self, sleeper: &Waker) {
+        let turn = lock(&self.turn);
+        // What is for the thread may take long, and it is awake then.
+        let reads_again = turn.reader.is_none() && !turn.is_refused;
+        self.end_turn(turn, reads_again.then(|| sleeper.clone()));
     }
 }

@@ -4,15 +4,17 @@
 //! The ring has records: a word with a length in bytes and a stream, and that many bytes in words,
 //! little-endian. Positions count words and never wrap. The worker owns the position of the end,
 //! the parent that of the start; the parent also says when it sleeps and has to be woken by a
-//! frame. To the parent all of it is hostile: it copies words once, and checks the copies.
+//! frame. Both say which processor they run on: who waits for the other on the same one must not
+//! spin. To the parent all of it is hostile: it copies words once, and checks the copies.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::RING;
 use crate::data::output::Stream;
+use crate::support::processor;
 use crate::support::shared_words::SharedWords;
 
 /// The number of words for records: 128 KiB.
@@ -25,6 +27,8 @@ const MUCH: u64 = CAPACITY / 4;
 pub(crate) const END: usize = 0;
 const START: usize = 8;
 const ASLEEP: usize = 16;
+const WORKER_PROCESSOR: usize = 24;
+const PARENT_PROCESSOR: usize = 32;
 pub(crate) const RECORDS: usize = 64;
 
 /// The size of the shared memory, in words.
@@ -93,6 +97,16 @@ impl Producer {
             || asleep.load(Ordering::SeqCst) != 0 && asleep.swap(0, Ordering::SeqCst) != 0
     }
 
+    /// Says where this side runs.
+    pub(crate) fn tell_processor(&self) {
+        tell(&self.words[WORKER_PROCESSOR]);
+    }
+
+    /// Returns `true` if the parent was last seen on this thread's processor.
+    pub(crate) fn is_parent_here(&self) -> bool {
+        is_here(&self.words[PARENT_PROCESSOR])
+    }
+
     /// Returns the end of the output, if the parent was not told of it.
     pub(crate) fn announce(&mut self) -> Option<u64> {
         let before = std::mem::replace(&mut self.announced, self.end);
@@ -158,6 +172,30 @@ impl Consumer {
     pub(crate) fn wake_up(&self) {
         self.words[ASLEEP].store(0, Ordering::SeqCst);
     }
+
+    /// Says where this side runs.
+    pub(crate) fn tell_processor(&self) {
+        tell(&self.words[PARENT_PROCESSOR]);
+    }
+
+    /// Returns `true` if the worker says that it was last on this thread's processor.
+    pub(crate) fn is_worker_here(&self) -> bool {
+        is_here(&self.words[WORKER_PROCESSOR])
+    }
+}
+
+/// Writes the current processor to a word. A write that changes nothing would take the cache line
+/// away from the other side.
+fn tell(word: &AtomicU64) {
+    let here = processor::current();
+    if word.load(Ordering::Relaxed) != here {
+        word.store(here, Ordering::Relaxed);
+    }
+}
+
+fn is_here(word: &AtomicU64) -> bool {
+    let there = word.load(Ordering::Relaxed);
+    there != 0 && there == processor::current()
 }
 
 /// Appends the output of these records, which nobody else can change.
@@ -282,6 +320,24 @@ mod tests {
         consumer.wake_up();
         assert!(producer.write(Stream::Stdout, &vec![0; 32 << 10]));
         assert!(producer.must_announce());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_side_sees_the_other_one_on_its_own_processor_only() {
+        let (producer, consumer) = ring();
+        assert!(!producer.is_parent_here() && !consumer.is_worker_here());
+        // A thread may change its processor between two steps, so it tries again.
+        let seen = |tell: &dyn Fn(), is_here: &dyn Fn() -> bool| {
+            (0..1000).any(|_| {
+                tell();
+                is_here()
+            })
+        };
+        assert!(seen(&|| producer.tell_processor(), &|| consumer.is_worker_here()));
+        assert!(seen(&|| consumer.tell_processor(), &|| producer.is_parent_here()));
+        producer.words[WORKER_PROCESSOR].store(u64::MAX, Ordering::Relaxed);
+        assert!(!consumer.is_worker_here());
     }
 
     #[test]
