@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use isolet::blocking::Session;
 use isolet::{
-    Cell, Engine, Execution, Isolation, Limits, Mount, Param, Permissions, Sandbox, Tool,
-    ToolModule, ToolSpec, TypeHint, Value,
+    Cell, Engine, Execution, Isolation, Limits, Mount, Param, Permissions, Sandbox, SandboxBuilder,
+    Tool, ToolModule, ToolSpec, TypeHint, Value,
 };
 use support::{first_copy, pss};
 
@@ -88,10 +88,8 @@ fn values(engine: &Engine, isolation: Isolation, sizes: &[usize]) -> Result<()> 
         });
         // A list takes many times the bytes in memory that it takes on its way.
         let list = list.map_or_else(|_| "-".to_owned(), ms);
-        let each = |time: Duration| {
-            let nanoseconds = time.as_nanos() as f64;
-            format!("{:.2}", nanoseconds / size as f64)
-        };
+        let bytes = f64::from(u32::try_from(size)?);
+        let each = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e9 / bytes);
         row(&[size.to_string(), ms(into), each(into), ms(out), each(out), list]);
     }
     Ok(())
@@ -104,8 +102,7 @@ fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> 
     title(isolation, &columns);
     for &count in counts {
         let sandbox = Sandbox::builder(engine);
-        let sandbox =
-            made_tools(count).into_iter().fold(sandbox, |sandbox, tool| sandbox.tool(tool));
+        let sandbox = made_tools(count).into_iter().fold(sandbox, SandboxBuilder::tool);
         let sandbox = sandbox.build()?;
         drop(first_copy(&sandbox)?);
         let last = format!("tool_{}(7)", count - 1);
@@ -235,5 +232,6 @@ fn ms(time: Duration) -> String {
 }
 
 fn mib(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / MIB as f64)
+    let tenths = bytes * 10 / (1 << 20);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }

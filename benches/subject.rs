@@ -40,6 +40,8 @@ count";
 /// Interpreters kept ready for the `pool` scenario. More would boot during the measurement.
 const POOL: usize = 2;
 const IDLE_SESSIONS: usize = 5;
+/// More than there are spare ones.
+const BURST: u32 = 8;
 const MAKE_SMALL: &str = "x = 1";
 const MAKE_SAVED: &str = "x = 1
 names = ['a', 'b', 'c']
@@ -124,6 +126,7 @@ impl Subject {
     fn measure(&mut self, scenario: &str, count: usize) -> Result<Json> {
         let one: fn(&mut Self) -> Result<Duration> = match scenario {
             "session" => Self::session,
+            "burst" => Self::burst,
             "pool" => return self.pool(count),
             "run" => |subject| subject.timed("40+2", |ran| ran.value() == Some(&Value::Int(42))),
             "compute" => |subject| subject.timed(COMPUTE, |ran| ran.value().is_some()),
@@ -183,6 +186,18 @@ impl Subject {
         let took = start.elapsed();
         ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
         Ok(took)
+    }
+
+    /// Measures one of several interpreters that are opened one right after the other.
+    fn burst(&mut self) -> Result<Duration> {
+        let (start, mut sessions) = (Instant::now(), Vec::new());
+        for _ in 0..BURST {
+            let mut session = self.sandbox.blocking().session()?;
+            let ran = session.run("40+2")?;
+            ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
+            sessions.push(session);
+        }
+        Ok(start.elapsed() / BURST)
     }
 
     /// Measures a ready interpreter, up to its first result.

@@ -32,8 +32,11 @@ class Monty(peer.Peer):
     def open(self):
         return Session(self.shared, owned=False)
 
+    def open_new(self):
+        return Session(pydantic_monty.Monty().__enter__(), owned=True)
+
     def session(self):
-        return self.first_result(lambda: Session(pydantic_monty.Monty().__enter__(), owned=True))
+        return self.first_result(self.open_new)
 
     def pool(self):
         return self.first_result(self.open)

@@ -19,6 +19,7 @@ OUTPUT = "for _ in range(10_485): print('x' * 99)"
 OUTPUT_BYTES = 1_048_500
 TOOL_CALLS = 200
 IDLE_SESSIONS = 5
+BURST = 8
 MAKE_SAVED = """x = 1
 names = ['a', 'b', 'c']
 table = {name: len(name) for name in names}
@@ -83,6 +84,21 @@ class Peer:
         self.close(session)
         expect(str(result) == "42", result)
         return took
+
+    def open_new(self):
+        """Opens a session of which nothing was kept ready, if there is a difference."""
+        return self.open()
+
+    def burst(self):
+        def first_result():
+            session = self.open_new()
+            return session, self.run(session, "40+2")
+
+        took, opened = timed(lambda: [first_result() for _ in range(BURST)])
+        for session, result in opened:
+            self.close(session)
+            expect(str(result) == "42", result)
+        return took // BURST
 
     def pool(self):
         raise Skip("keeps no interpreters ready")

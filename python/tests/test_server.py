@@ -222,7 +222,8 @@ def test_a_thousand_dropped_sessions_leave_nothing(fresh: isolet.Server) -> None
     for _ in range(1000):
         sandbox.session()
     assert sandbox.run("1").value == 1
-    until(lambda: len(list(workers(fresh))) <= before + 1, 50)
+    # What workers are copied from, and two spare copies.
+    until(lambda: len(list(workers(fresh))) <= before + 3, 50)
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert threading.active_count() <= threads
 

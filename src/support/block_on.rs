@@ -114,19 +114,20 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(value) = polled {
             return value;
         }
-        sleep(&unpark, &waker, polling.and_then(|polling| polling.source));
+        let source = polling.and_then(|polling| polling.source);
+        sleep(&unpark, &waker, source.as_deref());
     }
 }
 
 /// Waits until the future is woken.
-fn sleep(unpark: &Unpark, waker: &Waker, source: Option<Arc<dyn PollSource>>) {
+fn sleep(unpark: &Unpark, waker: &Waker, source: Option<&dyn PollSource>) {
     loop {
         let (mut woken, mut came) = (false, true);
         while came {
             came = false;
             spin(spin::budget(), || {
                 woken = unpark.take();
-                let Some(source) = source.as_ref().filter(|_| !woken) else { return woken };
+                let Some(source) = source.filter(|_| !woken) else { return woken };
                 came = source.poll_once();
                 came || source.is_made_here()
             });
@@ -134,8 +135,8 @@ fn sleep(unpark: &Unpark, waker: &Waker, source: Option<Arc<dyn PollSource>>) {
         if woken {
             return;
         }
-        let Some(source) = &source else { break };
-        if !unpark.wait(&**source) {
+        let Some(source) = source else { break };
+        if !unpark.wait(source) {
             source.release_until_reply(waker);
             break;
         }

@@ -35,17 +35,21 @@ def test_sessions_created_and_dropped_leave_nothing(capsys):
                     assert client.ask("DELETE", f"/v1/sessions/{session}").status == 204
 
                 in_threads(drop, in_threads(use, range(count)))
-            # The node, and what all sessions are copied from.
-            until(lambda: len(tree(process)) == 2)
 
-        round_of(1)
+        def is_still() -> bool:
+            """Whether there is the node, what all sessions are copied from, and two spare copies."""
+            return len(tree(process)) == 4
+
+        # The first sessions are no copies.
+        until(lambda: round_of(1) or is_still())
         before = descriptors(process), threads(process)
         memory = []
         for _ in range(ROUNDS):
             round_of(SESSIONS)
+            until(is_still)
             # Those of the last sessions are about to end, and some that stay start late.
             until(lambda: threads(process) <= before[1] + 2)
-            memory.append(own_pss(tree(process)))
+            memory.append(own_pss([process]))
         until(lambda: descriptors(process) <= before[0])
         with capsys.disabled():
             shown = " ".join(f"{size / 2**20:.1f}" for size in memory)

@@ -111,12 +111,15 @@ impl Pool {
         }
     }
 
-    /// Takes a ready interpreter; `None` if there is none.
+    /// Takes a ready interpreter, one that has rehearsed first; `None` if there is none.
     pub(crate) fn take(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
         let ready = &mut stocks.get_mut(kind)?.ready;
-        std::iter::from_fn(|| ready.pop_front())
-            .find_map(|mut fresh| fresh.is_well().then_some(fresh))
+        let next = || {
+            let best = ready.iter().position(BootedInterpreter::has_rehearsed);
+            ready.remove(best.unwrap_or_default())
+        };
+        std::iter::from_fn(next).find_map(|mut fresh| fresh.is_well().then_some(fresh))
     }
 
     /// Requests a boot for each interpreter that is missing.

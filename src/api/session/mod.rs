@@ -58,15 +58,14 @@ impl Session {
         let (pool, kind) = (engine.pool(), policy.kind());
         // The replacement boots once the session is open, so that the two do not compete.
         let _refill = Refill { pool, kind: &kind };
-        let ready = match pool.take(&kind) {
-            Some(ready) => ready,
-            None => {
-                let fresh = pool.boot(&kind).await?;
-                if fresh.is_copy() && kind.max_copies.is_none() {
-                    pool.keep_spare(&kind, engine.spare_sessions());
-                }
-                fresh
+        let ready = if let Some(ready) = pool.take(&kind) {
+            ready
+        } else {
+            let fresh = pool.boot(&kind).await?;
+            if fresh.is_copy() && kind.max_copies.is_none() {
+                pool.keep_spare(&kind, engine.spare_sessions());
             }
+            fresh
         };
         let session = Self::make(&engine, &policy, ready).await?;
         Ok(session.in_slot(slot))

@@ -63,7 +63,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     }
     .goal(80.0),
     Scenario::served("session", "a further interpreter, to the result of `40+2`", 2).goal(20.0),
-    Scenario::served("pool", "the same with one that is kept ready", 3).goal(0.3),
+    Scenario::served("burst", "one of eight that are opened one after another", 1),
+    Scenario::served("pool", "a further one that is kept ready", 3).goal(0.3),
     Scenario::served("run", "`40+2` in a warm session", 20).goal(0.08),
     Scenario::served("compute", "calls, integers, a dict and strings", 2),
     Scenario::served("tool", "a tool call, in a loop of 200", 3).goal(0.03),
