@@ -9,7 +9,9 @@ use isolet::{
 };
 
 use crate::child::in_child;
-use crate::util::{Scratch, assets_dir, builder, command, engine_builder, eval, isolet, processes};
+use crate::util::{
+    Scratch, assets_dir, builder, command, engine_builder, eval, exec, isolet, processes,
+};
 
 fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
@@ -67,6 +69,7 @@ async fn a_worker_that_dies_ends_its_session_and_no_other() {
 #[tokio::test]
 async fn a_worker_that_dies_between_runs_is_told_of_by_the_next_one() {
     let mut session = in_process().session().await.unwrap();
+    exec(&mut session, "pass").await;
     signal("KILL", &worker(&session));
     let execution = session.run("1").await.unwrap();
     assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Died { .. })));
