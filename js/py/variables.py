@@ -1,14 +1,11 @@
 """The variables of the guest's namespace, as the host sets and sees them."""
 
 import types
-from itertools import chain, compress, repeat
-from operator import is_, is_not
 
 from _isolet_values import capped_repr, describe_value, encodable, type_name
 
 MAX_REPR = 500  # characters
 MODULES = {types.ModuleType}
-MISSING = object()
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
@@ -27,7 +24,8 @@ def get_variable(command, namespace):
 
 
 def delete_variable(command, namespace):
-    return {"flag": namespace.pop(command["name"], MISSING) is not MISSING}
+    missing = object()
+    return {"flag": namespace.pop(command["name"], missing) is not missing}
 
 
 def list_variables(namespace, is_function):
@@ -41,15 +39,9 @@ def list_variables(namespace, is_function):
 def changed(before, namespace):
     """The names this run bound or rebound, with type, size and capped repr."""
     found = []
-    items = list(namespace.items())
-    names, values = list(namespace), list(namespace.values())
-    # There may be thousands, most of which are as they were, in the same places.
-    if len(before) <= len(names) and all(map(is_, before, names)):
-        earlier = chain(before.values(), repeat(MISSING))
-    else:
-        earlier = map(before.get, names, repeat(MISSING))
-    for name, value in compress(items, map(is_not, values, earlier)):
-        if is_public(name, value):
+    missing = object()
+    for name, value in list(namespace.items()):
+        if before.get(name, missing) is not value and is_public(name, value):
             describe_variable(name, value, found)
     return found
 
