@@ -1,8 +1,8 @@
 //! Measures how costs grow with the size of values, the number of tools, and the number of mounts:
 //! `cargo bench --bench growth -- [--full] [values] [tools] [mounts] [thread|process]`
 //!
-//! By default it runs briefly, as part of `cargo bench`. The tables in `docs/performance.md` are
-//! those of `--full`. How costs grow with the number of sessions is measured by `scale`.
+//! By default it runs briefly, as part of `cargo bench`; `--full` takes minutes. How costs grow
+//! with the number of sessions is measured by `scale`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -51,6 +51,7 @@ fn main() -> Result<()> {
         if all_tables || has("mounts") {
             mounts(&engine, isolation, if is_full { &counts[..4] } else { &counts[..2] })?;
         }
+        println!("\n{} MiB of all processes in the end", pss(std::process::id())? >> 20);
     }
     Ok(())
 }
@@ -98,7 +99,7 @@ fn values(engine: &Engine, isolation: Isolation, sizes: &[usize]) -> Result<()> 
 /// So many tools of a sandbox, and so many in a module.
 fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> {
     let columns =
-        ["tools", "session, ms", "first run, ms", "run, ms", "call, ms", "MiB", "in a module, ms"];
+        ["tools", "session, ms", "first run, ms", "run, ms", "call, ms", "in a module, ms"];
     title(isolation, &columns);
     for &count in counts {
         let sandbox = Sandbox::builder(engine);
@@ -107,14 +108,8 @@ fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> 
         drop(first_copy(&sandbox)?);
         let last = format!("tool_{}(7)", count - 1);
         let (mut opening, mut first, mut calls, mut runs) = (vec![], vec![], vec![], vec![]);
-        let mut memory = 0;
         for _ in 0..TIMES {
-            let before = pss(std::process::id())?;
-            let start = Instant::now();
-            let mut session = sandbox.blocking().session()?;
-            opening.push(start.elapsed());
-            first.push(timed(&mut session, "40+2".into(), &Value::Int(42))?);
-            memory = pss(std::process::id())?.saturating_sub(before);
+            let mut session = opened(&sandbox, &mut opening, &mut first)?;
             session.run(last.as_str())?;
             calls.push(timed(&mut session, last.as_str().into(), &Value::Int(7))?);
             runs.push(timed(&mut session, "40+2".into(), &Value::Int(42))?);
@@ -130,7 +125,6 @@ fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> 
             ms(middle(&mut first)),
             ms(middle(&mut runs)),
             ms(middle(&mut calls)),
-            mib(memory),
             ms(module),
         ]);
     }
@@ -154,8 +148,7 @@ fn made_tools(count: usize) -> Vec<Tool> {
 
 /// So many mounted directories, each with a file.
 fn mounts(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> {
-    let columns =
-        ["mounts", "session, ms", "first run, ms", "read the last, ms", "list, ms", "MiB"];
+    let columns = ["mounts", "session, ms", "first run, ms", "read the last, ms", "list, ms"];
     title(isolation, &columns);
     let directory = tempfile::tempdir()?;
     for &count in counts {
@@ -171,14 +164,8 @@ fn mounts(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()>
         let read = format!("int(open('/data/{}/file').read())", count - 1);
         let list = "import os; len(os.listdir('/data'))";
         let (mut opening, mut first, mut reads, mut lists) = (vec![], vec![], vec![], vec![]);
-        let mut memory = 0;
         for _ in 0..TIMES {
-            let before = pss(std::process::id())?;
-            let start = Instant::now();
-            let mut session = sandbox.blocking().session()?;
-            opening.push(start.elapsed());
-            first.push(timed(&mut session, "40+2".into(), &Value::Int(42))?);
-            memory = pss(std::process::id())?.saturating_sub(before);
+            let mut session = opened(&sandbox, &mut opening, &mut first)?;
             session.run(read.as_str())?;
             reads.push(timed(&mut session, read.as_str().into(), &int(count - 1)?)?);
             lists.push(timed(&mut session, list.into(), &int(count)?)?);
@@ -189,10 +176,22 @@ fn mounts(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()>
             ms(middle(&mut first)),
             ms(middle(&mut reads)),
             ms(middle(&mut lists)),
-            mib(memory),
         ]);
     }
     Ok(())
+}
+
+/// Opens a session. Adds how long that and its first run took.
+fn opened(
+    sandbox: &Sandbox,
+    opening: &mut Vec<Duration>,
+    first: &mut Vec<Duration>,
+) -> Result<Session> {
+    let start = Instant::now();
+    let mut session = sandbox.blocking().session()?;
+    opening.push(start.elapsed());
+    first.push(timed(&mut session, "40+2".into(), &Value::Int(42))?);
+    Ok(session)
 }
 
 /// Runs a cell and checks its value.
@@ -229,9 +228,4 @@ fn row(cells: &[String]) {
 
 fn ms(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64() * 1e3)
-}
-
-fn mib(bytes: u64) -> String {
-    let tenths = bytes * 10 / (1 << 20);
-    format!("{}.{}", tenths / 10, tenths % 10)
 }
