@@ -3,7 +3,7 @@
 use isolet_pyodide_assets::{Digest, Lock, patches};
 
 use super::sources::{JAVASCRIPT, PYTHON, WARM_UP};
-use super::v8_flags::V8_FLAGS;
+use super::v8_flags::{MEMORY_BOUNDS, V8_FLAGS};
 use crate::data::version::v8_version;
 
 /// What changes Pyodide's files before an interpreter has them. The sources stand for what they do,
@@ -33,7 +33,7 @@ pub(super) fn key(lock: &Lock) -> Digest {
 }
 
 fn texts() -> impl Iterator<Item = &'static str> {
-    let settings = [env!("CARGO_PKG_VERSION"), v8_version(), V8_FLAGS, WARM_UP];
+    let settings = [env!("CARGO_PKG_VERSION"), v8_version(), V8_FLAGS, MEMORY_BOUNDS, WARM_UP];
     let glue = JAVASCRIPT.iter().chain(&PYTHON).map(|(_, text)| *text);
     // If they are not valid, no image is made.
     let patches = patches().into_iter().flatten();

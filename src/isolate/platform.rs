@@ -37,18 +37,22 @@ fn start_parent() -> io::Result<mpsc::Sender<Request>> {
     let (requests, tasks) = mpsc::channel::<Request>();
     let serve = move || {
         v8::V8::set_flags_from_string(V8_FLAGS);
+        // Before anything of V8 starts. Without it no isolate may start: see `MEMORY_BOUNDS`.
+        let has_handler = v8::V8::enable_web_assembly_trap_handler(true);
         // A worker has no file to read randomness from; V8 would fall back to the clock.
         v8::V8::set_entropy_source(|seed: &mut [u8]| getrandom::fill(seed).is_ok());
         JsRuntime::init_platform(Some(
             v8::new_single_threaded_default_platform(false).make_shared(),
         ));
         for (task, answer) in tasks {
-            let thread = std::thread::Builder::new()
-                .name("isolet-isolate".to_owned())
-                .stack_size(STACK_BYTES)
-                .spawn(task);
+            let started = if has_handler {
+                let thread = std::thread::Builder::new().name("isolet-isolate".to_owned());
+                thread.stack_size(STACK_BYTES).spawn(task).map(drop)
+            } else {
+                Err(io::Error::other("V8 could not install its handler for SIGSEGV"))
+            };
             // The caller waits for the answer, so sending cannot fail.
-            let _ = answer.send(thread.map(drop));
+            let _ = answer.send(started);
         }
     };
     std::thread::Builder::new().name("isolet-engine".to_owned()).spawn(serve)?;

@@ -456,3 +456,27 @@ fn the_command_refuses_a_memory_that_is_too_small() {
         assert!(ran.stderr.contains("the memory limit is 1048576 bytes"), "{ran:?}");
     }
 }
+
+#[tokio::test]
+async fn an_access_beyond_the_memory_of_an_interpreter_ends_that_interpreter_alone() {
+    let sandbox = builder().build().unwrap();
+    let mut other = sandbox.session().await.unwrap();
+    exec(&mut other, "canary = 'alive'").await;
+    for access in [
+        "ctypes.c_ubyte.from_address(0xFFFF_FFFF).value",
+        "ctypes.c_uint64.from_address(0xFFFF_FFFC).value",
+        "ctypes.c_uint64.from_address(0xFFFF_FFFC).value = 1",
+        "ctypes.memset(0xFFFF_0000, 1, 16)",
+        "ctypes.string_at(0xFFFF_FFF0, 64)",
+    ] {
+        let mut session = sandbox.session().await.unwrap();
+        let execution = session.run(format!("import ctypes\nprint('a')\n{access}")).await.unwrap();
+        let Outcome::Terminated(Termination::Died { reason }) = execution.outcome() else {
+            panic!("{access}: {execution:?}");
+        };
+        assert!(reason.contains("memory access out of bounds"), "{access}: {reason}");
+        assert_eq!(execution.stdout(), "a\n", "{access}");
+        assert_eq!(session.state(), SessionState::Died, "{access}");
+        assert_eq!(eval(&mut other, "canary").await, Value::from("alive"), "{access}");
+    }
+}

@@ -31,6 +31,12 @@ pub enum Isolation {
     /// the guest. But the thread uses processor time until the process ends.
     /// [`Engine::lost_threads`](crate::Engine::lost_threads) counts such threads; while there are
     /// eight of them, no further session on a thread can start.
+    ///
+    /// The first session installs V8's handler for `SIGSEGV` in this process: WebAssembly code does
+    /// not check the bounds of its memory, and accesses beyond them become errors of the guest. The
+    /// handler leaves all other faults to the handler that was there before. A handler that is
+    /// installed later has to call this one first; without it, such an access of a guest ends the
+    /// process.
     Thread,
     /// In a separate process, which holds only V8 and one session. The default on Linux.
     ///
