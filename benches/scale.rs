@@ -1,6 +1,9 @@
 //! Measures many sessions in one engine, and many per minute: `cargo bench --bench scale --
 //! [--sessions N,N] [--seconds S] [thread|process]`
 //!
+//! Sessions in workers are measured twice: threads read what the workers send, and the runtime's
+//! event loop (`EngineBuilder::event_loop`).
+//!
 //! By default it runs briefly, as part of `cargo bench`. The numbers in `docs/performance.md` are
 //! those of `--sessions 1,10,100,500 --seconds 30`.
 
@@ -21,7 +24,10 @@ const A_MINUTE: u32 = 1000;
 const POOL: usize = 8;
 /// Runs of each session while all run concurrently.
 const RUNS: u32 = 20;
-const MAX_SESSIONS: usize = 2000;
+const MAX_SESSIONS: usize = 6000;
+/// What is measured, and whether the event loop reads.
+const KINDS: [(Isolation, bool); 3] =
+    [(Isolation::Thread, false), (Isolation::Process, false), (Isolation::Process, true)];
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -32,22 +38,26 @@ fn main() -> Result<()> {
     let counts = given("--sessions").unwrap_or("1,10").split(',');
     let counts: Vec<usize> = counts.map(str::parse).collect::<Result<_, _>>()?;
     let seconds: u32 = given("--seconds").unwrap_or("3").parse()?;
-    for isolation in [Isolation::Thread, Isolation::Process] {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    for (isolation, has_event_loop) in KINDS {
         let is_named = |name: &str| arguments.iter().any(|argument| argument == name);
         let has_names = is_named("thread") || is_named("process");
         if has_names && !is_named(isolation.name()) {
             continue;
         }
-        let engine = Engine::builder()
+        let mut engine = Engine::builder()
             .worker(env!("CARGO_BIN_EXE_isolet"))
             .max_sessions(MAX_SESSIONS)
-            .isolation(isolation)
-            .build()?;
+            .isolation(isolation);
+        if has_event_loop {
+            engine = engine.event_loop(runtime.handle().clone())?;
+        }
+        let engine = engine.build()?;
         let sandbox = Sandbox::builder(&engine).build()?;
         // After this, the template for further workers exists.
         drop(first_copy(&sandbox)?);
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        println!("{isolation}: sessions open at once; times are p50 / p95 ms");
+        let reader = if has_event_loop { ", the event loop reads" } else { "" };
+        println!("{isolation}{reader}: sessions open at once; times are p50 / p95 ms");
         println!(
             "{:>8} {:>18} {:>18} {:>14} {:>12}",
             "sessions", "a further one", "40+2 in turns", "runs a second", "MiB each"

@@ -6,9 +6,9 @@ use super::sources::{JAVASCRIPT, PYTHON, WARM_UP};
 use super::v8_flags::{MEMORY_BOUNDS, V8_FLAGS};
 use crate::data::version::v8_version;
 
-/// What changes Pyodide's files before an interpreter has them. The sources stand for what they do,
-/// since they are not compiled without the engine.
-const CHANGES: [&str; 9] = [
+/// What changes Pyodide's files before an interpreter has them, and what an image has besides. The
+/// sources stand for what they do, since they are not compiled without the engine.
+const CHANGES: [&str; 11] = [
     include_str!("../isolate/adapt/mod.rs"),
     include_str!("../isolate/adapt/data_segments.rs"),
     include_str!("../isolate/adapt/errnos.rs"),
@@ -18,8 +18,10 @@ const CHANGES: [&str; 9] = [
     include_str!("../isolate/adapt/side_table.rs"),
     // It has the digests of what is added to the standard library.
     include_str!("../isolate/stdlib.rs"),
-    // It says whether an image has native code.
+    // They say what V8's code an image has, and where.
     include_str!("../isolate/native_code.rs"),
+    include_str!("../isolate/module_cache.rs"),
+    include_str!("../isolate/image/layout.rs"),
 ];
 
 /// Returns the key of an image of these assets.

@@ -3,9 +3,11 @@
 //! that an isolate is made of besides, and what V8 had compiled of them.
 //!
 //! An image file belongs to exactly the assets, the glue and the V8 it was made with: a digest of
-//! these is its key and part of its name. Its own digest is checked before it is used. This folder
+//! these is its key and part of its name. Its own digest is checked before it is used, once for as
+//! long as the file stays the same ([`checked`]). This folder
 //! finds and verifies images without V8; `isolate` makes them and starts interpreters from them.
 
+mod checked;
 mod key;
 mod place;
 #[cfg(any(feature = "engine", feature = "fuzzing"))]
@@ -22,6 +24,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use isolet_pyodide_assets::Digest;
 
+use self::checked::Check;
 pub(crate) use self::place::{Importer, Place};
 #[cfg(feature = "engine")]
 pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP};
@@ -53,10 +56,20 @@ impl ImageFile {
         let opened = place::open_own(path).and_then(|file| {
             place.note_use(&file);
             let shared = SharedFile::of_file(&file)?;
-            Ok((shared.map()?, shared))
+            // Before the file is read: what is changed meanwhile is not remembered.
+            Ok((Check::of(path, &file), shared.map()?, shared))
         });
         match opened {
-            Ok((bytes, shared)) => Self::verified(bytes, Some(shared), place).map(Some),
+            Ok((check, bytes, shared)) => {
+                if check.as_ref().is_some_and(Check::was_right) {
+                    return Self::of(bytes, Some(shared), place).map(Some);
+                }
+                let image = Self::verified(bytes, Some(shared), place)?;
+                if let Some(check) = check {
+                    check.remember();
+                }
+                Ok(Some(image))
+            }
             // Where it cannot be shared every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let bytes = fs::read(path).map_err(|error| unusable(path, error))?;
@@ -95,26 +108,40 @@ impl ImageFile {
         &self.bytes
     }
 
+    /// Checks the digest of an image, and whether it is the one of this place.
     fn verified(bytes: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
-        let (path, key) = (place.path(), place.key());
-        let wrong = |what: String| {
-            let message = format!("image `{}` {what}; {}", path.display(), place.remedy());
-            Error::new(ErrorKind::Assets, message)
-        };
-        let Some((header, contents)) = bytes.split_at_checked(HEADER) else {
-            return Err(wrong(format!("ends after {} bytes, inside its header", bytes.len())));
-        };
-        let (found_key, found_digest) = header[MAGIC.len()..].split_at(32);
+        let (header, contents) = split(&bytes, place)?;
         let digest = digest(contents);
-        let expected = blake3::Hash::from_slice(found_digest).map_err(|e| wrong(e.to_string()))?;
+        let expected = blake3::Hash::from_slice(&header[MAGIC.len() + 32..])
+            .map_err(|error| wrong(place, &error.to_string()))?;
         if digest != expected {
-            return Err(wrong(format!("has the wrong BLAKE3 (expected {expected}, got {digest})")));
+            let what = format!("has the wrong BLAKE3 (expected {expected}, got {digest})");
+            return Err(wrong(place, &what));
         }
-        if !header.starts_with(MAGIC) || found_key != key.as_bytes() {
-            return Err(wrong(format!("is not the one of key {key}")));
-        }
-        Ok(Self { path: Some(path.to_owned()), bytes, shared })
+        Self::of(bytes, shared, place)
     }
+
+    /// Checks whether an image is the one of this place.
+    fn of(bytes: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
+        let (header, _) = split(&bytes, place)?;
+        let key = place.key();
+        if !header.starts_with(MAGIC) || &header[MAGIC.len()..][..32] != key.as_bytes() {
+            return Err(wrong(place, &format!("is not the one of key {key}")));
+        }
+        Ok(Self { path: Some(place.path().to_owned()), bytes, shared })
+    }
+}
+
+/// Returns the header and the rest of an image.
+fn split<'a>(bytes: &'a Bytes, place: &Place) -> Result<(&'a [u8], &'a [u8]), Error> {
+    bytes.split_at_checked(HEADER).ok_or_else(|| {
+        wrong(place, &format!("ends after {} bytes, inside its header", bytes.len()))
+    })
+}
+
+fn wrong(place: &Place, what: &str) -> Error {
+    let message = format!("image `{}` {what}; {}", place.path().display(), place.remedy());
+    Error::new(ErrorKind::Assets, message)
 }
 
 /// Fills in the first [`HEADER`] bytes of an image file.

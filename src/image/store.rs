@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use super::checked::{image_of, record_of};
 use super::place::{PREFIX, PRELOADED, Place};
 
 /// The file that a process locks while it makes an image.
@@ -13,6 +14,9 @@ const TURN: &str = ".image.lock";
 
 /// The maximum size of the images with packages in a directory together, in bytes.
 pub(crate) const PRELOADED_BYTES: u64 = 2 << 30;
+
+/// How often the use of an image is noted. Noting it changes the file, which is then verified anew.
+const NOTED: Duration = Duration::from_hours(1);
 
 /// The extension of a file that says why an image cannot be made.
 const REFUSED: &str = "refused";
@@ -61,6 +65,7 @@ impl Place {
         for entry in fs::read_dir(&self.dir)?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
+            let name = image_of(&name).unwrap_or(&name);
             let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
             if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
                 // Another process may have removed it first; this also applies below.
@@ -88,7 +93,8 @@ impl Place {
         for (is_other, _, path, length) in images {
             bytes += length;
             if is_other && bytes > PRELOADED_BYTES {
-                let _ = fs::remove_file(path);
+                let _ = fs::remove_file(&path);
+                let _ = record_of(&path).map(fs::remove_file);
             }
         }
         Ok(())
@@ -96,7 +102,10 @@ impl Place {
 
     /// Notes that the image is used, so that others are removed first.
     pub(super) fn note_use(&self, file: &File) {
-        if self.path_is_preloaded() {
+        let noted = || file.metadata().and_then(|metadata| metadata.modified()).ok();
+        // Without an age, the time is in the future.
+        let is_old = || noted().is_none_or(|time| time.elapsed().is_ok_and(|age| age > NOTED));
+        if self.path_is_preloaded() && is_old() {
             // It may be on a file system that is read-only.
             let _ = file.set_modified(SystemTime::now());
         }

@@ -8,6 +8,7 @@ use super::Files;
 use super::control::IsolateControl;
 use super::image::{Compiled, Image, Maker, SavedMemory, Unmade};
 use super::inbox;
+use super::module_cache;
 use super::native_code::{Modules, SharedModules};
 use super::runtime::{Isolate, Parts};
 use super::thread::{block_on, full_event_loop, on_isolate_thread};
@@ -258,8 +259,9 @@ pub(super) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
         optimized.map_err(|error| error.to_string())?;
         carry_out(&mut isolate, run(WARM_UP)).await?;
         let script_cache = isolate.pyodide.cache(&mut isolate.runtime);
+        let module_cache = module_cache::compiled(&mut isolate.runtime);
         let native_code = modules.serialize(compiled);
-        Ok(Compiled { native_code, script_cache, libraries: Vec::new() })
+        Ok(Compiled { native_code, script_cache, module_cache, libraries: Vec::new() })
     })
 }
 

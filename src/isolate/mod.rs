@@ -15,6 +15,7 @@ mod heap;
 mod image;
 mod inbox;
 mod loader;
+mod module_cache;
 mod native_code;
 mod ops;
 mod pending;

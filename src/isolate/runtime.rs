@@ -13,6 +13,7 @@ use super::extension::{HostHandle, extension};
 use super::heap::Memory;
 use super::image::Image;
 use super::loader::{self, NoModules, Pyodide};
+use super::module_cache::ModuleCache;
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
@@ -78,6 +79,7 @@ impl Isolate {
         let stored = image.as_ref().and_then(Image::native_code);
         let module =
             Pending::start(Arc::clone(&parts.modules), parts.files.asm_wasm.clone(), stored);
+        let kept = image.as_ref().map(Image::module_cache).unwrap_or_default();
         let memory = Memory::new(parts.max_memory_bytes);
         let habit = Habit::new(parts.spins);
         let state = State {
@@ -113,6 +115,7 @@ impl Isolate {
             extensions: vec![extension(state)],
             module_loader: Some(Rc::new(NoModules)),
             create_params: Some(memory.create_params()),
+            extension_code_cache: Some(Rc::new(ModuleCache::read(kept))),
             ..Default::default()
         })
         .map_err(|error| error.to_string())?;

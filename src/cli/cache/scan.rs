@@ -1,6 +1,7 @@
 //! Finds isolet's files in the cache directory by the names that the library gives them. Other
 //! files are neither listed nor removed, and no link is followed.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,20 @@ impl Entry {
     }
 }
 
+/// The images of a directory by name, each with the record that it was verified.
+#[derive(Default)]
+struct Images(BTreeMap<String, Entry>);
+
+impl Images {
+    fn add(&mut self, name: &str, path: PathBuf, metadata: &Metadata, prefix: &str) {
+        let of_record = || name.strip_prefix('.')?.strip_suffix(".checked");
+        let image = of_record().unwrap_or(name);
+        let make =
+            || Entry::new(Kind::Image, &format!("{prefix}{image}"), &path.with_file_name(image));
+        self.0.entry(image.to_owned()).or_insert_with(make).add(path.clone(), metadata);
+    }
+}
+
 /// Lists the entries in the directory, sorted by kind and name. Empty if the directory does not
 /// exist.
 pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
@@ -93,13 +108,13 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
             entries.extend(assets(version, &path)?);
         }
     }
+    let mut images = Images::default();
     for (name, path, metadata) in children(&root.join(PRELOADED))? {
         if name.trim_start_matches('.').starts_with(IMAGES[1]) && !metadata.is_dir() {
-            let mut image = Entry::new(Kind::Image, &name, &path);
-            image.add(path, &metadata);
-            entries.push(image);
+            images.add(&name, path, &metadata, "");
         }
     }
+    entries.extend(images.0.into_values());
     let packages = root.join(PACKAGES);
     for (_, directory, _) in children(&packages.join("wheels"))? {
         for (name, path, metadata) in children(&directory)? {
@@ -123,19 +138,18 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
 fn assets(version: &str, directory: &Path) -> io::Result<Vec<Entry>> {
     let is_of_another_version = version != env!("CARGO_PKG_VERSION");
     let mut assets = Entry::new(Kind::Assets, version, directory);
-    let mut entries = Vec::new();
+    let mut images = Images::default();
     for (name, path, metadata) in children(directory)? {
         if metadata.is_dir() || LOCKS.contains(&name.as_str()) {
             continue;
         }
         if IMAGES.iter().any(|prefix| name.trim_start_matches('.').starts_with(prefix)) {
-            let mut image = Entry::new(Kind::Image, &format!("{version}/{name}"), &path);
-            image.add(path, &metadata);
-            entries.push(image);
+            images.add(&name, path, &metadata, &format!("{version}/"));
         } else {
             assets.add(path, &metadata);
         }
     }
+    let mut entries: Vec<Entry> = images.0.into_values().collect();
     entries.push(assets);
     for entry in &mut entries {
         entry.is_of_another_version = is_of_another_version;

@@ -7,7 +7,7 @@ use std::ops::Range;
 const PAGE: usize = 4096;
 
 /// The number of parts in front of the memory's pages.
-pub(crate) const PARTS: usize = 11;
+pub(crate) const PARTS: usize = 12;
 
 /// The parts in front of the memory's pages, in their order.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Part {
     NativeCode,
     /// V8's compiled form of Pyodide's JavaScript.
     ScriptCache,
+    /// V8's compiled form of our JavaScript.
+    ModuleCache,
     /// The list of dynamic libraries: JSON.
     Libraries,
     /// The contents of the libraries, one after the other.
@@ -151,7 +153,8 @@ mod tests {
         let runs = runs(&memory);
         let places: Vec<_> = runs.iter().map(|(place, run)| (*place, run.len())).collect();
         assert_eq!(places, [(PAGE, 3 * PAGE), (19 * PAGE, PAGE)]);
-        let parts: [&[u8]; PARTS] = [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e", b"", b"f"];
+        let parts: [&[u8]; PARTS] =
+            [b"a", b"", b"bc", b"", b"", b"", b"d", b"", b"e", b"", b"f", b"g"];
         let file = assemble(10, memory.len(), parts, &runs);
         let found = layout(10, &file).unwrap();
         assert_eq!(found.memory_bytes, memory.len());

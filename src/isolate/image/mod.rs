@@ -51,6 +51,8 @@ pub(crate) struct Compiled {
     pub(crate) native_code: Vec<u8>,
     /// The code of Pyodide's JavaScript.
     pub(crate) script_cache: Vec<u8>,
+    /// The code of our JavaScript modules.
+    pub(crate) module_cache: Vec<u8>,
     /// The code of each dynamic library.
     pub(crate) libraries: Vec<Vec<u8>>,
 }
@@ -118,6 +120,7 @@ impl SavedMemory {
         parts[Part::Exports as usize] = &files.exports;
         parts[Part::NativeCode as usize] = &compiled.native_code;
         parts[Part::ScriptCache as usize] = &compiled.script_cache;
+        parts[Part::ModuleCache as usize] = &compiled.module_cache;
         let identity = self.identity();
         parts[Part::Identity as usize] = &identity;
         let (libraries, contents) = self.libraries(compiled);
@@ -275,6 +278,7 @@ fn build_with_packages(
     let mut compiled = Compiled {
         native_code: base.part(Part::NativeCode).into(),
         script_cache: base.part(Part::ScriptCache).into(),
+        module_cache: base.part(Part::ModuleCache).into(),
         libraries: Vec::new(),
     };
     let draft = saved.draft(place, &files, &compiled).map_err(Unmade::Failed)?;
@@ -359,6 +363,11 @@ impl Image {
     /// Returns the code that V8 compiled from Pyodide's JavaScript, if there is any.
     pub(crate) fn script_cache(&self) -> Option<Bytes> {
         Some(self.part(Part::ScriptCache)).filter(|cache| !cache.is_empty())
+    }
+
+    /// Returns the code that V8 compiled from our JavaScript modules.
+    pub(crate) fn module_cache(&self) -> Bytes {
+        self.part(Part::ModuleCache)
     }
 
     /// Returns the dynamic libraries, in the order in which they were loaded.
