@@ -13,6 +13,7 @@ mod support;
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -168,6 +169,12 @@ impl Subject {
             _ if !std::fs::exists(WHEELS)? => {
                 return Ok(json!({"skip": "`cargo xtask test --science` gets the wheels"}));
             }
+            "command_packages" => Self::command_packages,
+            "session_packages" => Self::session_packages,
+            "memory_packages" => |subject| {
+                let engine = subject.engine_with_packages()?.spare_sessions(0).build()?;
+                subject.memory_in(&Sandbox::builder(&engine).build()?)
+            },
             "save_packages" => |subject| subject.save("packages"),
             "restore_packages" => |subject| subject.restore("packages", USE_TABLE),
             "save_loaded" => |subject| subject.save("loaded"),
@@ -186,6 +193,48 @@ impl Subject {
         let took = start.elapsed();
         ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
         Ok(took)
+    }
+
+    /// Measures a command whose image has the packages, from start to exit.
+    fn command_packages(&mut self) -> Result<Duration> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isolet"));
+        command.args(["run", "--isolation", self.isolation.name()]);
+        command.args(["--offline", "--wheels", WHEELS]);
+        command.args(PACKAGES.iter().flat_map(|package| ["--with", package]));
+        command.args(["-c", &format!("{MAKE_TABLE}\nprint({USE_TABLE})")]);
+        let start = Instant::now();
+        let ran = command.stdin(Stdio::null()).output()?;
+        let took = start.elapsed();
+        ensure!(ran.stdout == b"42\n", "unexpected: {ran:?}");
+        Ok(took)
+    }
+
+    /// Measures a new interpreter whose image has the packages, up to its first use of them.
+    fn session_packages(&mut self) -> Result<Duration> {
+        let sandbox = self.with_packages()?;
+        let start = Instant::now();
+        let mut session = sandbox.blocking().session()?;
+        let ran = session.run(format!("{MAKE_TABLE}\n{USE_TABLE}"))?;
+        let took = start.elapsed();
+        ensure!(ran.value() == Some(&Value::Int(42)), "unexpected: {ran:?}");
+        Ok(took)
+    }
+
+    /// Returns an engine whose image has the packages.
+    fn engine_with_packages(&self) -> Result<EngineBuilder> {
+        let engine = builder(self.isolation).packages_from(&allowed()?);
+        let preload = |engine: EngineBuilder, package: &&str| engine.preload(package);
+        Ok(PACKAGES.iter().try_fold(engine, preload)?)
+    }
+
+    /// Returns the sandbox of an engine whose image has the packages.
+    fn with_packages(&mut self) -> Result<Sandbox> {
+        if !self.saved.contains_key("packages") {
+            let made = self.session_to_save("packages")?;
+            self.saved.insert("packages", made);
+        }
+        let (sandbox, _) = self.saved.get("packages").context("there is a sandbox")?;
+        Ok(sandbox.clone())
     }
 
     /// Measures one of several interpreters that are opened one right after the other.
@@ -284,20 +333,13 @@ impl Subject {
     }
 
     fn session_to_save(&self, what: &str) -> Result<(Sandbox, Session)> {
-        let allowed = || {
-            let sources =
-                Permissions::none().wheels(WHEELS).package_cache(WHEELS.to_owned() + "-cache");
-            PACKAGES.iter().try_fold(sources, |sources, package| sources.allow_package(package))
-        };
         let (sandbox, code) = match what {
             "few" => (self.sandbox.clone(), MAKE_SAVED),
             "loaded" => {
                 (Sandbox::builder(&self.engine).permissions(allowed()?).build()?, MAKE_TABLE)
             }
             _ => {
-                let engine = builder(self.isolation).packages_from(&allowed()?);
-                let preload = |engine: EngineBuilder, package: &&str| engine.preload(package);
-                let engine = PACKAGES.iter().try_fold(engine, preload)?.build()?;
+                let engine = self.engine_with_packages()?.build()?;
                 (Sandbox::builder(&engine).build()?, MAKE_TABLE)
             }
         };
@@ -322,9 +364,15 @@ impl Subject {
 
     /// Returns the bytes per additional idle session, in place of nanoseconds.
     fn memory(&mut self) -> Result<Duration> {
+        // Spare copies would count, or not.
+        let engine = builder(self.isolation).spare_sessions(0).build()?;
+        self.memory_in(&Sandbox::builder(&engine).build()?)
+    }
+
+    fn memory_in(&mut self, sandbox: &Sandbox) -> Result<Duration> {
         // After this, the template for further workers exists.
-        let _first = first_copy(&self.sandbox)?;
-        self.memory_of(|subject| Ok(subject.sandbox.blocking().session()?))
+        let _first = first_copy(sandbox)?;
+        self.memory_of(|_| Ok(sandbox.blocking().session()?))
     }
 
     fn memory_of(&mut self, open: impl Fn(&mut Self) -> Result<Session>) -> Result<Duration> {
@@ -339,6 +387,12 @@ impl Subject {
         let each = after.saturating_sub(before) / u64::try_from(IDLE_SESSIONS)?;
         Ok(Duration::from_nanos(each))
     }
+}
+
+/// Allows the packages, from the wheels.
+fn allowed() -> Result<Permissions> {
+    let sources = Permissions::none().wheels(WHEELS).package_cache(WHEELS.to_owned() + "-cache");
+    Ok(PACKAGES.iter().try_fold(sources, |sources, package| sources.allow_package(package))?)
 }
 
 fn builder(isolation: Isolation) -> EngineBuilder {

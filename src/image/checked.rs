@@ -105,7 +105,8 @@ fn state(_file: &File) -> io::Result<(String, Duration)> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

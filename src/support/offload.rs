@@ -2,24 +2,30 @@
 
 use tokio::sync::oneshot;
 
-use crate::data::value::{Value, is_longer};
+use crate::data::value::{self, Value, marshal};
 
-/// Up to this many bytes are encoded or decoded in place, more on a thread.
-const SMALL_BYTES: usize = 256 << 10;
+/// Up to this many [steps](value::takes_more_steps) are encoded or decoded in place, which takes
+/// about a millisecond; more on a thread, whose start, and whose cold memory, take a tenth of that
+/// and more.
+const FEW_STEPS: u64 = 128 << 10;
 
-/// Returns a size for [`by_size`] of work on values.
-pub(crate) fn size<'a>(values: impl IntoIterator<Item = &'a Value>) -> usize {
-    let is_long = values.into_iter().any(|value| is_longer(value, SMALL_BYTES as u64));
-    if is_long { usize::MAX } else { 0 }
+/// Returns whether it takes long to encode values.
+pub(crate) fn is_much<'a>(values: impl IntoIterator<Item = &'a Value>) -> bool {
+    values.into_iter().any(|value| value::takes_more_steps(value, FEW_STEPS))
 }
 
-/// Runs work whose duration depends on a number of bytes: in place if there are few, otherwise on a
-/// thread. If the future is dropped, the thread still completes the work.
-pub(crate) async fn by_size<T: Send + 'static>(
-    bytes: usize,
+/// Returns whether it takes long to decode bytes in marshal's format.
+pub(crate) fn is_much_to_decode(bytes: &[u8]) -> bool {
+    marshal::takes_more_steps(bytes, FEW_STEPS)
+}
+
+/// Runs work in place, or if it `is_much` on a thread. If the future is dropped, the thread still
+/// completes the work.
+pub(crate) async fn run<T: Send + 'static>(
+    is_much: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
-    if bytes <= SMALL_BYTES {
+    if !is_much {
         return Ok(work());
     }
     let (sender, receiver) = oneshot::channel();
@@ -40,18 +46,26 @@ mod tests {
 
     #[test]
     fn many_items_are_much_and_so_is_a_long_text() {
-        let text = Value::from("x".repeat(SMALL_BYTES));
-        let items = Value::List(vec![Value::None; SMALL_BYTES]);
-        for values in [[Value::None, text], [Value::None, items]] {
-            assert_eq!(size(&values), usize::MAX);
-            assert_eq!(size(&values[..1]), 0);
+        let few = usize::try_from(FEW_STEPS).unwrap();
+        let text = Value::from("x".repeat(16 * few + 1));
+        let items = Value::List(vec![Value::None; few]);
+        for value in [text, items] {
+            assert!(is_much([&Value::None, &value]));
+            let mut encoded = Vec::new();
+            marshal::encode(&value, &mut encoded);
+            assert!(is_much_to_decode(&encoded));
         }
+        let text = Value::from("x".repeat(8 * few));
+        assert!(!is_much([&Value::None, &text]));
+        let mut encoded = Vec::new();
+        marshal::encode(&text, &mut encoded);
+        assert!(!is_much_to_decode(&encoded));
     }
 
     #[tokio::test]
     async fn much_is_done_on_another_thread_and_little_on_this_one() {
         let this = thread::current().id();
-        assert_eq!(by_size(SMALL_BYTES, || thread::current().id()).await, Ok(this));
-        assert_ne!(by_size(SMALL_BYTES + 1, || thread::current().id()).await, Ok(this));
+        assert_eq!(run(false, || thread::current().id()).await, Ok(this));
+        assert_ne!(run(true, || thread::current().id()).await, Ok(this));
     }
 }

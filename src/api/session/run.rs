@@ -59,13 +59,13 @@ impl Shared {
 
     /// Encodes a command that binds variables. Rejects variables that cannot be bound.
     pub(super) async fn encode(&self, command: Command) -> Result<Frame, Error> {
-        let bytes = offload::size(command.variables().iter().map(|(_, value)| value));
+        let is_much = offload::is_much(command.variables().iter().map(|(_, value)| value));
         let max_bytes = self.limits.value_bytes();
         let encode = move || {
             check_variables(command.variables(), max_bytes)?;
             Ok(Frame::of(command))
         };
-        let encoded = offload::by_size(bytes, encode).await.flatten();
+        let encoded = offload::run(is_much, encode).await.flatten();
         encoded.map_err(|message| self.refused(Error::new(ErrorKind::Value, message)))
     }
 

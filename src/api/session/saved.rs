@@ -92,5 +92,5 @@ async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let unstarted = |reason| Error::new(ErrorKind::Start, format!("a saved session: {reason}"));
-    offload::by_size(usize::MAX, work).await.map_err(unstarted)?
+    offload::run(true, work).await.map_err(unstarted)?
 }

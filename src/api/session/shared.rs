@@ -267,7 +267,8 @@ impl Shared {
         if report.is_empty() {
             return Err("there is none".to_owned());
         }
-        offload::by_size(report.len(), move || codec::decode(&report, max_value_bytes)).await?
+        let is_much = offload::is_much_to_decode(&report);
+        offload::run(is_much, move || codec::decode(&report, max_value_bytes)).await?
     }
 
     /// Serves the guest's tool calls until the command's reply arrives. Returns `None` if the guest

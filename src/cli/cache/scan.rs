@@ -88,12 +88,12 @@ impl Entry {
 struct Images(BTreeMap<String, Entry>);
 
 impl Images {
-    fn add(&mut self, name: &str, path: PathBuf, metadata: &Metadata, prefix: &str) {
+    fn add(&mut self, name: &str, path: &Path, metadata: &Metadata, prefix: &str) {
         let of_record = || name.strip_prefix('.')?.strip_suffix(".checked");
         let image = of_record().unwrap_or(name);
         let make =
             || Entry::new(Kind::Image, &format!("{prefix}{image}"), &path.with_file_name(image));
-        self.0.entry(image.to_owned()).or_insert_with(make).add(path.clone(), metadata);
+        self.0.entry(image.to_owned()).or_insert_with(make).add(path.to_owned(), metadata);
     }
 }
 
@@ -111,7 +111,7 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
     let mut images = Images::default();
     for (name, path, metadata) in children(&root.join(PRELOADED))? {
         if name.trim_start_matches('.').starts_with(IMAGES[1]) && !metadata.is_dir() {
-            images.add(&name, path, &metadata, "");
+            images.add(&name, &path, &metadata, "");
         }
     }
     entries.extend(images.0.into_values());
@@ -144,7 +144,7 @@ fn assets(version: &str, directory: &Path) -> io::Result<Vec<Entry>> {
             continue;
         }
         if IMAGES.iter().any(|prefix| name.trim_start_matches('.').starts_with(prefix)) {
-            images.add(&name, path, &metadata, &format!("{version}/"));
+            images.add(&name, &path, &metadata, &format!("{version}/"));
         } else {
             assets.add(path, &metadata);
         }

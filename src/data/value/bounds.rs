@@ -24,29 +24,32 @@ pub(crate) fn encoded_len(value: &Value) -> u64 {
     bytes
 }
 
-/// Returns `true` if the encoded `value` has more than `most` bytes. Reads no more of it than that
-/// takes.
-pub(crate) fn is_longer(value: &Value, most: u64) -> bool {
-    let mut bytes = own_len(value);
+/// Bytes of a text that take as long to encode or decode as a small value, at most.
+pub(super) const BYTES_PER_STEP: u64 = 16;
+
+/// Returns `true` if encoding `value` takes more than `most` steps: one for each value in it, and
+/// one for each [`BYTES_PER_STEP`] bytes. Reads no more of it than that takes.
+pub(crate) fn takes_more_steps(value: &Value, most: u64) -> bool {
+    let own = |value: &Value| 1 + own_len(value) / BYTES_PER_STEP;
+    let mut steps = own(value);
     let mut containers = vec![value];
     while let Some(container) = containers.pop() {
-        // Each item has a byte at least.
         let items = match container {
             Value::List(items) => items.len(),
             Value::Dict(items) => items.len(),
             _ => 0,
         };
-        if bytes.saturating_add(items as u64) > most {
+        if steps.saturating_add(items as u64) > most {
             return true;
         }
         for_each_child(container, |child| {
-            bytes = bytes.saturating_add(own_len(child));
+            steps = steps.saturating_add(own(child));
             if !child.is_scalar() {
                 containers.push(child);
             }
         });
     }
-    bytes > most
+    steps > most
 }
 
 /// Fails with a reason if `value` cannot cross to the guest.
@@ -177,11 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_longer_than_what_is_less_than_its_length() {
-        let inner = Value::dict([("abcde", Value::Int(1)), ("f", Value::List(vec![]))]);
-        for value in [Value::None, "abcde".into(), Value::List(vec![inner, Value::Int(2)])] {
-            let bytes = encoded_len(&value);
-            assert!(is_longer(&value, bytes - 1) && !is_longer(&value, bytes));
+    fn steps_are_values_and_pieces_of_texts() {
+        let long = Value::from("x".repeat(160));
+        let items = Value::List(vec![long.clone(), Value::Int(1), Value::None]);
+        let items = Value::Dict(vec![(Value::from("a"), items)]);
+        for (value, steps) in [(Value::None, 1), (long, 11), (items, 16)] {
+            assert!(takes_more_steps(&value, steps - 1) && !takes_more_steps(&value, steps));
         }
     }
 

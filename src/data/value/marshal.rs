@@ -7,7 +7,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use read::{DecodeError, Reader, decode, decode_within};
+pub(crate) use read::{DecodeError, Reader, decode, decode_within, takes_more_steps};
 
 use super::{Sign, Value};
 

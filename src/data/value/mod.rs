@@ -15,7 +15,7 @@ mod tests;
 mod visitor;
 
 pub use bigint::{BigInt, Sign};
-pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len, is_longer};
+pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len, takes_more_steps};
 pub use de::from_value;
 pub use ser::to_value;
 

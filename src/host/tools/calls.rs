@@ -113,8 +113,8 @@ async fn serve(
     let _place = Arc::clone(&place);
     let outcome = outcome(host, clock, call, context, place).await;
     let encode = move |outcome| codec::encode_answer(outcome, max_value_bytes);
-    let bytes = offload::size(&outcome);
-    let answer = offload::by_size(bytes, move || encode(outcome)).await;
+    let is_much = offload::is_much(&outcome);
+    let answer = offload::run(is_much, move || encode(outcome)).await;
     answer.unwrap_or_else(|reason| encode(Err(ToolError::new("RuntimeError", reason))))
 }
 
@@ -127,7 +127,8 @@ async fn outcome(
     place: Arc<Place>,
 ) -> Outcome {
     let Call { tool, arguments, charge, .. } = call;
-    let (name, bytes) = (tool.spec.name.clone(), arguments.len());
+    let name = tool.spec.name.clone();
+    let is_much = offload::is_much_to_decode(&arguments);
     let charged = Arc::clone(&place);
     let prepare = {
         let tool = tool.clone();
@@ -140,7 +141,7 @@ async fn outcome(
     let timeout = tool.timeout;
     let call_clock = Arc::clone(&clock);
     let function = AssertUnwindSafe(async move {
-        let arguments = offload::by_size(bytes, prepare).await;
+        let arguments = offload::run(is_much, prepare).await;
         let arguments = arguments.map_err(|error| ToolError::new("RuntimeError", error))??;
         // Dropped with this future. So the host time of a cancelled call ends, even if its function
         // blocks a thread and goes on.

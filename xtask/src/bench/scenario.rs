@@ -98,6 +98,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     }
     .goal(1.0),
     Scenario::served("restore", "a session of that file, to its first result", 3).goal(20.0),
+    Scenario::served("command_packages", "a process that uses numpy and pandas (`--with`)", 1),
+    Scenario::served("session_packages", "a session of an image with both, to its first result", 2),
+    Scenario {
+        unit: Unit::Mebibytes,
+        kind: Kind::ServedAfresh,
+        every: 5,
+        ..Scenario::served("memory_packages", "for each further idle one", 1)
+    },
     Scenario::served("save_packages", "a session of an image with numpy and pandas", 1).goal(300.0),
     Scenario::served("restore_packages", "a session of that file, to its first result", 1)
         .goal(100.0),

@@ -1,6 +1,7 @@
 //! Decodes values from hostile bytes. Accepts only what a [`Value`] can represent, and charges
 //! memory before it allocates it.
 
+use super::super::bounds::BYTES_PER_STEP;
 use super::super::{BigInt, Sign, Value};
 use super::MAX_DEPTH;
 
@@ -41,6 +42,21 @@ pub(crate) fn decode_within(bytes: &[u8], max_memory: u64) -> Result<Value, Deco
 pub(crate) fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     // A list of `None`s takes the most memory per encoded byte: one value for each byte.
     decode_within(bytes, (bytes.len() as u64).saturating_mul(VALUE_BYTES))
+}
+
+/// Returns `true` if decoding takes more than `most` steps: one for each tag, and one for each
+/// [`BYTES_PER_STEP`] bytes of text. Tags follow one another in any value, however it is nested.
+pub(crate) fn takes_more_steps(bytes: &[u8], most: u64) -> bool {
+    let mut reader = Reader::new(bytes);
+    let mut steps = 0u64;
+    // What cannot be decoded ends here, and there.
+    while let Ok(skipped) = reader.skip_own() {
+        steps = steps.saturating_add(1 + skipped / BYTES_PER_STEP);
+        if steps > most {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the size of a block of memory of this length, including the allocator's overhead.
@@ -158,6 +174,25 @@ impl<'a> Reader<'a> {
         }
         self.depth = outside;
         Ok(true)
+    }
+
+    /// Skips a tag and what belongs to it alone. Returns how many bytes of text those are.
+    fn skip_own(&mut self) -> Result<u64, DecodeError> {
+        let at = self.at;
+        let [tag] = self.array()?;
+        let length = match tag {
+            b'N' | b'T' | b'F' | b'{' | b'0' => 0,
+            b'i' => 4,
+            b'g' => 8,
+            b'l' => return Ok(self.digits()?.1.len() as u64),
+            b's' | b'u' | b't' => {
+                let length = self.length()?;
+                return Ok(self.take(length)?.len() as u64);
+            }
+            tag if is_list(tag) => 4,
+            _ => return Err(DecodeError::Tag { tag, at }),
+        };
+        self.take(length).map(|_| 0)
     }
 
     fn peek(&self) -> Result<u8, DecodeError> {
