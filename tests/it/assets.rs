@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use isolet_pyodide_assets::lock;
 
-use crate::util::{Ran, Scratch, assets_dir, command, isolet, isolet_fed};
+use crate::util::{Ran, Scratch, assets_dir, command, isolet, isolet_fed, root};
 
 /// Copies the locked files and the memory image.
 pub(crate) fn copy(test: &str) -> Scratch {
@@ -44,6 +44,25 @@ pub(crate) fn spoil_stored_code(dir: &Path) {
         spoiled += 1;
     }
     assert_eq!(spoiled, 2);
+    // The code of each of our modules follows its specifier and its length.
+    let prefix = b"ext:isolet/";
+    let found = bytes.windows(prefix.len()).enumerate().filter(|(_, found)| found == prefix);
+    let starts: Vec<usize> = found.map(|(start, _)| start).collect();
+    let is_module = |name: &str| Path::new(name).extension().is_some_and(|name| name == "js");
+    let entries = fs::read_dir(root().join("js")).unwrap().map(|entry| entry.unwrap().file_name());
+    let modules = entries.filter(|name| is_module(name.to_str().unwrap())).count();
+    let mut spoiled = 0;
+    for start in starts {
+        let end = bytes[start..].windows(3).take(40).position(|found| found == b".js");
+        let Some(code) = end.map(|end| start + end + ".js".len() + size_of::<u64>()) else {
+            continue;
+        };
+        if bytes.get(code + 2..code + 4) == Some(&MARK[..]) {
+            bytes[code + 4] ^= 1;
+            spoiled += 1;
+        }
+    }
+    assert_eq!(spoiled, modules);
     fs::write(&path, &bytes).unwrap();
     // The error names the digest that belongs to it.
     let refused = run_with(dir, "").stderr;
