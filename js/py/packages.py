@@ -1,5 +1,6 @@
 """Imports of packages that are allowed but not loaded: the host loads them, the import goes on."""
 
+import contextlib
 import importlib
 import importlib.machinery
 import sys
@@ -8,6 +9,15 @@ import _isolet_imports as imports
 import _isolet_tools as tools
 import _isolet_waits as waits
 from pyodide.ffi import can_run_sync
+
+# What packages import only when they are used: to show or write a table, to draw a figure.
+FIRST_USED = {
+    "pandas": [f"pandas.io.formats.{name}" for name in ("string", "csvs", "html")],
+    "matplotlib.pyplot": [
+        "matplotlib.backends.backend_agg",
+        *(f"PIL.{name}ImagePlugin" for name in ("Bmp", "Gif", "Jpeg", "Png", "Ppm")),
+    ],
+}
 
 bridge = None
 
@@ -31,6 +41,15 @@ def look_again():
     for finder in list(sys.path_importer_cache.values()):
         if isinstance(finder, importlib.machinery.FileFinder):
             finder.invalidate_caches()
+
+
+def import_first_used():
+    """Imports what the first table that is shown, or the first figure, would import."""
+    for package, names in FIRST_USED.items():
+        if package in sys.modules:
+            for name in names:
+                with contextlib.suppress(Exception):  # another version may not have it
+                    importlib.import_module(name)
 
 
 def loaded():

@@ -140,6 +140,7 @@ def preload(modules):
                 # not missed yet.
                 with contextlib.suppress(Exception):
                     getattr(module, attribute)
+    packages.import_first_used()
 
 
 def freeze():

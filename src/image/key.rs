@@ -2,7 +2,7 @@
 
 use isolet_pyodide_assets::{Digest, Lock, patches};
 
-use super::sources::{JAVASCRIPT, PYTHON, WARM_UP};
+use super::sources::{JAVASCRIPT, PYTHON, WARM_UP, WARM_UP_PACKAGES};
 use super::v8_flags::{MEMORY_BOUNDS, V8_FLAGS};
 use crate::data::version::v8_version;
 
@@ -35,7 +35,8 @@ pub(super) fn key(lock: &Lock) -> Digest {
 }
 
 fn texts() -> impl Iterator<Item = &'static str> {
-    let settings = [env!("CARGO_PKG_VERSION"), v8_version(), V8_FLAGS, MEMORY_BOUNDS, WARM_UP];
+    let version = env!("CARGO_PKG_VERSION");
+    let settings = [version, v8_version(), V8_FLAGS, MEMORY_BOUNDS, WARM_UP, WARM_UP_PACKAGES];
     let glue = JAVASCRIPT.iter().chain(&PYTHON).map(|(_, text)| *text);
     // If they are not valid, no image is made.
     let patches = patches().into_iter().flatten();

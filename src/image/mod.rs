@@ -27,7 +27,7 @@ use isolet_pyodide_assets::Digest;
 use self::checked::Check;
 pub(crate) use self::place::{Importer, Place};
 #[cfg(feature = "engine")]
-pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP};
+pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP, WARM_UP_PACKAGES};
 pub(crate) use self::store::PRELOADED_BYTES;
 #[cfg(feature = "engine")]
 pub(crate) use self::v8_flags::V8_FLAGS;

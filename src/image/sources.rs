@@ -77,3 +77,6 @@ pub(crate) const PYTHON: [(&str, &str); 33] = python![
 
 /// What an interpreter runs while its image is made, so that V8 sees what is worth optimizing.
 pub(crate) const WARM_UP: &str = include_str!("../../js/py/warm_up.py");
+
+/// The same for an image with packages.
+pub(crate) const WARM_UP_PACKAGES: &str = include_str!("../../js/py/warm_up_packages.py");

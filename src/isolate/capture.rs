@@ -17,7 +17,7 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::limits::Limits;
 use crate::data::output::Stream;
 use crate::fs::{FileError, FileLimits, FileSystem, MountTable};
-use crate::image::WARM_UP;
+use crate::image::{WARM_UP, WARM_UP_PACKAGES};
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{
@@ -200,6 +200,7 @@ impl Maker for OnThreads<'_> {
         let made = capture(async move || {
             let mut isolate = boot(parts, Some(&draft)).await?;
             run_first(&mut isolate).await?;
+            carry_out(&mut isolate, run(WARM_UP_PACKAGES)).await?;
             libraries(&draft, &modules)
         });
         made.map_err(Unmade::Failed)
@@ -301,7 +302,8 @@ pub(super) fn compile_for_host(mut parts: Parts, image: &Image) -> Result<Reply,
     parts.host = Arc::new(Timeless { host: parts.host, seeds: Seeds::default() });
     in_full_loop(async {
         let mut isolate = ManuallyDrop::new(boot(parts, Some(image)).await?);
-        run_first(&mut isolate).await
+        run_first(&mut isolate).await?;
+        carry_out(&mut isolate, run(WARM_UP_PACKAGES)).await
     })?;
     send(&*host, &Compiled::encode_libraries(&libraries(image, &modules)?))
 }
