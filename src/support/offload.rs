@@ -4,9 +4,8 @@ use tokio::sync::oneshot;
 
 use crate::data::value::{self, Value, marshal};
 
-/// Up to this many [steps](value::takes_more_steps) are encoded or decoded in place, which takes
-/// about a millisecond; more on a thread, whose start, and whose cold memory, take a tenth of that
-/// and more.
+/// Up to this many [steps](value::takes_more_steps) are encoded or decoded in place, such as a text
+/// of 2 MiB; more on a thread. A thread must be started, and its memory is cold.
 const FEW_STEPS: u64 = 128 << 10;
 
 /// Returns whether it takes long to encode values.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use isolet::{Display, Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
 
-use crate::util::{Ran, Scratch, command, engine_builder, eval};
+use crate::util::{Ran, Scratch, command, engine_builder, eval, exec};
 
 const SALES: &str = "\
 day,city,sold,price
@@ -129,6 +129,21 @@ async fn a_report_gives_a_picture_a_table_and_a_file() {
     assert_eq!(picture.stdout_bytes_before(), "cleaned 2 rows\n".len() as u64);
     let book = session.files().get("/home/user/report.xlsx").await.unwrap().unwrap();
     assert_eq!(book.get(..2), Some(&b"PK"[..]));
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn what_warms_an_image_up_works_to_its_end() {
+    let code = include_str!("../../js/py/warm_up_packages.py");
+    // There, what fails is left out.
+    let strict = code.replace("contextlib.suppress(Exception)", "contextlib.nullcontext()");
+    assert_ne!(strict, code);
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, &["numpy", "pandas", "matplotlib"]).await;
+    exec(&mut session, "import numpy, pandas, matplotlib.pyplot").await;
+    exec(&mut session, strict.as_str()).await;
+    let used = "[use.__name__ for name in USES if name in sys.modules for use in USES[name]]";
+    assert_eq!(eval(&mut session, format!("len({used})")).await, Value::Int(8));
 }
 
 #[test]
