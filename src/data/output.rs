@@ -115,7 +115,9 @@ impl Capture {
         if dropped > 0 {
             bytes.extend_from_slice(format!("\n[... {dropped} bytes dropped ...]\n").as_bytes());
         }
-        bytes.extend(self.tail);
+        let (first, second) = self.tail.as_slices();
+        bytes.extend_from_slice(first);
+        bytes.extend_from_slice(second);
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -131,6 +133,9 @@ impl Room {
         if self.lines == 0 {
             return 0;
         }
+        if self.lines >= bytes.len() {
+            return bytes.len();
+        }
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         ends.map(|(end, _)| end + 1).nth(self.lines - 1).unwrap_or(bytes.len())
     }
@@ -138,7 +143,7 @@ impl Room {
 
 /// Returns how many lines end in these bytes.
 fn lines(bytes: &[u8]) -> usize {
-    bytes.split(|byte| *byte == b'\n').count() - 1
+    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// The kept output of a finished stream.

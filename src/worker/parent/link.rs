@@ -34,7 +34,7 @@ use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, 
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
 
 /// The maximum number of bytes that an event loop copies from a worker at once, except for reports.
-const BRIEF_BYTES: usize = 64 << 10;
+const BRIEF_BYTES: usize = 256 << 10;
 
 /// Small, because a worker's threads do little and there may be many.
 const STACK_BYTES: usize = 512 << 10;

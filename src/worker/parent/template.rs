@@ -144,11 +144,13 @@ impl Shared {
             let mut workers = lock(&self.workers);
             match record {
                 Record::Forked(number) => {
-                    let fd = fds.into_iter().next().ok_or(io::ErrorKind::InvalidData)?;
+                    // The kernel leaves a descriptor out where this process may have no more of
+                    // them. That is the end of one worker, not of the template and all the others.
+                    let no_more = || io::Error::from_raw_os_error(libc::EMFILE);
+                    let fd = fds.into_iter().next().ok_or_else(no_more);
                     if let Some(expected) = workers.expected.remove(&number) {
-                        // If the caller no longer waits, its sockets are dropped and the worker
-                        // ends.
-                        let _ = expected.send(Ok(fd));
+                        // A worker that is not taken over ends, since its sockets are dropped.
+                        let _ = expected.send(fd);
                     }
                 }
                 Record::Failed(number, error) => {

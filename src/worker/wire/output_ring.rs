@@ -17,11 +17,11 @@ use crate::data::output::Stream;
 use crate::support::processor;
 use crate::support::shared_words::SharedWords;
 
-/// The number of words for records: 128 KiB.
-pub(crate) const CAPACITY: u64 = 16 << 10;
+/// The number of words for records: 256 KiB.
+pub(crate) const CAPACITY: u64 = 32 << 10;
 
 /// How many words the worker writes before it tells the parent, which may not have looked.
-const MUCH: u64 = CAPACITY / 4;
+const MUCH: u64 = CAPACITY / 2;
 
 /// Where the words are; those of one side are on a cache line of their own.
 pub(crate) const END: usize = 0;
@@ -32,7 +32,7 @@ const PARENT_PROCESSOR: usize = 32;
 pub(crate) const RECORDS: usize = 64;
 
 /// The size of the shared memory, in words.
-pub(crate) const WORDS: usize = RECORDS + 16 * 1024;
+pub(crate) const WORDS: usize = RECORDS + 32 * 1024;
 
 const WORD: usize = size_of::<u64>();
 
@@ -303,8 +303,8 @@ mod tests {
         }
         // A record of 999 bytes takes 126 words.
         assert_eq!(lines, 5 * (CAPACITY / 126));
-        assert!(!producer.write(Stream::Stdout, &vec![0; 128 << 10]));
-        assert!(producer.write(Stream::Stdout, &vec![0; (128 << 10) - WORD]));
+        assert!(!producer.write(Stream::Stdout, &vec![0; 256 << 10]));
+        assert!(producer.write(Stream::Stdout, &vec![0; (256 << 10) - WORD]));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(producer.announce(), Some(2));
         assert_eq!(producer.announce(), None);
         consumer.wake_up();
-        assert!(producer.write(Stream::Stdout, &vec![0; 32 << 10]));
+        assert!(producer.write(Stream::Stdout, &vec![0; 128 << 10]));
         assert!(producer.must_announce());
     }
 

@@ -288,7 +288,7 @@ fn a_node_that_could_have_no_session_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_goes_on() {
+async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_loses_no_session() {
     // Sessions on threads open no files.
     let node = Node::start(&["--isolation", "process"]);
     let child = node.child.as_ref().unwrap().id();
@@ -313,6 +313,18 @@ async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_goes_on() {
     let detail = refused.1["detail"].as_str().unwrap();
     assert!(detail.contains(&format!("this process may have {few} (`ulimit -n`)")), "{detail}");
     assert_eq!(node.run(&first, "40+2").await.1["value"], 42);
+    // A worker needs several files, so that any of them may be the one that is too many.
+    for more in 1..=12 {
+        let limit = Rlimit { current: Some(few + more), ..before };
+        prlimit(Some(process), Resource::Nofile, limit).unwrap();
+        match node.ask("POST /v1/sessions", &json!({})).await {
+            (201, session) => held.push(session),
+            (status, problem) => assert_eq!(status, 503, "{problem}"),
+        }
+        for session in held.iter().chain([&first]) {
+            assert_eq!(node.run(session, "40+2").await.1["value"], 42);
+        }
+    }
     prlimit(Some(process), Resource::Nofile, before).unwrap();
     let next = node.session(&json!({})).await;
     assert_eq!(node.run(&next, "40+2").await.1["value"], 42);
