@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use isolet::{Engine, ErrorKind, Isolation, Limits, Mount, Permissions, Tool, ToolSpec, Value};
+use isolet::{
+    Engine, ErrorKind, Isolation, Limits, Mount, Outcome, Param, Permissions, Tool, ToolSpec, Value,
+};
 
 use crate::util::{Scratch, engine, engine_builder, eval, exec, isolation};
 
@@ -45,6 +47,52 @@ async fn ready_interpreters_are_replaced_and_share_nothing() {
             exec(&mut session, "import random; assert 'mark' not in globals(); mark = 1").await;
             let drawn = eval(&mut session, "random.getrandbits(64)").await;
             assert!(seen.insert(format!("{drawn:?}")), "{drawn:?} again, in round {round}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_interpreter_that_has_started_up_is_of_the_sandbox_whose_session_takes_it() {
+    let engine = own_engine();
+    engine.prewarm(3).unwrap();
+    // Two sandboxes whose sessions start up the same way, but not with the same things.
+    let equal = ["first", "second"].map(|name| {
+        let host = Scratch::new(&format!("pool-{name}"));
+        std::fs::write(host.path().join("there"), name).unwrap();
+        let mount = Mount::read_only(host.path()).unwrap();
+        let permissions = Permissions::none().mount("/data", mount).unwrap();
+        let spec = ToolSpec::new("called");
+        let tool = Tool::from_handler(spec, move |_, _| async move { Ok(Value::from(name)) });
+        let sandbox = isolet::Sandbox::builder(&engine).permissions(permissions).tool(tool);
+        let sandbox = sandbox.submit([Param::new("answer")]).build().unwrap();
+        (name, sandbox, host)
+    });
+    let bare = isolet::Sandbox::builder(&engine).build().unwrap();
+    let named = Permissions::none().env("NAME", "value");
+    let named = isolet::Sandbox::builder(&engine).permissions(named).build().unwrap();
+    // Each twice and more, so that interpreters start up for the next one.
+    for round in 0..3 {
+        for (name, sandbox, _) in equal.iter().cycle().take(4).chain([&equal[0]; 3]) {
+            engine.prewarmed().await.unwrap();
+            let mut session = sandbox.session().await.unwrap();
+            let code = "import os; [open('/data/there').read(), called(), len(os.environ)]";
+            let expected = Value::List(vec![(*name).into(), (*name).into(), 1.into()]);
+            assert_eq!(eval(&mut session, code).await, expected, "round {round}");
+            let ran = session.run("SUBMIT(answer=42)").await.unwrap();
+            let submitted = Outcome::Submitted(Value::dict([("answer", 42)]));
+            assert_eq!(ran.outcome(), &submitted, "round {round}");
+        }
+        for _ in 0..3 {
+            engine.prewarmed().await.unwrap();
+            let mut session = bare.session().await.unwrap();
+            let code = "import os; ['called' in globals(), os.path.exists('/data')]";
+            let expected = Value::List(vec![false.into(), false.into()]);
+            assert_eq!(eval(&mut session, code).await, expected, "round {round}");
+        }
+        for _ in 0..3 {
+            let mut session = named.session().await.unwrap();
+            let code = "import os; os.environ['NAME']";
+            assert_eq!(eval(&mut session, code).await, "value".into(), "round {round}");
         }
     }
 }

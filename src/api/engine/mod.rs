@@ -8,6 +8,7 @@ mod image_worker;
 mod interpreters;
 pub(crate) mod pool;
 pub(crate) mod ready;
+pub(crate) mod startup;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

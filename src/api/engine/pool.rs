@@ -1,7 +1,8 @@
 //! The pool: keeps interpreters ready before a session needs them, and replaces them in the
 //! background. Some because the owner asks for them, and some spare ones of each kind that can be
-//! copied.
+//! copied. Where sessions start up the same way again and again, some have done that already.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
@@ -11,6 +12,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 
 use super::ready::{BootedInterpreter, InterpreterKind};
+use super::startup::Startup;
 use crate::data::error::{Error, ErrorKind};
 use crate::support::lock::lock;
 
@@ -42,6 +44,10 @@ struct Stock {
     ready: VecDeque<BootedInterpreter>,
     /// Why the most recent failed boot failed.
     failed: Option<Error>,
+    /// What the most recent session started up with.
+    last: Option<Startup>,
+    /// Set if the one before it did so, too.
+    is_repeated: bool,
 }
 
 impl Stock {
@@ -51,6 +57,45 @@ impl Stock {
 
     fn is_short(&self) -> bool {
         self.coming + self.ready.len() < self.wanted()
+    }
+
+    /// Notes what a session starts up with.
+    fn note(&mut self, startup: &Startup) {
+        self.is_repeated = self.last.as_ref() == Some(startup);
+        self.last = Some(startup.clone());
+    }
+
+    /// Returns what an interpreter is to start up with in advance. One that has not started up
+    /// stays in the stock, for a session that starts up otherwise.
+    fn expected(&self) -> Option<Startup> {
+        let is_one_left = self.ready.iter().any(|ready| ready.begun().is_none());
+        let expected = self.last.as_ref().filter(|last| self.is_repeated && last.may_come_first());
+        expected.filter(|_| is_one_left).cloned()
+    }
+
+    /// Takes out an interpreter that is to start up in advance.
+    fn take_to_begin(&mut self) -> Option<(BootedInterpreter, Startup)> {
+        let at = self.ready.iter().position(|ready| ready.begun().is_none())?;
+        let ready = self.ready.remove(at)?;
+        if let Some(expected) = self.expected() {
+            self.coming += 1;
+            return Some((ready, expected));
+        }
+        self.ready.insert(at, ready);
+        None
+    }
+
+    /// Takes out the interpreters that have started up for sessions other than those that come.
+    fn take_outdated(&mut self) -> VecDeque<BootedInterpreter> {
+        if !self.is_repeated {
+            return VecDeque::new();
+        }
+        let (last, ready) = (self.last.as_ref(), std::mem::take(&mut self.ready));
+        let is_outdated =
+            |ready: &BootedInterpreter| ready.begun().is_some_and(|_| ready.begun() != last);
+        let (outdated, ready) = ready.into_iter().partition(is_outdated);
+        self.ready = ready;
+        outdated
     }
 }
 
@@ -111,13 +156,28 @@ impl Pool {
         }
     }
 
-    /// Takes a ready interpreter, one that has rehearsed first; `None` if there is none.
-    pub(crate) fn take(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
+    /// Takes a ready interpreter; `None` if there is none. First one that has started up as the
+    /// session does, then one that has rehearsed. One that has started up otherwise is not taken.
+    pub(crate) fn take(
+        &self,
+        kind: &InterpreterKind,
+        startup: Option<&Startup>,
+    ) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
-        let ready = &mut stocks.get_mut(kind)?.ready;
+        let stock = stocks.get_mut(kind)?;
+        if let Some(startup) = startup {
+            stock.note(startup);
+        }
+        let ready = &mut stock.ready;
+        let fitness = |ready: &BootedInterpreter| match ready.begun() {
+            begun @ Some(_) => (begun == startup).then_some(2),
+            None => Some(u8::from(ready.has_rehearsed())),
+        };
         let next = || {
-            let best = ready.iter().position(BootedInterpreter::has_rehearsed);
-            ready.remove(best.unwrap_or_default())
+            let all = ready.iter().enumerate();
+            let fitting = all.filter_map(|(at, one)| Some((fitness(one)?, Reverse(at))));
+            let (_, Reverse(at)) = fitting.max()?;
+            ready.remove(at)
         };
         std::iter::from_fn(next).find_map(|mut fresh| fresh.is_well().then_some(fresh))
     }
@@ -143,22 +203,44 @@ impl Pool {
         Ok(())
     }
 
-    /// Boots an interpreter for the stock. It rehearses if the owner has asked for it. A spare one
-    /// does that later: where sessions are opened all the time, it would take time from others.
+    /// Boots an interpreter for the stock. It rehearses and starts up if the owner has asked for
+    /// it. A spare one does that later: where sessions are opened all the time, it would take time
+    /// from others.
     async fn stock_up(&self, kind: &InterpreterKind) {
         let is_asked = lock(&self.stocks).get(kind).is_some_and(|stock| stock.asked > 0);
         let booted = match self.boot(kind).await {
-            Ok(mut fresh) if is_asked => fresh.rehearse().await.map(|()| fresh),
+            Ok(fresh) if is_asked => self.prepared(kind, fresh).await,
             booted => booted,
         };
         self.put(kind, booted);
     }
 
-    /// Has a spare interpreter rehearse.
-    async fn rehearse(&self, kind: &InterpreterKind) {
+    /// Makes an interpreter ready that is not in the stock yet.
+    async fn prepared(
+        &self,
+        kind: &InterpreterKind,
+        mut fresh: BootedInterpreter,
+    ) -> Result<BootedInterpreter, Error> {
+        fresh.rehearse().await?;
+        let expected = lock(&self.stocks).get(kind).and_then(Stock::expected);
+        if let Some(startup) = expected {
+            fresh.begin(startup).await?;
+        }
+        Ok(fresh)
+    }
+
+    /// Has a spare interpreter rehearse, and one start up.
+    async fn improve(&self, kind: &InterpreterKind) {
         if let Some(mut fresh) = self.take_unrehearsed(kind) {
             let rehearsed = fresh.rehearse().await.map(|()| fresh);
             self.put(kind, rehearsed);
+        }
+        let outdated = lock(&self.stocks).get_mut(kind).map(Stock::take_outdated);
+        drop(outdated);
+        let to_begin = lock(&self.stocks).get_mut(kind).and_then(Stock::take_to_begin);
+        if let Some((mut fresh, startup)) = to_begin {
+            let begun = fresh.begin(startup).await.map(|()| fresh);
+            self.put(kind, begun);
         }
     }
 
@@ -183,6 +265,7 @@ impl Pool {
             Ok(fresh) => Some(fresh),
             Err(error) => {
                 stock.failed = Some(error);
+                stock.last = None;
                 None
             }
         };
@@ -215,7 +298,7 @@ fn no_thread(error: io::Error) -> Error {
 /// interpreter it replaces.
 const SOON: Duration = Duration::from_millis(10);
 
-/// How long a spare interpreter must have been idle before it rehearses.
+/// How long a spare interpreter must have been idle before it rehearses or starts up.
 const IDLE: Duration = Duration::from_millis(20);
 
 /// Starts the thread that boots the requested interpreters. It ends with the pool.
@@ -232,7 +315,9 @@ fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<Interprete
                 drop(stocked);
                 tokio::time::sleep(IDLE).await;
                 if let Some(idle) = pool.upgrade() {
-                    idle.rehearse(&kind).await;
+                    idle.improve(&kind).await;
+                    // Without a replacement, the next session boots its own interpreter.
+                    let _ = idle.fill(&kind);
                 }
             });
         }
@@ -240,4 +325,137 @@ fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<Interprete
     let name = "isolet-pool".to_owned();
     std::thread::Builder::new().name(name).spawn(move || runtime.block_on(serve))?;
     Ok(requests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::isolation::{Confinement, IsolationReport};
+    use crate::data::value::{Value, marshal};
+    use crate::protocol::{Control, Link, Message, Reply, StartCommand};
+
+    struct Alive;
+
+    impl Control for Alive {
+        fn interrupt(&self) {}
+        fn clear_interrupt(&self) {}
+        fn interrupted(&self) -> bool {
+            false
+        }
+        fn terminate(&self) {}
+    }
+
+    /// Makes an interpreter that answers each command with the status `status`.
+    fn interpreter(status: &'static str) -> BootedInterpreter {
+        let (sender, replies) = mpsc::unbounded_channel();
+        let messages = Arc::new(move |_: Message| {
+            let mut report = Vec::new();
+            marshal::encode(&Value::dict([("status", status)]), &mut report);
+            sender.send(Reply::Done { memory_bytes: 0, report }).unwrap();
+        });
+        let control = Arc::new(Alive);
+        let link = Link { messages, replies, control, source: None, forker: None };
+        BootedInterpreter::new(link, IsolationReport::thread(), Arc::default(), true)
+    }
+
+    fn pool(status: &'static str) -> Arc<Pool> {
+        Pool::new(Arc::new(move |_| Box::pin(async move { Ok(interpreter(status)) })))
+    }
+
+    fn kind() -> InterpreterKind {
+        let confinement = Confinement::default();
+        InterpreterKind { confinement, memory_bytes: 1, max_report_bytes: 1, max_copies: None }
+    }
+
+    /// What a session starts up with that has an environment variable of this value.
+    fn startup(value: &str) -> Startup {
+        let env = vec![("NAME".to_owned(), value.to_owned())];
+        Startup::new(StartCommand { env, ..StartCommand::default() }, true)
+    }
+
+    /// Takes an interpreter, and returns whether it had started up. Then the pool is filled again,
+    /// as its thread would do it.
+    async fn taken(pool: &Pool, startup: &Startup) -> Option<bool> {
+        let taken = pool.take(&kind(), Some(startup)).map(|ready| match ready.begun() {
+            Some(begun) => {
+                assert!(begun == startup, "it started up otherwise");
+                true
+            }
+            None => false,
+        });
+        while lock(&pool.stocks)[&kind()].is_short() {
+            lock(&pool.stocks).get_mut(&kind()).unwrap().coming += 1;
+            pool.stock_up(&kind()).await;
+            pool.improve(&kind()).await;
+        }
+        taken
+    }
+
+    /// Returns a pool that keeps so many interpreters, which are there.
+    async fn full(asked: usize, spare: usize, status: &'static str) -> Arc<Pool> {
+        let pool = pool(status);
+        let stock = Stock { asked, spare, ..Stock::default() };
+        lock(&pool.stocks).insert(kind(), stock);
+        assert_eq!(taken(&pool, &startup("first")).await, None);
+        pool
+    }
+
+    #[tokio::test]
+    async fn what_two_sessions_have_started_up_with_an_interpreter_starts_up_with_in_advance() {
+        for (asked, spare) in [(0, 2), (2, 0), (3, 2)] {
+            let pool = full(asked, spare, "completed").await;
+            let (a, b) = (startup("a"), startup("b"));
+            assert_eq!(taken(&pool, &a).await, Some(false));
+            assert_eq!(taken(&pool, &a).await, Some(false));
+            assert_eq!(taken(&pool, &a).await, Some(true));
+            assert_eq!(taken(&pool, &a).await, Some(true));
+            assert_eq!(taken(&pool, &b).await, Some(false), "one is left for others");
+            assert_eq!(taken(&pool, &a).await, Some(true), "it is still there");
+            assert_eq!(taken(&pool, &b).await, Some(false));
+            assert_eq!(taken(&pool, &b).await, Some(false));
+            assert_eq!(taken(&pool, &b).await, Some(true), "it takes the place of the other");
+            assert_eq!(taken(&pool, &a).await, Some(false));
+            assert_eq!(lock(&pool.stocks)[&kind()].ready.len(), asked.max(spare));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_restored_session_takes_no_interpreter_that_has_started_up() {
+        let pool = full(0, 2, "completed").await;
+        for _ in 0..2 {
+            taken(&pool, &startup("a")).await;
+        }
+        assert!(pool.take(&kind(), None).unwrap().begun().is_none());
+        assert!(pool.take(&kind(), None).is_none());
+        assert!(pool.take(&kind(), Some(&startup("a"))).unwrap().begun().is_some());
+    }
+
+    #[tokio::test]
+    async fn nothing_starts_up_in_advance_with_what_is_one_sessions_or_long_or_of_no_use() {
+        let plain = StartCommand::default;
+        let long = vec![("NAME".to_owned(), "x".repeat(2 << 20))];
+        let of_one = Startup::new(plain(), false);
+        let too_long = Startup::new(StartCommand { env: long, ..plain() }, true);
+        for startup in [of_one, too_long] {
+            let pool = full(3, 0, "completed").await;
+            for _ in 0..4 {
+                assert_eq!(taken(&pool, &startup).await, Some(false));
+            }
+        }
+        // With a single one, none is left for others.
+        let pool = full(1, 1, "completed").await;
+        for _ in 0..4 {
+            assert_eq!(taken(&pool, &startup("a")).await, Some(false));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_interpreter_that_cannot_start_up_is_dropped_and_no_other_one_tries() {
+        let pool = full(0, 2, "nonsense").await;
+        for _ in 0..2 {
+            assert_eq!(taken(&pool, &startup("a")).await, Some(false));
+        }
+        assert!(lock(&pool.stocks)[&kind()].last.is_none());
+        assert_eq!(taken(&pool, &startup("a")).await, Some(false));
+    }
 }

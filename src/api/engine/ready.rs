@@ -4,11 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::mpsc::error::TryRecvError;
 
+use super::startup::Startup;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{Confinement, IsolationReport};
 use crate::fs::FileError;
 use crate::protocol::codec;
-use crate::protocol::{Command, Host, HostReply, HostRequest, Link, Message, Reply};
+use crate::protocol::{
+    Command, Host, HostReply, HostRequest, Link, Message, Reply, Report, Status,
+};
 
 /// Everything that distinguishes how an interpreter is started. Interpreters of one kind are
 /// interchangeable.
@@ -29,6 +32,8 @@ pub(crate) struct BootedInterpreter {
     /// Set if it is a copy of a process that has rehearsed.
     is_copy: bool,
     has_rehearsed: bool,
+    /// What it has started up with, though it belongs to no session.
+    begun: Option<Startup>,
 }
 
 impl BootedInterpreter {
@@ -38,7 +43,7 @@ impl BootedInterpreter {
         host: Arc<DeferredHost>,
         is_copy: bool,
     ) -> Self {
-        Self { link, report, host, is_copy, has_rehearsed: false }
+        Self { link, report, host, is_copy, has_rehearsed: false, begun: None }
     }
 
     /// Returns `true` if more of its kind can be had soon.
@@ -79,8 +84,32 @@ impl BootedInterpreter {
         }
     }
 
-    /// Returns `true` if the interpreter is alive and silent. It was sent no command, so any reply
-    /// means that it failed.
+    /// Starts it up for a session that is yet to come.
+    pub(super) async fn begin(&mut self, startup: Startup) -> Result<(), Error> {
+        (self.link.messages)(startup.message());
+        let reason = match self.link.replies.recv().await {
+            Some(Reply::Done { report, .. }) => match codec::decode(&report, 0) {
+                Ok(Report { status: Status::Raised(exception), .. }) => exception.to_string(),
+                Ok(_) => {
+                    self.begun = Some(startup);
+                    return Ok(());
+                }
+                Err(reason) => reason,
+            },
+            Some(Reply::Failed(reason)) => reason,
+            _ => "it ended".to_owned(),
+        };
+        let message = format!("the interpreter cannot be made ready for a session: {reason}");
+        Err(Error::new(ErrorKind::Start, message))
+    }
+
+    /// Returns what it has started up with.
+    pub(crate) fn begun(&self) -> Option<&Startup> {
+        self.begun.as_ref()
+    }
+
+    /// Returns `true` if the interpreter is alive and silent. Its replies so far were read, so
+    /// another one means that it failed.
     pub(crate) fn is_well(&mut self) -> bool {
         let is_silent = matches!(self.link.replies.try_recv(), Err(TryRecvError::Empty));
         is_silent && self.link.control.is_alive()

@@ -10,7 +10,7 @@ mod shared;
 mod state;
 mod variables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,9 +19,11 @@ pub use interrupt_handle::InterruptHandle;
 use saved::Opened;
 use shared::Shared;
 pub use state::SessionState;
+use variables::definitions;
 
 use crate::api::engine::pool::Refill;
 use crate::api::engine::ready::BootedInterpreter;
+use crate::api::engine::startup::Startup;
 use crate::api::engine::{Engine, Slot};
 use crate::api::policy::Policy;
 use crate::api::stream::RunStream;
@@ -36,7 +38,7 @@ use crate::host::pipe::pipe;
 use crate::host::tools::{SessionHandle, Tool};
 use crate::host::{HostConfig, SessionHost};
 use crate::packages::LoadedPackage;
-use crate::protocol::Command;
+use crate::protocol::{Command, StartCommand};
 
 /// One Python interpreter with its state, on a thread or in a process of its own.
 ///
@@ -56,9 +58,12 @@ impl Session {
     pub(crate) async fn start(engine: Engine, policy: Arc<Policy>) -> Result<Self, Error> {
         let slot = engine.take_slot()?;
         let (pool, kind) = (engine.pool(), policy.kind());
+        let id = next_id();
+        let host = Arc::new(SessionHost::new(config(id, &engine, &policy)));
+        let startup = startup(&host, &policy);
         // The replacement boots once the session is open, so that the two do not compete.
         let _refill = Refill { pool, kind: &kind };
-        let ready = if let Some(ready) = pool.take(&kind) {
+        let ready = if let Some(ready) = pool.take(&kind, Some(&startup)) {
             ready
         } else {
             let fresh = pool.boot(&kind).await?;
@@ -67,7 +72,17 @@ impl Session {
             }
             fresh
         };
-        let session = Self::make(&engine, &policy, ready).await?;
+        let (in_background, has_begun) = (ready.starts_up_surely(), ready.begun().is_some());
+        let session = Self::connect(id, &engine, &policy, host, ready);
+        if has_begun {
+            session.shared.began();
+        } else {
+            session.shared.start(&startup).await;
+            // If it will surely start up, the session's first command waits for it.
+            if !in_background {
+                session.shared.started().await?;
+            }
+        }
         Ok(session.in_slot(slot))
     }
 
@@ -81,7 +96,7 @@ impl Session {
         let (pool, kind) = (engine.pool(), policy.kind());
         let _refill = Refill { pool, kind: &kind };
         let mut saved = saved::open(path.clone(), &policy).await?;
-        if let Some(ready) = pool.take(&kind) {
+        if let Some(ready) = pool.take(&kind, None) {
             match Self::of_saved(&engine, &policy, saved, ready).await {
                 // It may have died since the pool checked it.
                 Err(error) if error.kind() == ErrorKind::Start => {
@@ -127,24 +142,6 @@ impl Session {
     fn in_slot(mut self, slot: Slot) -> Self {
         self.slot = Some(slot);
         self
-    }
-
-    /// Makes a session of an interpreter that belongs to none yet. If it will surely start up, it
-    /// does so in the background, and the session's first command waits for it.
-    async fn make(
-        engine: &Engine,
-        policy: &Arc<Policy>,
-        fresh: BootedInterpreter,
-    ) -> Result<Self, Error> {
-        let in_background = fresh.starts_up_surely();
-        let id = next_id();
-        let host = Arc::new(SessionHost::new(config(id, engine, policy)));
-        let session = Self::connect(id, engine, policy, host, fresh);
-        session.shared.start(&session.policy).await;
-        if !in_background {
-            session.shared.started().await?;
-        }
-        Ok(session)
     }
 
     /// Defines the sandbox's tools in a restored guest.
@@ -479,6 +476,31 @@ impl Session {
 fn next_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Has the host of a session expect the calls of its sandbox's tools, and returns what the session
+/// starts up with.
+fn startup(host: &SessionHost, policy: &Policy) -> Startup {
+    let Policy { env, terminal, tools, submit, modules, .. } = policy;
+    for tool in tools {
+        host.tools().register(tool.clone());
+    }
+    let command = StartCommand {
+        env: env.clone(),
+        terminal: *terminal,
+        has_packages: host.packages().any_allowed(),
+        mounts: host.mount_points().to_vec(),
+        functions: definitions(host, tools, submit, modules.defined()),
+    };
+    // An interpreter that starts up in advance has no host yet that knows what is in a mount, and
+    // variables may be secrets of their owner.
+    let mut others = command.mounts.iter().enumerate();
+    let is_nested = others.any(|(at, outer)| {
+        let mut inner = command.mounts.iter().enumerate().filter(|(other, _)| *other != at);
+        inner.any(|(_, inner)| Path::new(inner).starts_with(outer))
+    });
+    let is_general = policy.permissions.env.is_empty() && !is_nested;
+    Startup::new(command, is_general)
 }
 
 /// Returns the parts of a session's host.

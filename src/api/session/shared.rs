@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::finish::{Ended, unreadable};
 use super::state::SessionState;
-use crate::api::policy::Policy;
+use crate::api::engine::startup::Startup;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Variable};
@@ -26,7 +26,7 @@ use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
 use crate::protocol::{
-    Command, ForkMoment, Forker, Host, Link, Message, Outbox, Reply, Report, StartCommand, Status,
+    Command, ForkMoment, Forker, Host, Link, Message, Outbox, Reply, Report, Status,
 };
 use crate::support::block_on::PollSource;
 use crate::support::block_on::with_source;
@@ -111,29 +111,22 @@ impl Shared {
 
     /// Assigns the restored interpreter to this session. [`started`](Self::started) or the next
     /// command waits for the reply.
-    pub(super) async fn start(&self, policy: &Policy) {
-        let Policy { env, terminal, tools, submit, modules, .. } = policy;
-        let functions = self.definitions(tools, submit.clone(), modules.defined());
-        for tool in tools {
-            self.host.tools().register(tool.clone());
-        }
-        let command = Command::Start(StartCommand {
-            env: env.clone(),
-            terminal: *terminal,
-            has_packages: self.host.packages().any_allowed(),
-            mounts: self.host.mount_points().to_vec(),
-            functions,
-        });
+    pub(super) async fn start(&self, startup: &Startup) {
         self.driver.lock().await.is_starting = true;
-        self.send(Frame::of(command).message);
+        self.send(startup.message());
     }
 
     /// Waits until the interpreter has become this session's.
     pub(super) async fn started(&self) -> Result<(), Error> {
         let mut driver = self.driver.lock().await;
         with_source(self.source.as_ref(), self.finish_start(&mut driver)).await?;
-        self.host.shut(Passage::Idle);
+        self.began();
         Ok(())
+    }
+
+    /// Has the host wait for the first command of an interpreter that has started up.
+    pub(super) fn began(&self) {
+        self.host.shut(Passage::Idle);
     }
 
     async fn finish_start(&self, driver: &mut Driver) -> Result<(), Error> {

@@ -8,6 +8,7 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Variable;
 use crate::data::tool::ToolSpec;
 use crate::data::value::Value;
+use crate::host::SessionHost;
 use crate::host::tools::Tool;
 use crate::protocol::{Command, DefinedModules, Definitions, Report, Status};
 
@@ -73,7 +74,7 @@ impl Shared {
         submit: Vec<Arc<ToolSpec>>,
         modules: Option<DefinedModules>,
     ) -> Result<(), Error> {
-        let command = Command::Define(self.definitions(&tools, submit, modules));
+        let command = Command::Define(definitions(&self.host, &tools, &submit, modules));
         // The owner requests this, and a session with tools cannot start without it. A short
         // run-time limit is not meant for it.
         let time = self.limits.run_time().max(DEFINE_TIME);
@@ -84,18 +85,18 @@ impl Shared {
         }
         Ok(())
     }
+}
 
-    /// Describes functions to the guest, and lets it submit.
-    pub(super) fn definitions(
-        &self,
-        tools: &[Tool],
-        submit: Vec<Arc<ToolSpec>>,
-        modules: Option<DefinedModules>,
-    ) -> Definitions {
-        let tools = tools.iter().map(Tool::shared_spec).collect();
-        let submit = submit.into_iter().map(|spec| (self.host.tools().allow_submit(&spec), spec));
-        Definitions { tools, submit: submit.collect(), modules }
-    }
+/// Describes functions to the guest, and lets it submit.
+pub(super) fn definitions(
+    host: &SessionHost,
+    tools: &[Tool],
+    submit: &[Arc<ToolSpec>],
+    modules: Option<DefinedModules>,
+) -> Definitions {
+    let tools = tools.iter().map(Tool::shared_spec).collect();
+    let numbered = |spec: &Arc<ToolSpec>| (host.tools().allow_submit(spec), Arc::clone(spec));
+    Definitions { tools, submit: submit.iter().map(numbered).collect(), modules }
 }
 
 pub(super) fn unusable(message: String) -> Error {

@@ -196,3 +196,42 @@ impl Forked {
         self.status.recv().map_err(|_| io::Error::other("its template has ended"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_worker_whose_descriptor_cannot_be_received_takes_no_other_one_along() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        Record::Ready.send(&theirs, &[]).unwrap();
+        // Ends when its input does.
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let template = Arc::new(Template::new(ours, child).unwrap());
+        let forked = async |is_received: bool| {
+            let fork = async {
+                let ((socket, _), (interrupts, _)) =
+                    (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+                template.fork(socket, interrupts, theirs.as_fd()).await
+            };
+            let answer = async {
+                let Some((Record::Fork(number), fds)) = Record::receive(&theirs).unwrap() else {
+                    panic!("nothing was to be forked");
+                };
+                assert_eq!(fds.len(), 3);
+                // As the kernel leaves out descriptors.
+                let fds: &[_] = if is_received { &[theirs.as_fd()] } else { &[] };
+                Record::Forked(number).send(&theirs, fds).unwrap();
+            };
+            tokio::join!(fork, answer).0
+        };
+        let living = forked(true).await.unwrap();
+        let lost = forked(false).await.err().unwrap();
+        assert_eq!(lost.raw_os_error(), Some(libc::EMFILE));
+        assert!(!template.is_gone() && forked(true).await.is_ok());
+        Record::Ended(1, 9).send(&theirs, &[]).unwrap();
+        assert_eq!(living.wait().unwrap(), 9);
+    }
+}

@@ -321,7 +321,7 @@ async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_loses_no_se
             (201, session) => held.push(session),
             (status, problem) => assert_eq!(status, 503, "{problem}"),
         }
-        for session in held.iter().chain([&first]) {
+        for session in held.iter().map(|session| session["id"].as_str().unwrap()).chain([&*first]) {
             assert_eq!(node.run(session, "40+2").await.1["value"], 42);
         }
     }
