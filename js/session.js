@@ -101,12 +101,12 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
     /** Copies the pending command frame to `address`. */
     take: (address, length) => op_isolet_frame_take(at(address, length)),
     /**
-     * Hands `length` bytes at `address` to the host as the report, and holds interrupts back, which
-     * would come too late.
+     * Hands `length` bytes at `address` to the host as the report, and those of a text that follow
+     * them, and holds interrupts back, which would come too late.
      */
-    give: (address, length) => {
+    give: (address, length, text, textLength) => {
       suspensions.hold(0, false);
-      op_isolet_report(at(address, length));
+      op_isolet_report(at(address, length), at(text, textLength));
     },
     /** Says which output streams are for a terminal, and how large that is. */
     terminal: (stdout, stderr, columns, rows) =>

@@ -50,11 +50,14 @@ from _isolet_values import describe_value
 
 MARSHAL_VERSION = 2  # the last one without back references: a plain tree
 BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object start
+TEXT_HEADER = sys.getsizeof("") - 1  # where the contents of an ASCII text start
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
 SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
 SPARE_PIECES = 4
+LONG_TEXT = 1 << 14  # characters
+TEXT_TAG = b"u"  # marshal's, before the length
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
 KEPT_CELLS = 64  # compiled, for when they run again
 KEPT_SOURCE = 4096  # characters of the longest that is kept
@@ -166,7 +169,7 @@ def attach(host_bridge):
     displays.attach(bridge)
     saving.attach(bridge)
     exception = {"type": "MemoryError", "message": "", "traceback": "MemoryError\n"}
-    no_memory = dump({"status": "raised", "exception": exception}, None)
+    no_memory, _ = dump({"status": "raised", "exception": exception}, None)
 
 
 def handle(length):
@@ -191,38 +194,55 @@ def carry_out(length, release):
         if command["command"] in READERS:
             release()  # they may run the guest's code, and leave nothing half-done
         reply = COMMANDS[command["command"]](command)
-        data = dump(reply, command.get("max_value"))
+        data, text = dump(reply, command.get("max_value"))
         # From here on an interrupt is nobody's, and would end the session.
-        bridge.give(id(data) + BYTES_HEADER, len(data))
+        give(data, text)
         return
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
         reserve.clear()
         try:
             reply = {"status": "raised", "exception": describe_exception(error)}
-            data = dump(reply, None)
+            data, _ = dump(reply, None)
         except MemoryError:
             data = no_memory
-    bridge.give(id(data) + BYTES_HEADER, len(data))
+    give(data, "")
 
 
 def receive(length):
     # Freshly made and unshared, so that the host may still write into it.
     buffer = bytes(length)
     bridge.take(id(buffer) + BYTES_HEADER, length)
-    return loads(buffer)
+    command = loads(buffer)
+    for name, size in command.get("texts", {}).items():
+        # As new, and ASCII as the text that comes into its place.
+        text = "\0" * size
+        bridge.take(id(text) + TEXT_HEADER, size)
+        command["inputs"][name] = text
+    return command
+
+
+def give(data, text):
+    bridge.give(id(data) + BYTES_HEADER, len(data), id(text) + TEXT_HEADER, len(text))
 
 
 def dump(reply, max_value):
+    """The reply as bytes, and an ASCII text that follows them, as Python keeps it: a long value."""
+    value, text = reply.get("value"), ""
+    if type(value) is str and len(value) >= LONG_TEXT and value.isascii():
+        text = reply.pop("value")
     data = dumps(reply, MARSHAL_VERSION)
-    if max_value is not None and reply.get("value") is not None and len(data) > max_value:
-        size = len(dumps(reply.pop("value"), MARSHAL_VERSION))
+    if text:
+        data += TEXT_TAG + len(text).to_bytes(4, "little")
+    if max_value is not None and value is not None and len(data) + len(text) > max_value:
+        reply.pop("value", None)
+        size = len(TEXT_TAG) + 4 + len(text) if text else len(dumps(value, MARSHAL_VERSION))
         if size > max_value:
             reply["value_error"] = (
                 f"a value of {size} bytes cannot cross to the host, the limit is {max_value} bytes"
             )
-            data = dumps(reply, MARSHAL_VERSION)
-    return data
+            return dumps(reply, MARSHAL_VERSION), ""
+    return data, text
 
 
 def start(command):

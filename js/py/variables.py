@@ -10,7 +10,7 @@ SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
 def set_variables(command, namespace):
-    namespace.update(command["items"])
+    namespace.update(command["inputs"])
     return {}
 
 

@@ -24,7 +24,7 @@ use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
 use crate::data::tool::ToolError;
-use crate::protocol::codec;
+use crate::protocol::codec::{self, CommandFrame};
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
 use crate::support::spin::Habit;
 
@@ -96,7 +96,7 @@ impl Isolate {
             modules: parts.modules,
             booted: false,
             entry_points: None,
-            frame: None,
+            frame: CommandFrame::default(),
             report: None,
             peeks: false,
             max_report_bytes: parts.max_report_bytes,
@@ -248,16 +248,17 @@ impl Isolate {
         state.borrow_mut().borrow_mut::<State>().memory.measure(scope)
     }
 
-    /// Provides a command's frame for the guest to take. Returns its length as a JavaScript value.
+    /// Provides a command's frame for the guest to take. Returns the length of the command without
+    /// its long texts as a JavaScript value.
     fn offer(&mut self, frame: Vec<u8>) -> v8::Global<v8::Value> {
+        let frame = CommandFrame::new(frame);
         let length = {
             deno_core::scope!(scope, self.runtime);
-            // The guest's memory has less than 4 GiB, and so does a frame that fits into it.
-            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
-            let length: v8::Local<v8::Value> = v8::Number::new(scope, frame.len() as f64).into();
+            let length: v8::Local<v8::Value> =
+                v8::Number::new(scope, f64::from(frame.length())).into();
             v8::Global::new(scope, length)
         };
-        self.state(|state| state.frame = Some(frame));
+        self.state(|state| state.frame = frame);
         length
     }
 
@@ -306,7 +307,7 @@ impl Isolate {
         // The guest's report counts, not the result of the call.
         drop(self.runtime.call_with_args(&peek, &[length]));
         self.state(|state| {
-            state.frame = None;
+            state.frame = CommandFrame::default();
             state.peeks = false;
             std::mem::replace(&mut state.report, outer)
         })

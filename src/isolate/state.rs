@@ -15,6 +15,7 @@ use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
 use super::{Confine, Files};
 use crate::image::saved::{Reader, Writer};
+use crate::protocol::codec::CommandFrame;
 use crate::protocol::{Inbox, Message};
 
 /// How long a guest's thread waits for an answer before the guest is suspended and its event loop
@@ -61,8 +62,8 @@ pub(crate) struct State {
     pub(crate) modules: SharedModules,
     pub(crate) booted: bool,
     pub(crate) entry_points: Option<EntryPoints>,
-    /// The command that the guest has not taken yet.
-    pub(crate) frame: Option<Vec<u8>>,
+    /// The command, of which the guest takes what it has not taken yet.
+    pub(crate) frame: CommandFrame,
     /// The guest's report on the current command, or why there is none. Empty if the host has it.
     pub(crate) report: Option<Result<Vec<u8>, String>>,
     /// Set while the guest carries out a peek.

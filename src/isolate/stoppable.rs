@@ -31,8 +31,8 @@ impl Host for StoppableHost {
         self.host.read_file(file, offset, into)
     }
 
-    fn takes_report(&self, report: &[u8], is_peek: bool) -> bool {
-        !self.control.is_stopped() && self.host.takes_report(report, is_peek)
+    fn takes_report(&self, report: &[u8], text: &[u8], is_peek: bool) -> bool {
+        !self.control.is_stopped() && self.host.takes_report(report, text, is_peek)
     }
 
     fn fill_entropy(&self, into: &mut [u8]) -> Result<(), String> {

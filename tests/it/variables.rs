@@ -52,6 +52,88 @@ async fn inputs_are_bound_before_the_code_and_remain() {
 }
 
 #[tokio::test]
+async fn long_texts_arrive_as_they_are_and_in_their_order() {
+    let mut session = session().await;
+    let long = "All work and no play. ".repeat(10_000);
+    let of_length = |length| "x".repeat(length);
+    let texts = [
+        ("a", long.clone()),
+        ("b", "short".to_owned()),
+        ("c", format!("{long}\u{e9}")),
+        ("d", long.to_uppercase()),
+        ("e", "\0".repeat(20_000)),
+        ("f", of_length((16 << 10) - 1)),
+        ("g", of_length(16 << 10)),
+    ];
+    session.run(Cell::new("None").inputs(texts.clone())).await.unwrap();
+    session
+        .set_many(texts.clone().map(|(name, text)| (format!("set_{name}"), text)))
+        .await
+        .unwrap();
+    let bound = session.variables().await.unwrap();
+    let names: Vec<&str> = bound.iter().map(|variable| variable.name.as_str()).collect();
+    let expected = texts.iter().map(|(name, _)| format!("set_{name}")).collect::<Vec<_>>();
+    assert_eq!(names[..7], texts.clone().map(|(name, _)| name));
+    assert_eq!(names[7..], expected);
+    for (name, text) in &texts {
+        for name in [(*name).to_owned(), format!("set_{name}")] {
+            assert_eq!(session.get(&name).await.unwrap().as_ref(), Some(&text.as_str().into()));
+        }
+    }
+    // They are like any other: their hash, what they are equal to, what can be done with them.
+    let code = "
+same = 'All work and no play. ' * 10_000
+[a == same, {same: 1}.get(a), hash(a) == hash(same), a.isascii(), a.encode() == same.encode(),
+ a.upper() == d, a.find('play'), sorted([d, a])[0] is d, e.strip(chr(0)), a is set_a]";
+    let expected: Vec<Value> = vec![
+        true.into(),
+        1.into(),
+        true.into(),
+        true.into(),
+        true.into(),
+        true.into(),
+        16.into(),
+        true.into(),
+        "".into(),
+        false.into(),
+    ];
+    assert_eq!(eval(&mut session, code).await, Value::List(expected));
+}
+
+#[tokio::test]
+async fn long_texts_come_back_as_they_are_up_to_the_limit() {
+    let limits = Limits::default().max_value_bytes(100_000);
+    let mut session = sandbox(limits).session().await.unwrap();
+    for (code, text) in [
+        ("'x' * 16_384", "x".repeat(16_384)),
+        ("'x' * 16_383", "x".repeat(16_383)),
+        ("'All work and no play. ' * 4000", "All work and no play. ".repeat(4000)),
+        ("chr(0) * 70_000", "\0".repeat(70_000)),
+        ("chr(233) + 'x' * 20_000", format!("\u{e9}{}", "x".repeat(20_000))),
+        ("'x' * 99_995", "x".repeat(99_995)),
+    ] {
+        let text = Value::from(text);
+        assert_eq!(eval(&mut session, format!("value = {code}; value")).await, text, "{code}");
+        assert_eq!(session.get("value").await.unwrap(), Some(text), "{code}");
+    }
+    let ran = session.run("'x' * 100_000").await.unwrap();
+    let reason = "a value of 100005 bytes cannot cross to the host, the limit is 100000 bytes";
+    assert_eq!((ran.value(), ran.value_error()), (None, Some(reason)));
+    assert!(ran.repr().is_some_and(|repr| repr.starts_with("'xxx")));
+}
+
+#[tokio::test]
+async fn of_two_inputs_with_one_name_the_last_one_is_bound() {
+    let mut session = session().await;
+    let (long, short) = ("x".repeat(20_000), "short".to_owned());
+    for texts in [[&long, &short], [&short, &long], [&long, &long.replace('x', "y")]] {
+        let inputs = texts.map(|text| ("name", text.clone()));
+        session.run(Cell::new("None").inputs(inputs)).await.unwrap();
+        assert_eq!(session.get("name").await.unwrap(), Some(texts[1].as_str().into()));
+    }
+}
+
+#[tokio::test]
 async fn inputs_that_cannot_be_bound_are_refused_and_nothing_runs() {
     let mut session = sandbox(Limits::default().max_value_bytes(1000)).session().await.unwrap();
     let wrong = [("class", "x".to_owned()), ("large", "x".repeat(1000))];

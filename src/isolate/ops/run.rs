@@ -2,36 +2,47 @@
 
 use deno_core::{OpState, op2};
 
-use super::{OpError, fill};
+use super::OpError;
 use crate::isolate::state::State;
+use crate::protocol::codec::CommandFrame;
 
 /// Reports of this many bytes go to the host at once. A shorter one costs less as a part of the
 /// reply: one frame instead of two.
 const LONG_REPORT_BYTES: usize = 64 << 10;
 
-/// Moves the pending command frame into the guest's memory.
+/// Moves the next part of the pending command frame into the guest's memory.
 #[op2(fast)]
 pub(crate) fn op_isolet_frame_take(
     state: &mut OpState,
     #[buffer] target: &mut [u8],
 ) -> Result<(), OpError> {
-    let state = state.borrow_mut::<State>();
-    let frame = state.frame.take().ok_or(OpError::Phase("a command frame"))?;
-    fill(target, &frame)
+    let frame = &mut state.borrow_mut::<State>().frame;
+    let (got, needed) = (target.len(), frame.left());
+    let part = frame.take(got).ok_or(OpError::Size { got, needed })?;
+    target.copy_from_slice(part);
+    if frame.left() == 0 {
+        *frame = CommandFrame::default();
+    }
+    Ok(())
 }
 
-/// Takes the guest's report on the current command or peek. If there are several, the last one
+/// Takes the guest's report on the current command or peek, in two parts. If there are several, the last one
 /// counts.
 #[op2(fast)]
-pub(crate) fn op_isolet_report(state: &mut OpState, #[buffer] report: &[u8]) {
+pub(crate) fn op_isolet_report(
+    state: &mut OpState,
+    #[buffer] report: &[u8],
+    #[buffer] text: &[u8],
+) {
     let state = state.borrow_mut::<State>();
-    let (observed, limit) = (report.len() as u64, state.max_report_bytes);
+    let length = report.len() + text.len();
+    let (observed, limit) = (length as u64, state.max_report_bytes);
     state.report = Some(if observed > limit {
         Err(format!("it has {observed} bytes, the limit is {limit}"))
-    } else if report.len() >= LONG_REPORT_BYTES && state.host.takes_report(report, state.peeks) {
+    } else if length >= LONG_REPORT_BYTES && state.host.takes_report(report, text, state.peeks) {
         Ok(Vec::new())
     } else {
-        Ok(report.to_vec())
+        Ok([report, text].concat())
     });
 }
 

@@ -15,6 +15,7 @@ use crate::isolate::ops::memory::WasmMemory;
 use crate::isolate::pending::PendingCalls;
 use crate::isolate::state::State;
 use crate::isolate::{Files, extension, inbox, platform};
+use crate::protocol::codec::CommandFrame;
 use crate::protocol::{Host, HostReply, HostRequest};
 
 /// A host that refuses everything.
@@ -53,7 +54,7 @@ fn state() -> State {
         modules: SharedModules::default(),
         booted: true,
         entry_points: None,
-        frame: None,
+        frame: CommandFrame::default(),
         report: None,
         peeks: false,
         max_report_bytes: u64::MAX,

@@ -17,9 +17,46 @@ pub(crate) use report::{decode, tail};
 /// Space for everything in a report except the value: traceback, reprs, names.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 
-/// Encodes a command for the guest.
+/// How long a text is, at least, that the guest takes by itself, in bytes.
+const LONG_TEXT_BYTES: usize = 16 << 10;
+
+/// A command for the guest, encoded: marshal's format, with the length of that before it and the
+/// long texts after it.
+#[derive(Debug, Default)]
+pub(crate) struct CommandFrame {
+    bytes: Vec<u8>,
+    /// How much of it was taken.
+    taken: usize,
+}
+
+impl CommandFrame {
+    /// Reads the frame that [`encode`] has made.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, taken: size_of::<u32>() }
+    }
+
+    /// Returns the length of the command without its long texts.
+    pub(crate) fn length(&self) -> u32 {
+        self.bytes.first_chunk().map_or(0, |length| u32::from_le_bytes(*length))
+    }
+
+    /// Takes the next bytes; `None` if there are not as many.
+    pub(crate) fn take(&mut self, count: usize) -> Option<&[u8]> {
+        let taken = self.bytes.get(self.taken..)?.get(..count)?;
+        self.taken += count;
+        Some(taken)
+    }
+
+    /// Returns how many bytes were not taken.
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.taken)
+    }
+}
+
+/// Encodes a command for the guest, as a [`CommandFrame`].
 pub(crate) fn encode(command: Command) -> Vec<u8> {
-    let (name, fields) = match command {
+    let mut texts = Vec::new();
+    let (name, mut fields) = match command {
         Command::Start(StartCommand { env, terminal, has_packages, mounts, functions }) => {
             let mut fields = start_fields(env, terminal, has_packages);
             let mounts =
@@ -52,20 +89,49 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
         Command::Check { code } => ("check", vec![("code", code.into())]),
         Command::Complete(text) => ("complete", vec![("text", text.into())]),
-        Command::Set(items) => ("set", vec![("items", dict(items))]),
+        Command::Set(items) => ("set", vec![("inputs", inputs(items, &mut texts))]),
         Command::Get { name, max_value_bytes } => {
             ("get", vec![("name", name.into()), ("max_value", size(max_value_bytes))])
         }
         Command::Variables => ("variables", vec![]),
         Command::Delete(name) => ("delete", vec![("name", name.into())]),
         Command::Define(functions) => ("define", definitions(functions)),
-        Command::Run(run) => ("run", run_fields(run)),
+        Command::Run(run) => ("run", run_fields(run, &mut texts)),
     };
+    if !texts.is_empty() {
+        let lengths = texts.iter().map(|(name, text)| (name.as_str(), size(text.len() as u64)));
+        fields.push(("texts", Value::dict(lengths)));
+    }
     let mut frame = vec![(Value::from("command"), Value::from(name))];
     frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
-    let mut bytes = Vec::new();
+    let mut bytes = vec![0; size_of::<u32>()];
     marshal::encode(&Value::Dict(frame), &mut bytes);
+    // A longer one is refused before: no guest has memory for it.
+    let length = u32::try_from(bytes.len() - size_of::<u32>()).unwrap_or_default();
+    bytes[..size_of::<u32>()].copy_from_slice(&length.to_le_bytes());
+    bytes.reserve(texts.iter().map(|(_, text)| text.len()).sum());
+    for (_, text) in texts {
+        bytes.extend_from_slice(text.as_bytes());
+    }
     bytes
+}
+
+/// Returns variables to bind. Their long texts go to `texts`, without the work of marshal's format,
+/// if they are ASCII: Python keeps these as their bytes.
+fn inputs(mut variables: Vec<(String, Value)>, texts: &mut Vec<(String, String)>) -> Value {
+    for at in 0..variables.len() {
+        let (before, after) = variables.split_at_mut(at + 1);
+        let [.., (name, value)] = before else { continue };
+        let is_long = |text: &String| text.len() >= LONG_TEXT_BYTES && text.is_ascii();
+        // Of two with one name, the last one counts.
+        if matches!(value, Value::Str(text) if is_long(text)) && after.iter().all(|(other, _)| other != name)
+            // What stays is the place among the others.
+            && let Value::Str(text) = std::mem::replace(value, Value::None)
+        {
+            texts.push((name.clone(), text));
+        }
+    }
+    dict(variables)
 }
 
 /// Returns the fields that describe what a session begins with.
@@ -100,7 +166,7 @@ fn definitions(functions: Definitions) -> Vec<(&'static str, Value)> {
 }
 
 /// Returns the fields that describe a cell to the guest. Fields with their default are omitted.
-fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
+fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'static str, Value)> {
     let mut fields = vec![
         ("code", run.code.into()),
         ("name", run.name.into()),
@@ -120,7 +186,7 @@ fn run_fields(run: RunCommand) -> Vec<(&'static str, Value)> {
         fields.push(("return", true.into()));
     }
     if !run.inputs.is_empty() {
-        fields.push(("inputs", dict(run.inputs)));
+        fields.push(("inputs", inputs(run.inputs, texts)));
     }
     fields.extend(run.directory.map(|directory| ("directory", directory.into())));
     fields.extend(run.import_from.map(|directory| ("import_from", directory.into())));
@@ -198,4 +264,55 @@ fn role(role: Role) -> &'static str {
 /// Returns the maximum size of a report, in bytes, for this maximum size of a value.
 pub(crate) fn max_report_bytes(max_value_bytes: u64) -> u64 {
     max_value_bytes.saturating_add(OVERHEAD_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the command, and its long texts.
+    fn parts(command: Command) -> (Value, Vec<u8>) {
+        let mut frame = CommandFrame::new(encode(command));
+        let length = frame.length().try_into().unwrap();
+        let command = marshal::decode(frame.take(length).unwrap()).unwrap();
+        let texts = frame.take(frame.left()).unwrap().to_vec();
+        assert_eq!((frame.left(), frame.take(1)), (0, None));
+        (command, texts)
+    }
+
+    #[test]
+    fn long_ascii_texts_follow_the_command_and_others_are_in_it() {
+        let long = "x".repeat(LONG_TEXT_BYTES);
+        let (short, other) = (long[1..].to_owned(), long.replacen('x', "\u{e9}", 1));
+        let texts = [("a", &long), ("b", &short), ("c", &other), ("a", &short), ("d", &long)];
+        let items = texts.map(|(name, text)| (name.to_owned(), text.as_str().into()));
+        let (command, texts) = parts(Command::Set(items.into()));
+        assert_eq!(texts, long.as_bytes());
+        let inputs = Value::Dict(vec![
+            ("a".into(), long.into()),
+            ("b".into(), short.as_str().into()),
+            ("c".into(), other.into()),
+            ("a".into(), short.into()),
+            ("d".into(), Value::None),
+        ]);
+        let expected = Value::dict([
+            ("command", "set".into()),
+            ("inputs", inputs),
+            ("texts", Value::dict([("d", size(LONG_TEXT_BYTES as u64))])),
+        ]);
+        assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn a_frame_gives_no_more_than_it_has() {
+        let mut frame = CommandFrame::new(encode(Command::Save));
+        let left = frame.left();
+        assert_eq!(u32::try_from(left), Ok(frame.length()));
+        assert_eq!(frame.take(left + 1), None);
+        assert_eq!(frame.take(usize::MAX), None);
+        assert_eq!(frame.take(left).map(<[u8]>::len), Some(left));
+        for empty in [CommandFrame::default(), CommandFrame::new(vec![1])] {
+            assert_eq!((empty.length(), empty.left()), (0, 0));
+        }
+    }
 }

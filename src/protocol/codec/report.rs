@@ -34,7 +34,13 @@ pub(crate) fn decode(bytes: &[u8], max_value_bytes: u64) -> Result<Report, Strin
         }
         Ok(())
     });
-    let is_dict = read.and_then(|is_dict| reader.end().map(|()| is_dict));
+    let is_dict = read.and_then(|is_dict| {
+        // A long value follows, if it is a text.
+        if reader.is_before_text() {
+            value(&mut reader, max_value_bytes, &mut report)?;
+        }
+        reader.end().map(|()| is_dict)
+    });
     if !is_dict.map_err(|error| error.to_string())? {
         return Err("it is no dict".to_owned());
     }
@@ -283,6 +289,33 @@ mod tests {
             "a value that takes 32016 bytes of the host's memory cannot cross to the host, the \
              limit is 31900 bytes"
         );
+    }
+
+    #[test]
+    fn a_text_after_the_report_is_its_value_and_anything_else_there_is_an_error() {
+        let after = |value: &Value| {
+            let mut bytes = encoded([("status", "completed".into()), ("repr", "short".into())]);
+            marshal::encode(value, &mut bytes);
+            bytes
+        };
+        let text = Value::from("x".repeat(1000));
+        let report = decode(&after(&text), 2000).unwrap();
+        assert_eq!((report.value.as_ref(), report.repr.as_deref()), (Some(&text), Some("short")));
+        let report = decode(&after(&text), 500).unwrap();
+        let error = report.value_error.unwrap();
+        assert!(report.value.is_none() && error.contains("the limit is 500 bytes"), "{error}");
+        let mut twice = after(&text);
+        marshal::encode(&text, &mut twice);
+        for bytes in [after(&1.into()), after(&Value::List(vec![])), twice] {
+            let error = decode(&bytes, 10_000).unwrap_err();
+            assert!(error.starts_with("it goes on after its end at byte"), "{error}");
+        }
+        let cut = after(&text);
+        assert!(decode(&cut[..cut.len() - 1], 10_000).unwrap_err().contains("inside a value"));
+        let mut both = encoded([("value", 1.into())]);
+        marshal::encode(&text, &mut both);
+        let report = decode(&both, 10_000);
+        assert_eq!(report.unwrap().value, Some(Value::Int(1)), "the first one counts");
     }
 
     #[test]

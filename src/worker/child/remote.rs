@@ -53,7 +53,15 @@ impl RemoteHost {
 
     /// Writes a frame with a body.
     fn tell_with(&self, head: &FromWorker<'_>, body: &[u8]) -> io::Result<()> {
-        let head = wire::encode_after(Vec::new(), head, body.len())?;
+        self.tell_in_parts(head, &[], body)
+    }
+
+    /// Writes a frame whose body is in two parts, of which the first one is short or the last one
+    /// empty.
+    fn tell_in_parts(&self, head: &FromWorker<'_>, first: &[u8], last: &[u8]) -> io::Result<()> {
+        let (first, body) = if last.is_empty() { (last, first) } else { (first, last) };
+        let mut head = wire::encode_after(Vec::new(), head, first.len() + body.len())?;
+        head.extend_from_slice(first);
         let (limit, needed) = (self.max_frame_bytes, (head.len() + body.len()) as u64);
         if needed > limit {
             let message = format!("too much for one message: limit {limit} bytes, needed {needed}");
@@ -172,9 +180,9 @@ impl Host for RemoteHost {
         reply.unwrap_or_else(|error| HostReply::Failed(error.to_string()))
     }
 
-    fn takes_report(&self, report: &[u8], is_peek: bool) -> bool {
+    fn takes_report(&self, report: &[u8], text: &[u8], is_peek: bool) -> bool {
         // What cannot be sent now cannot be sent with the reply either, which says why.
-        self.tell_with(&FromWorker::Report { is_peek }, report).is_ok()
+        self.tell_in_parts(&FromWorker::Report { is_peek }, report, text).is_ok()
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {

@@ -119,6 +119,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns `true` if the next value is a text.
+    pub(crate) fn is_before_text(&self) -> bool {
+        self.peek().is_ok_and(|tag| tag == b'u')
+    }
+
     /// Reads a 64-bit int. Skips any other value and returns `None`.
     pub(crate) fn int(&mut self) -> Result<Option<i64>, DecodeError> {
         match self.peek()? {
