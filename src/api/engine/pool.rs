@@ -44,7 +44,7 @@ struct Stock {
     ready: VecDeque<BootedInterpreter>,
     /// Why the most recent failed boot failed.
     failed: Option<Error>,
-    /// What the most recent session started up with.
+    /// What the most recent session started up with, if that may be kept.
     last: Option<Startup>,
     /// Set if the one before it did so, too.
     is_repeated: bool,
@@ -61,16 +61,16 @@ impl Stock {
 
     /// Notes what a session starts up with.
     fn note(&mut self, startup: &Startup) {
-        self.is_repeated = self.last.as_ref() == Some(startup);
-        self.last = Some(startup.clone());
+        let kept = startup.may_come_first().then(|| startup.clone());
+        self.is_repeated = kept.is_some() && self.last == kept;
+        self.last = kept;
     }
 
     /// Returns what an interpreter is to start up with in advance. One that has not started up
     /// stays in the stock, for a session that starts up otherwise.
     fn expected(&self) -> Option<Startup> {
         let is_one_left = self.ready.iter().any(|ready| ready.begun().is_none());
-        let expected = self.last.as_ref().filter(|last| self.is_repeated && last.may_come_first());
-        expected.filter(|_| is_one_left).cloned()
+        self.last.as_ref().filter(|_| self.is_repeated && is_one_left).cloned()
     }
 
     /// Takes out an interpreter that is to start up in advance.

@@ -106,8 +106,8 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
     frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
     let mut bytes = vec![0; size_of::<u32>()];
     marshal::encode(&Value::Dict(frame), &mut bytes);
-    // A longer one is refused before: no guest has memory for it.
-    let length = u32::try_from(bytes.len() - size_of::<u32>()).unwrap_or_default();
+    // A guest has no memory for a longer one, and says so.
+    let length = u32::try_from(bytes.len() - size_of::<u32>()).unwrap_or(u32::MAX);
     bytes[..size_of::<u32>()].copy_from_slice(&length.to_le_bytes());
     bytes.reserve(texts.iter().map(|(_, text)| text.len()).sum());
     for (_, text) in texts {
