@@ -20,7 +20,6 @@ import sys
 import time
 import types
 import warnings
-from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_additions as additions
 import _isolet_awaits as awaits
@@ -32,6 +31,7 @@ import _isolet_exchange as exchange
 import _isolet_figures as figures
 import _isolet_files as files
 import _isolet_forks as forks
+import _isolet_frames as frames
 import _isolet_imports as imports
 import _isolet_ipython as ipython
 import _isolet_locks as locks
@@ -46,18 +46,14 @@ import _isolet_variables as variables
 import _isolet_waits as waits
 import _isolet_zone as zone
 from _isolet_errors import describe_exception
+from _isolet_frames import BYTES_HEADER, dump, give, receive
 from _isolet_values import describe_value
 
-MARSHAL_VERSION = 2  # the last one without back references: a plain tree
-BYTES_HEADER = bytes.__basicsize__ - 1  # where the contents of a bytes object start
-TEXT_HEADER = sys.getsizeof("") - 1  # where the contents of an ASCII text start
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
 SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
 SPARE_PIECES = 4
-LONG_TEXT = 1 << 14  # characters
-TEXT_TAG = b"u"  # marshal's, before the length
 VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
 KEPT_CELLS = 64  # compiled, for when they run again
 KEPT_SOURCE = 4096  # characters of the longest that is kept
@@ -159,6 +155,7 @@ def attach(host_bridge):
     global bridge, no_memory
     # Looked up once: each look into a JavaScript object costs more than the calls do.
     bridge = types.SimpleNamespace(**{name: getattr(host_bridge, name) for name in BRIDGE})
+    frames.attach(bridge)
     waits.attach(bridge)
     locks.attach(bridge)
     threads.attach(bridge)
@@ -207,42 +204,6 @@ def carry_out(length, release):
         except MemoryError:
             data = no_memory
     give(data, "")
-
-
-def receive(length):
-    # Freshly made and unshared, so that the host may still write into it.
-    buffer = bytes(length)
-    bridge.take(id(buffer) + BYTES_HEADER, length)
-    command = loads(buffer)
-    for name, size in command.get("texts", {}).items():
-        # As new, and ASCII as the text that comes into its place.
-        text = "\0" * size
-        bridge.take(id(text) + TEXT_HEADER, size)
-        command["inputs"][name] = text
-    return command
-
-
-def give(data, text):
-    bridge.give(id(data) + BYTES_HEADER, len(data), id(text) + TEXT_HEADER, len(text))
-
-
-def dump(reply, max_value):
-    """The reply as bytes, and an ASCII text that follows them, as Python keeps it: a long value."""
-    value, text = reply.get("value"), ""
-    if type(value) is str and len(value) >= LONG_TEXT and value.isascii():
-        text = reply.pop("value")
-    data = dumps(reply, MARSHAL_VERSION)
-    if text:
-        data += TEXT_TAG + len(text).to_bytes(4, "little")
-    if max_value is not None and value is not None and len(data) + len(text) > max_value:
-        reply.pop("value", None)
-        size = len(TEXT_TAG) + 4 + len(text) if text else len(dumps(value, MARSHAL_VERSION))
-        if size > max_value:
-            reply["value_error"] = (
-                f"a value of {size} bytes cannot cross to the host, the limit is {max_value} bytes"
-            )
-            return dumps(reply, MARSHAL_VERSION), ""
-    return data, text
 
 
 def start(command):

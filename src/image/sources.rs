@@ -39,9 +39,10 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 22] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 33] = python![
+pub(crate) const PYTHON: [(&str, &str); 34] = python![
     "errnos",
     "arrays",
+    "frames",
     "values",
     "errors",
     "waits",

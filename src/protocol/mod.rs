@@ -475,8 +475,7 @@ pub(crate) trait Host: Send + Sync {
     /// Reads from an open file directly into the guest's memory. Returns the number of bytes read.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
     /// Offers a long report, in two parts, before the reply that it belongs to, so that it is not
-    /// copied. Returns
-    /// `false` if the isolate has to keep it for the reply.
+    /// copied. Returns `false` if the isolate has to keep it for the reply.
     fn takes_report(&self, _report: &[u8], _text: &[u8], _is_peek: bool) -> bool {
         false
     }

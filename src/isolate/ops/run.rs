@@ -26,8 +26,8 @@ pub(crate) fn op_isolet_frame_take(
     Ok(())
 }
 
-/// Takes the guest's report on the current command or peek, in two parts. If there are several, the last one
-/// counts.
+/// Takes the guest's report on the current command or peek, in two parts. If there are several, the
+/// last one counts.
 #[op2(fast)]
 pub(crate) fn op_isolet_report(
     state: &mut OpState,

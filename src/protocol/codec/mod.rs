@@ -122,13 +122,13 @@ fn inputs(mut variables: Vec<(String, Value)>, texts: &mut Vec<(String, String)>
     for at in 0..variables.len() {
         let (before, after) = variables.split_at_mut(at + 1);
         let [.., (name, value)] = before else { continue };
-        let is_long = |text: &String| text.len() >= LONG_TEXT_BYTES && text.is_ascii();
+        let Value::Str(text) = value else { continue };
         // Of two with one name, the last one counts.
-        if matches!(value, Value::Str(text) if is_long(text)) && after.iter().all(|(other, _)| other != name)
-            // What stays is the place among the others.
-            && let Value::Str(text) = std::mem::replace(value, Value::None)
-        {
-            texts.push((name.clone(), text));
+        let is_last = || after.iter().all(|(other, _)| other != name);
+        if text.len() >= LONG_TEXT_BYTES && text.is_ascii() && is_last() {
+            texts.push((name.clone(), std::mem::take(text)));
+            // The place among the others.
+            *value = Value::None;
         }
     }
     dict(variables)
