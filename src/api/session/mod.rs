@@ -10,7 +10,7 @@ mod shared;
 mod state;
 mod variables;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -492,14 +492,9 @@ fn startup(host: &SessionHost, policy: &Policy) -> Startup {
         mounts: host.mount_points().to_vec(),
         functions: definitions(host, tools, submit, modules.defined()),
     };
-    // An interpreter that starts up in advance has no host yet that knows what is in a mount, and
-    // variables may be secrets of their owner.
-    let mut others = command.mounts.iter().enumerate();
-    let is_nested = others.any(|(at, outer)| {
-        let mut inner = command.mounts.iter().enumerate().filter(|(other, _)| *other != at);
-        inner.any(|(_, inner)| Path::new(inner).starts_with(outer))
-    });
-    let is_general = policy.permissions.env.is_empty() && !is_nested;
+    // Environment variables may be secrets of their owner. The rest needs nothing of this session's
+    // host: no mount is within another one, whose files only the host knows.
+    let is_general = policy.permissions.env.is_empty();
     Startup::new(command, is_general)
 }
 
