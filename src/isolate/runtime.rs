@@ -210,7 +210,10 @@ impl Isolate {
         let length = self.offer(frame);
         self.state(|state| state.report = None);
         let handle = self.entry_points.handle.clone();
-        match self.call(&handle, &[length], replies).await {
+        let called = self.call(&handle, &[length], replies).await;
+        // The guest may have had no memory to take it.
+        self.state(|state| state.frame = CommandFrame::default());
+        match called {
             Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(summary(&error)),
             Called::Ended => match self.state(|state| (state.died.take(), state.exited)) {

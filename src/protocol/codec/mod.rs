@@ -2,6 +2,7 @@
 
 pub(crate) mod report;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::data::cell::{Program, Role};
@@ -20,36 +21,42 @@ const OVERHEAD_BYTES: u64 = 16 << 20;
 /// How long a text is, at least, that the guest takes by itself, in bytes.
 const LONG_TEXT_BYTES: usize = 16 << 10;
 
-/// A command for the guest, encoded: marshal's format, with the length of that before it and the
-/// long texts after it.
+/// A command for the guest, encoded: its long texts, the rest in marshal's format, and the length
+/// of that. So the first text need not be copied to become one.
 #[derive(Debug, Default)]
 pub(crate) struct CommandFrame {
     bytes: Vec<u8>,
-    /// How much of it was taken.
-    taken: usize,
+    /// What is left to take: first the command, then the texts.
+    command: Range<usize>,
+    texts: Range<usize>,
 }
 
 impl CommandFrame {
     /// Reads the frame that [`encode`] has made.
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, taken: size_of::<u32>() }
+        let Some((before, length)) = bytes.split_last_chunk() else { return Self::default() };
+        let end = before.len();
+        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let start = end.saturating_sub(length);
+        Self { bytes, command: start..end, texts: 0..start }
     }
 
     /// Returns the length of the command without its long texts.
     pub(crate) fn length(&self) -> u32 {
-        self.bytes.first_chunk().map_or(0, |length| u32::from_le_bytes(*length))
+        u32::try_from(self.command.len()).unwrap_or(u32::MAX)
     }
 
-    /// Takes the next bytes; `None` if there are not as many.
+    /// Takes the next bytes, of the command or of a text; `None` if there are not as many.
     pub(crate) fn take(&mut self, count: usize) -> Option<&[u8]> {
-        let taken = self.bytes.get(self.taken..)?.get(..count)?;
-        self.taken += count;
+        let left = if self.command.is_empty() { &mut self.texts } else { &mut self.command };
+        let taken = self.bytes.get(left.clone())?.get(..count)?;
+        left.start += count;
         Some(taken)
     }
 
     /// Returns how many bytes were not taken.
     pub(crate) fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.taken)
+        self.command.len() + self.texts.len()
     }
 }
 
@@ -104,15 +111,14 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
     }
     let mut frame = vec![(Value::from("command"), Value::from(name))];
     frame.extend(fields.into_iter().map(|(name, value)| (name.into(), value)));
-    let mut bytes = vec![0; size_of::<u32>()];
+    let mut texts = texts.into_iter().map(|(_, text)| text.into_bytes());
+    let mut bytes = texts.next().unwrap_or_default();
+    texts.for_each(|text| bytes.extend_from_slice(&text));
+    let start = bytes.len();
     marshal::encode(&Value::Dict(frame), &mut bytes);
     // A guest has no memory for a longer one, and says so.
-    let length = u32::try_from(bytes.len() - size_of::<u32>()).unwrap_or(u32::MAX);
-    bytes[..size_of::<u32>()].copy_from_slice(&length.to_le_bytes());
-    bytes.reserve(texts.iter().map(|(_, text)| text.len()).sum());
-    for (_, text) in texts {
-        bytes.extend_from_slice(text.as_bytes());
-    }
+    let length = u32::try_from(bytes.len() - start).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&length.to_le_bytes());
     bytes
 }
 
@@ -304,6 +310,14 @@ mod tests {
     }
 
     #[test]
+    fn several_long_texts_follow_in_their_order() {
+        let long = ["a", "b"].map(|text| text.repeat(LONG_TEXT_BYTES));
+        let items = long.iter().map(|text| (text[..1].to_owned(), text.as_str().into()));
+        let (_, texts) = parts(Command::Set(items.collect()));
+        assert_eq!(texts, long.concat().as_bytes());
+    }
+
+    #[test]
     fn a_frame_gives_no_more_than_it_has() {
         let mut frame = CommandFrame::new(encode(Command::Save));
         let left = frame.left();
@@ -311,8 +325,10 @@ mod tests {
         assert_eq!(frame.take(left + 1), None);
         assert_eq!(frame.take(usize::MAX), None);
         assert_eq!(frame.take(left).map(<[u8]>::len), Some(left));
-        for empty in [CommandFrame::default(), CommandFrame::new(vec![1])] {
+        for empty in [vec![], vec![1], vec![0; 4]].map(CommandFrame::new) {
             assert_eq!((empty.length(), empty.left()), (0, 0));
         }
+        let mut wrong = CommandFrame::new([b"text".as_slice(), &[255; 4]].concat());
+        assert_eq!((wrong.length(), wrong.take(4)), (4, Some(b"text".as_slice())));
     }
 }
