@@ -98,16 +98,19 @@ function placeAt(functions, table) {
   for (let i = 0; i < functions.length; i++) place(table, functions[i][0], exports[i]);
 }
 
-/** Puts functions of JavaScript, `[name, function]`, at the end of the table, and `last` after. */
-function placeAll(functions, addresses, table, last) {
-  const first = grow(table, functions.length + 1);
+/**
+ * Puts functions of JavaScript, `[name, function]`, at the end of the table, and `added` after
+ * them. Returns where the first of those is.
+ */
+function placeAll(functions, addresses, table, added) {
+  const first = grow(table, functions.length + added.length);
   const placed = [];
   for (let i = 0; i < functions.length; i++) {
     placed[i] = [first + i, functions[i][1]];
     addresses[functions[i][0]].value = first + i;
   }
   const end = first + functions.length;
-  placed[functions.length] = [end, last];
+  for (let i = 0; i < added.length; i++) ArrayPrototypePush(placed, [end + i, added[i]]);
   placeAt(placed, table);
   return end;
 }
@@ -191,7 +194,7 @@ export class Linking {
   isHeld = false;
   /** CPython's table of functions, once it is linked. */
   table = null;
-  /** Where the function is that was added. */
+  /** Where the first of the functions is that were added. */
   addedPlace = -1;
   #added;
   #places;
@@ -199,8 +202,8 @@ export class Linking {
   #rest = null;
 
   /**
-   * `places` is what `link` returned when the image was made, or null to make it; `added` is one
-   * more function of JavaScript for the table.
+   * `places` is what `link` returned when the image was made, or null to make it; `added` are
+   * more functions of JavaScript for the table.
    */
   constructor(places, added) {
     this.#places = places;

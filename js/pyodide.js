@@ -36,7 +36,7 @@ import {
   op_isolet_wasm_module,
 } from "ext:core/ops";
 
-const { ReflectApply } = primordials;
+const { ObjectFromEntries, ReflectApply } = primordials;
 
 const HOME = "/home/user";
 const STDLIB = "/lib/python314.zip";
@@ -218,7 +218,7 @@ export async function boot(createModule, makeImage) {
     ? { places: null, libraries: null, textOutput: null }
     : JSON.parse(op_isolet_image_config());
   const textOutput = new TextOutput(image.textOutput);
-  const linking = new Linking(image.places, textOutput.write);
+  const linking = new Linking(image.places, textOutput.functions);
   const libraries = new Libraries(linking, image.libraries, makeImage);
   booted.localTime = new LocalTime(image.localTime);
   booted.saving = new Saving(libraries, booted.localTime);
@@ -251,7 +251,8 @@ export async function boot(createModule, makeImage) {
     API.sys.modules.set("_isolet", glue);
     connectStreams(Module);
     const output = glue.open_output();
-    textOutput.install(booted.memory, booted.exports, linking, output.toJs());
+    const found = output.toJs({ dict_converter: ObjectFromEntries });
+    textOutput.install(booted.memory, booted.exports, linking, found);
     output.destroy();
     glue.keep_output();
     preload(Module, glue);

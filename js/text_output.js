@@ -2,11 +2,13 @@
 // own, and each time CPython's `TextIOWrapper` calls a file, which calls Emscripten's file system.
 // So both output streams get a `write` of their own: a function of C by its looks, whose code is
 // here. It hands short ASCII texts to the host where they are, as long as stream and file are as
-// they were made. All else goes to `TextIOWrapper.write`.
+// they were made. All else goes to `TextIOWrapper.write`. And the code of `print` is here, too: it
+// hands over a line at once where `print` gets one such text. All else goes to CPython's.
 
 import { primordials } from "ext:core/mod.js";
+import { DictEntry } from "ext:isolet/dict_entry.js";
 import { exportedFunction, functionNames } from "ext:isolet/linking.js";
-import { op_isolet_write_part } from "ext:core/ops";
+import { op_isolet_write_line, op_isolet_write_part } from "ext:core/ops";
 
 const {
   ArrayPrototypeIndexOf,
@@ -29,28 +31,37 @@ const TYPE = 1;
 const TEXT = { __proto__: null, length: 2, state: 4, data: 5 };
 const INTEGER_WORDS = 4;
 const DESCRIPTOR_METHOD = 5;
+const FUNCTION_DEFINITION = 2;
 const METHOD = { __proto__: null, code: 1, flags: 2, words: 4 };
 const FILE_NUMBER = 2;
-/** The part of a `TextIOWrapper` that says how it writes, and what it has not written yet. */
-const STREAM = { __proto__: null, start: 2, buffer: 5, end: 22 };
+/** Fewer references than `None` has, which is never freed. */
+const IMMORTAL = 0x20000000;
+/**
+ * The part of a `TextIOWrapper` that says how it writes, and what it has not written yet; and its
+ * dict, which is always the same.
+ */
+const STREAM = { __proto__: null, start: 2, buffer: 5, end: 22, attributes: 26 };
 
 /** The bits of a text's state that say how its characters are kept, and for ASCII. */
 const STATE_BITS = 0x7c;
 const STATE_ASCII = 0x64;
 
-/** The flag of a method with one argument. */
+/** The flags of a method with one argument, and of one with an array of them, some with names. */
 const METH_O = 8;
+const METH_FASTCALL_KEYWORDS = 0x82;
 
 /** The most characters: Python has the integers up to this one ready, which are the results. */
 const LONGEST = 256;
+/** The same for a line, of which a copy is made. */
+const LONGEST_LINE = 4096;
 
 const NAME = "write";
 
 export class TextOutput {
   /** What the image keeps. */
   kept;
-  /** `TextIOWrapper.write`, for the table: both arguments and the result are addresses. */
-  write;
+  /** `TextIOWrapper.write` and `print`, for the table: all but a count are addresses. */
+  functions;
   #table;
   #memory;
   /** Views of the memory, which are empty once it has grown. */
@@ -58,26 +69,25 @@ export class TextOutput {
   #bytes;
   /** Those whose `write` is here, each with its file in Emscripten. */
   #streams = [];
+  /** `sys.stdout`. */
+  #stdout;
 
   constructor(kept) {
     this.kept = kept;
-    this.write = (stream, text) => this.#write(stream, text);
-    this.write.sig = "iii";
+    const write = (stream, text) => this.#write(stream, text);
+    write.sig = "iii";
+    const print = (module, values, count, names) => this.#print(module, values, count, names);
+    print.sig = "iiiii";
+    this.functions = [write, print];
   }
 
   /**
-   * Gives streams their `write` while the image is made. The places are of the type of texts, of
-   * the text "write", of the integers 0 and 256, of `TextIOWrapper.write`, and for each stream its
-   * own, that of its file, and the file's number.
+   * Gives streams their `write`, and `print` its code, while the image is made. All are addresses,
+   * but for the number of a stream's file.
    */
-  install(memory, exports, linking, [text, sample, zero, last, method, ...places]) {
+  install(memory, exports, linking, { streams, ...places }) {
     this.#memory = memory;
     this.#table = linking.table;
-    this.#renew();
-    const streams = [];
-    for (let i = 0; i < places.length; i += 3) {
-      streams[i / 3] = { stream: places[i], file: places[i + 1], number: places[i + 2] };
-    }
     const names = functionNames();
     const call = (name, ...values) => {
       const index = ArrayPrototypeIndexOf(names, name);
@@ -103,22 +113,29 @@ export class TextOutput {
         throw new Error("a stream takes no method");
       }
       call("Py_DecRef", made);
+      streams[i].write = made;
     }
     this.#renew();
-    this.kept = this.#checked({ text, sample, zero, last, method, streams });
+    this.kept = this.#checked(places, streams);
+    this.#words[this.kept.print + METHOD.code] = linking.addedPlace + 1;
   }
 
   /** Uses what the image keeps, when all files are open. */
   attach(memory, FS, table) {
+    const { streams, system, stdoutName, sample } = this.kept;
     this.#memory = memory;
     this.#table = table;
     this.#renew();
-    for (let i = 0; i < this.kept.streams.length; i++) {
-      const { stream, file, number, settings } = this.kept.streams[i];
+    for (let i = 0; i < streams.length; i++) {
+      const { stream, file, number, settings, attributes, write } = streams[i];
       const opened = FS.streams[number];
-      const own = { __proto__: null, stream, file, number, settings, FS, opened };
+      const attribute = new DictEntry(attributes, sample);
+      const own = {
+        __proto__: null, stream, file, number, settings, attribute, write, FS, opened,
+      };
       ArrayPrototypePush(this.#streams, own);
     }
+    this.#stdout = new DictEntry(system, stdoutName);
   }
 
   #renew() {
@@ -128,7 +145,8 @@ export class TextOutput {
   }
 
   /** Makes sure that this CPython has everything where it is looked for. */
-  #checked({ text, sample, zero, last, method, streams }) {
+  #checked(places, streams) {
+    const { text, sample, zero, last, none, method, print, system, stdoutName, stdout } = places;
     const words = this.#words;
     const check = (what, is) => {
       if (!is) throw new Error(`${what} of this CPython is not where it is expected`);
@@ -142,45 +160,79 @@ export class TextOutput {
       check("the data of a text", found === StringPrototypeCharCodeAt(NAME, i));
     }
     check("an integer", last - zero === 4 * INTEGER_WORDS * LONGEST);
+    check("`None`", words[none >>> 2] > IMMORTAL);
     const definition = words[(method >>> 2) + DESCRIPTOR_METHOD] >>> 2;
     check("a method", words[definition + METHOD.flags] === METH_O);
     const code = words[definition + METHOD.code];
+    const function_ = words[(print >>> 2) + FUNCTION_DEFINITION] >>> 2;
+    check("`print`", words[function_ + METHOD.flags] === METH_FASTCALL_KEYWORDS);
+    const printCode = words[function_ + METHOD.code];
+    new DictEntry(system, stdoutName).check(words, stdout);
     const kept = [];
     for (let i = 0; i < streams.length; i++) {
-      const { stream, file, number } = streams[i];
+      const { stream, file, number, attributes, write } = streams[i];
       const start = stream >>> 2;
       check("the file of a stream", words[start + STREAM.buffer] === file);
       check("the number of a file", words[(file >>> 2) + FILE_NUMBER] === number);
+      check("the dict of a stream", words[start + STREAM.attributes] === attributes);
+      new DictEntry(attributes, sample).check(words, write);
       const settings = [];
       for (let j = STREAM.start; j < STREAM.end; j++) {
         ArrayPrototypePush(settings, words[start + j]);
       }
-      ArrayPrototypePush(kept, { stream, file, number, settings });
+      ArrayPrototypePush(kept, { stream, file, number, settings, attributes, write });
     }
-    return { text, zero, code, streams: kept };
+    const kinds = { text, sample, zero, none };
+    return { ...kinds, code, print: function_, printCode, system, stdoutName, streams: kept };
   }
 
   #write(stream, text) {
     if (this.#words[0] === undefined) this.#renew();
-    const words = this.#words;
-    const at = text >>> 2;
-    const length = words[at + TEXT.length];
-    if (
-      length <= LONGEST &&
-      words[at + TYPE] === this.kept.text &&
-      (words[at + TEXT.state] & STATE_BITS) === STATE_ASCII
-    ) {
-      const number = this.#plain(stream);
-      if (number !== 0) {
-        const data = (text >>> 0) + 4 * TEXT.data;
-        op_isolet_write_part(number, this.#bytes, data, length);
+    const length = this.#asciiLength(text);
+    if (length >= 0 && length <= LONGEST) {
+      const own = this.#plain(stream);
+      if (own !== null) {
+        op_isolet_write_part(own.number, this.#bytes, (text >>> 0) + 4 * TEXT.data, length);
         return this.kept.zero + 4 * INTEGER_WORDS * length;
       }
     }
     return functionAt(this.#table, this.kept.code)(stream, text);
   }
 
-  /** The number of the stream's file, if both are as they were made; 0 otherwise. */
+  #print(module, values, count, names) {
+    if (this.#words[0] === undefined) this.#renew();
+    if (names === 0 && count === 1) {
+      const text = this.#words[values >>> 2];
+      const length = this.#asciiLength(text);
+      if (length >= 0 && length <= LONGEST_LINE) {
+        const own = this.#plainStdout();
+        if (own !== null) {
+          op_isolet_write_line(own.number, this.#bytes, text + 4 * TEXT.data, length);
+          return this.kept.none;
+        }
+      }
+    }
+    return functionAt(this.#table, this.kept.printCode)(module, values, count, names);
+  }
+
+  /** The length of a text whose characters are all ASCII and follow it; -1 for all else. */
+  #asciiLength(text) {
+    const words = this.#words;
+    const at = text >>> 2;
+    const isAscii = words[at + TYPE] === this.kept.text &&
+      (words[at + TEXT.state] & STATE_BITS) === STATE_ASCII;
+    return isAscii ? words[at + TEXT.length] : -1;
+  }
+
+  /** What `sys.stdout` is, if that is a stream with our `write`, and all is as it was made. */
+  #plainStdout() {
+    const words = this.#words;
+    const own = this.#streams[0];
+    const isThere = this.#stdout.has(words, own.stream) && own.attribute.has(words, own.write);
+    return isThere ? this.#plain(own.stream) : null;
+  }
+
+  /** What this stream is, if it and its file are as they were made. */
   #plain(stream) {
     const words = this.#words;
     const streams = this.#streams;
@@ -190,11 +242,11 @@ export class TextOutput {
       const { number, settings, FS } = own;
       const start = (stream >>> 2) + STREAM.start;
       for (let j = 0; j < settings.length; j++) {
-        if (words[start + j] !== settings[j]) return 0;
+        if (words[start + j] !== settings[j]) return null;
       }
       const isOpen = words[(own.file >>> 2) + FILE_NUMBER] === number;
-      return isOpen && FS.streams[number] === own.opened ? number : 0;
+      return isOpen && FS.streams[number] === own.opened ? own : null;
     }
-    return 0;
+    return null;
   }
 }

@@ -340,12 +340,26 @@ def open_text(fd, errors):
 
 def open_output():
     """Makes the output streams of the image. Returns where `text_output.js` finds what it needs."""
-    places = [id(str), id("write"), id(0), id(256), id(io.TextIOWrapper.__dict__["write"])]
+    made = []
     for fd, (name, _, errors) in OUTPUT.items():
         streams[name] = stream = open_text(fd, errors)
         stream.write("")  # what changes at the first time has changed then
-        places += [id(stream), id(stream.buffer), fd]
-    return places
+        attributes = id(vars(stream))
+        file = id(stream.buffer)
+        made.append({"stream": id(stream), "file": file, "number": fd, "attributes": attributes})
+    return {
+        "text": id(str),
+        "sample": id("write"),
+        "zero": id(0),
+        "last": id(256),
+        "none": id(None),
+        "method": id(io.TextIOWrapper.__dict__["write"]),
+        "print": id(print),
+        "system": id(SYSTEM),
+        "stdoutName": id(sys.intern("stdout")),
+        "stdout": id(sys.stdout),
+        "streams": made,
+    }
 
 
 def keep_output():
@@ -517,9 +531,9 @@ def remember_source(code, source, name):
 
 
 def flush():
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
         try:
-            stream.flush()
+            SYSTEM[name].flush()
         except Exception:
             pass
 

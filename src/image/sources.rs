@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 22] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 23] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -25,6 +25,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 22] = modules![
     "calls.js",
     "linking.js",
     "libraries.js",
+    "dict_entry.js",
     "text_output.js",
     "objects.js",
     "saved_files.js",

@@ -13,6 +13,7 @@ deno_core::extension!(
     isolet,
     ops = [
         ops::stdio::op_isolet_write,
+        ops::stdio::op_isolet_write_line,
         ops::stdio::op_isolet_write_part,
         ops::stdio::op_isolet_display,
         ops::stdio::op_isolet_stdin,

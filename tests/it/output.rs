@@ -240,48 +240,160 @@ async fn what_is_no_text_is_a_type_error() {
     }
 }
 
-/// What a program can do to its output before it prints `text`, and what is printed then.
-const CHANGES: &[(&str, &str)] = &[
-    ("sys.stdout.close()", "ValueError: I/O operation on closed file."),
-    ("sys.stdout.buffer.close()", "ValueError: I/O operation on closed file."),
-    ("stream = sys.stdout; stream.detach()", "ValueError: underlying buffer has been detached"),
-    ("os.close(1)", "OSError: [Errno 9] Bad file descriptor"),
-    ("sys.stdout.reconfigure(newline='\\r\\n')", "héé\r\n text\r\n"),
-    ("sys.stdout.reconfigure(encoding='ascii', errors='replace')", "h??\n text\n"),
-    ("sys.stdout.reconfigure(encoding='utf-16-le')", "h\0é\0é\0\n\0 \0t\0e\0x\0t\0\n\0"),
-    (
-        "sys.stdout.reconfigure(write_through=False); sys.stdout.write('first ')",
-        "first héé\n text\n",
-    ),
-    ("sys.stdout.write = lambda text: sys.__stderr__.write(text.upper())", ""),
-    ("os.dup2(os.open('/tmp/printed', os.O_WRONLY | os.O_CREAT), 1)", ""),
-    (
-        "import pyodide_js; from pyodide.ffi import to_js; from pyodide.code import run_js
-pyodide_js.setStdout(run_js('({ batched() {} })'))",
-        "",
-    ),
-    (
-        "print('before', end=' '); os.write(1, b'between '); sys.stdout.flush()",
-        "before between héé\n text\n",
-    ),
+#[tokio::test]
+async fn lines_of_every_kind_are_printed_as_into_any_other_file() {
+    let code = "import contextlib, io, random
+made = random.Random(8)
+kinds = ['a', 'z~\\n\\0\\x7f', 'é', 'ÿ', 'Ā', '☃', '🐍', 'aé☃🐍']
+class Text(str):
+    def __str__(self): return 'asked'
+lines = [''.join(made.choices(kinds[n % 8], k=n % 300)) for n in range(900)]
+lines += [made.choice('ab') * n for n in (0, 1, 255, 256, 257, 4095, 4096, 4097, 100_000)]
+lines += [Text('own'), 7, None, b'bytes', 1.5, print]
+def everything():
+    for line in lines: print(line)
+    print()
+    for line in lines: print(line, end='')
+    print('two', 'texts'); print('one', flush=True); print('some', end='end'); print(*'ab', sep='')
+    return print('none')
+with contextlib.redirect_stdout(io.StringIO()) as file: everything()
+assert everything() is None
+file.getvalue()";
+    let execution = run(code).await;
+    assert_eq!(execution.value(), Some(&execution.stdout().into()), "{execution:?}");
+}
+
+/// What a program can do to its output before it prints something.
+struct Change {
+    code: &'static str,
+    /// What `print('héé\n', 'text')` prints then, or its error.
+    texts: &'static str,
+    /// The same for `print('line')`.
+    line: &'static str,
+}
+
+const CLOSED: &str = "ValueError: I/O operation on closed file.";
+const DETACHED: &str = "ValueError: underlying buffer has been detached";
+const BAD_FILE: &str = "OSError: [Errno 9] Bad file descriptor";
+const UNCHANGED: &str = "héé\n text\n";
+
+#[rustfmt::skip]
+const CHANGES: &[Change] = &[
+    Change { code: "sys.stdout.close()", texts: CLOSED, line: CLOSED },
+    Change { code: "sys.stdout.buffer.close()", texts: CLOSED, line: CLOSED },
+    Change { code: "stream = sys.stdout; stream.detach()", texts: DETACHED, line: DETACHED },
+    Change { code: "os.close(1)", texts: BAD_FILE, line: BAD_FILE },
+    Change {
+        code: "sys.stdout.reconfigure(newline='\\r\\n')",
+        texts: "héé\r\n text\r\n",
+        line: "line\r\n",
+    },
+    Change {
+        code: "sys.stdout.reconfigure(encoding='ascii', errors='replace')",
+        texts: "h??\n text\n",
+        line: "line\n",
+    },
+    Change {
+        code: "sys.stdout.reconfigure(encoding='utf-16-le')",
+        texts: "h\0é\0é\0\n\0 \0t\0e\0x\0t\0\n\0",
+        line: "l\0i\0n\0e\0\n\0",
+    },
+    Change {
+        code: "sys.stdout.reconfigure(write_through=False); sys.stdout.write('first ')",
+        texts: "first héé\n text\n",
+        line: "first line\n",
+    },
+    Change {
+        code: "sys.stdout.write = lambda text: sys.__stderr__.write(text.upper())",
+        texts: "",
+        line: "",
+    },
+    Change { code: "del sys.stdout.write", texts: UNCHANGED, line: "line\n" },
+    Change {
+        code: "write = sys.stdout.write; del sys.stdout.write; print('old'); sys.stdout.write = write",
+        texts: "old\nhéé\n text\n",
+        line: "old\nline\n",
+    },
+    Change {
+        code: "for n in range(1000): setattr(sys.stdout, f'n{n}', n)\n\
+               sys.stdout.write = lambda text: None",
+        texts: "",
+        line: "",
+    },
+    Change {
+        code: "os.dup2(os.open('/tmp/printed', os.O_WRONLY | os.O_CREAT), 1)",
+        texts: "",
+        line: "",
+    },
+    Change {
+        code: "import pyodide_js; from pyodide.ffi import to_js; from pyodide.code import run_js\n\
+               pyodide_js.setStdout(run_js('({ batched() {} })'))",
+        texts: "",
+        line: "",
+    },
+    Change {
+        code: "print('before', end=' '); os.write(1, b'between '); sys.stdout.flush()",
+        texts: "before between héé\n text\n",
+        line: "before between line\n",
+    },
+    Change { code: "sys.stdout = None", texts: "", line: "" },
+    Change { code: "sys.stdout = sys.stderr", texts: "", line: "" },
+    Change {
+        code: "del sys.stdout",
+        texts: "RuntimeError: lost sys.stdout",
+        line: "RuntimeError: lost sys.stdout",
+    },
+    Change {
+        code: "del sys.stdout, sys.stderr, sys.__stdout__",
+        texts: "RuntimeError: lost sys.stdout",
+        line: "RuntimeError: lost sys.stdout",
+    },
+    Change {
+        code: "del sys.stdout; sys.stdout = sys.__stdout__",
+        texts: UNCHANGED,
+        line: "line\n",
+    },
+    Change {
+        code: "for n in range(1000): setattr(sys, f'n{n}', n)\nprint('many'); sys.stdout = sys.stderr",
+        texts: "many\n",
+        line: "many\n",
+    },
+    Change {
+        code: "vars(sys)[7] = 7; print('odd'); sys.stdout = sys.stderr",
+        texts: "odd\n",
+        line: "odd\n",
+    },
+    Change {
+        code: "import builtins; builtins.print = lambda *texts: sys.stdout.write('mine')",
+        texts: "mine",
+        line: "mine",
+    },
 ];
 
 #[tokio::test]
 async fn what_a_program_does_to_its_output_holds_for_what_it_prints_then() {
-    for (change, expected) in CHANGES {
-        let code = format!(
-            "import os, sys\nprint(end='')\ntry:\n    exec({change:?})\n    print('héé\\n', 'text')\n\
-             except Exception as error:\n    sys.stderr.write(f'{{type(error).__name__}}: {{error}}')"
-        );
-        let mut session = session().await;
-        let execution = exec(&mut session, &*code).await;
-        let found =
-            if expected.contains("Error: ") { execution.stderr() } else { execution.stdout() };
-        let latin = |text: &str| text.replace("\u{e9}\0", "\u{fffd}\0");
-        assert_eq!(found, latin(expected), "{change}");
-        // The next run has whole streams again, unless the program wanted it otherwise.
-        if expected.contains("Error: ") {
-            assert_eq!(exec(&mut session, "print('again')").await.stdout(), "again\n", "{change}");
+    for Change { code: change, texts, line } in CHANGES {
+        for (print, expected) in [("print('héé\\n', 'text')", texts), ("print('line')", line)] {
+            let code = format!(
+                "import os, sys\nprint('', end='')\nprint('line before')\ntry:\n    exec({change:?})\n    \
+                 {print}\nexcept Exception as error:\n    \
+                 sys.__stderr__.write(f'{{type(error).__name__}}: {{error}}')"
+            );
+            let mut session = session().await;
+            let execution = exec(&mut session, &*code).await;
+            let is_error = expected.contains("Error: ");
+            let found = if is_error {
+                execution.stderr()
+            } else {
+                execution.stdout().strip_prefix("line before\n").unwrap_or("no line before")
+            };
+            let latin = |text: &str| text.replace("\u{e9}\0", "\u{fffd}\0");
+            assert_eq!(found, latin(expected), "{change}; {print}");
+            // The next run has whole streams again, unless the program wanted it otherwise.
+            if is_error {
+                let execution = exec(&mut session, "print('again')").await;
+                assert_eq!(execution.stdout(), "again\n", "{change}");
+            }
         }
     }
 }

@@ -27,10 +27,27 @@ pub(crate) fn op_isolet_write_part(
     start: u32,
     #[smi] length: u32,
 ) {
-    let (start, length) = (start as usize, length as usize);
-    if let Some(bytes) = memory.get(start..).and_then(|after| after.get(..length)) {
+    if let Some(bytes) = part(memory, start, length) {
         write(state, stream, bytes);
     }
+}
+
+/// Writes such a part as a line.
+#[op2(fast)]
+pub(crate) fn op_isolet_write_line(
+    state: &OpState,
+    #[smi] stream: u32,
+    #[buffer] memory: &[u8],
+    start: u32,
+    #[smi] length: u32,
+) {
+    if let Some(bytes) = part(memory, start, length) {
+        write(state, stream, &[bytes, b"\n"].concat());
+    }
+}
+
+fn part(memory: &[u8], start: u32, length: u32) -> Option<&[u8]> {
+    memory.get(start as usize..)?.get(..length as usize)
 }
 
 /// Displays an object: its formats, in the value format.
