@@ -244,11 +244,14 @@ impl Pool {
         }
     }
 
-    /// Takes an interpreter that has not rehearsed out of the stock, for a moment.
+    /// Takes an interpreter that has not rehearsed out of the stock, for a moment. One that has
+    /// started up would lose that.
     fn take_unrehearsed(&self, kind: &InterpreterKind) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
         let stock = stocks.get_mut(kind)?;
-        let at = stock.ready.iter().position(|ready| !ready.has_rehearsed())?;
+        let may_rehearse =
+            |ready: &BootedInterpreter| !ready.has_rehearsed() && ready.begun().is_none();
+        let at = stock.ready.iter().position(may_rehearse)?;
         stock.coming += 1;
         stock.ready.remove(at)
     }
@@ -329,6 +332,8 @@ fn start_filler(pool: Weak<Pool>) -> io::Result<mpsc::UnboundedSender<Interprete
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use crate::data::isolation::{Confinement, IsolationReport};
     use crate::data::value::{Value, marshal};
@@ -348,7 +353,14 @@ mod tests {
     /// Makes an interpreter that answers each command with the status `status`.
     fn interpreter(status: &'static str) -> BootedInterpreter {
         let (sender, replies) = mpsc::unbounded_channel();
-        let messages = Arc::new(move |_: Message| {
+        let has_begun = AtomicBool::new(false);
+        let messages = Arc::new(move |message: Message| {
+            let Message::Command(frame) = message else { panic!("no command") };
+            if frame.windows(8).any(|word| word == b"rehearse") {
+                assert!(!has_begun.load(Ordering::SeqCst), "it loses what it has started up with");
+            } else {
+                has_begun.store(true, Ordering::SeqCst);
+            }
             let mut report = Vec::new();
             marshal::encode(&Value::dict([("status", status)]), &mut report);
             sender.send(Reply::Done { memory_bytes: 0, report }).unwrap();
@@ -416,6 +428,22 @@ mod tests {
             assert_eq!(taken(&pool, &b).await, Some(true), "it takes the place of the other");
             assert_eq!(taken(&pool, &a).await, Some(false));
             assert_eq!(lock(&pool.stocks)[&kind()].ready.len(), asked.max(spare));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_interpreter_that_has_started_up_does_not_rehearse() {
+        for (asked, spare) in [(0, 2), (0, 4), (3, 2)] {
+            let pool = full(asked, spare, "completed").await;
+            let startup = startup("a");
+            for _ in 0..3 {
+                taken(&pool, &startup).await;
+            }
+            // One by one, as when several sessions were opened at once.
+            for _ in 0..5 {
+                pool.improve(&kind()).await;
+            }
+            assert_eq!(taken(&pool, &startup).await, Some(true));
         }
     }
 

@@ -63,10 +63,11 @@ impl BootedInterpreter {
     }
 
     /// Runs a session's start-up sequence once in advance, so that the session need not wait for
-    /// it.
+    /// it. Undoes what [`begin`](Self::begin) has done.
     pub(crate) async fn rehearse(&mut self) -> Result<(), Error> {
         // Once only: more rounds would take processor time from others, and a copied worker comes
         // from a process that has rehearsed already.
+        self.begun = None;
         (self.link.messages)(Message::Command(codec::encode(Command::Rehearse(1))));
         match self.link.replies.recv().await {
             Some(Reply::Done { .. }) => {
