@@ -4,14 +4,10 @@
 // What CPython itself imports by address it gets at once, at the places that are in the memory
 // image. The others are kept free, and get the functions that Emscripten put there when the image
 // was made.
-//
-// Functions of JavaScript get into a table only through WebAssembly. Emscripten makes a module for
-// each.
 
 import { primordials } from "ext:core/mod.js";
+import { placeAt, placeChoices } from "ext:isolet/table_functions.js";
 import { op_isolet_exports } from "ext:core/ops";
-// Its `WebAssembly.Module` is the one that V8 lets compile.
-import "ext:isolet/wasm.js";
 
 const {
   ArrayPrototypePush,
@@ -19,100 +15,24 @@ const {
   ObjectKeys,
   SafeMap,
   SafeSet,
-  StringPrototypeCharCodeAt,
   TypeError,
-  Uint8Array,
   uncurryThis,
 } = primordials;
 
-const { Global, Instance, Module, Table } = WebAssembly;
+const { Global, Table } = WebAssembly;
 const functionAt = uncurryThis(Table.prototype.get);
 const place = uncurryThis(Table.prototype.set);
 const grow = uncurryThis(Table.prototype.grow);
 
-/** WebAssembly's types by Emscripten's letters. */
-const TYPES = { __proto__: null, i: 0x7f, p: 0x7f, j: 0x7e, f: 0x7d, d: 0x7c, e: 0x6f };
-const NO_RESULT = "v";
-
-/** A number in WebAssembly's format. */
-function pushNumber(bytes, number) {
-  for (; number >= 0x80; number >>>= 7) ArrayPrototypePush(bytes, (number & 0x7f) | 0x80);
-  ArrayPrototypePush(bytes, number);
-}
-
-/** The name that the module below has for its function of this number. */
-function pushName(bytes, number) {
-  const name = `${number}`;
-  pushNumber(bytes, name.length);
-  for (let i = 0; i < name.length; i++) {
-    ArrayPrototypePush(bytes, StringPrototypeCharCodeAt(name, i));
-  }
-}
-
-/**
- * A module that imports functions of these signatures, in Emscripten's letters, and exports them.
- */
-function passingThrough(signatures) {
-  const types = [];
-  const imports = [];
-  const exports = [];
-  pushNumber(types, signatures.length);
-  pushNumber(imports, signatures.length);
-  pushNumber(exports, signatures.length);
-  for (let i = 0; i < signatures.length; i++) {
-    const signature = signatures[i];
-    ArrayPrototypePush(types, 0x60);
-    pushNumber(types, signature.length - 1);
-    for (let j = 1; j < signature.length; j++) ArrayPrototypePush(types, TYPES[signature[j]]);
-    if (signature[0] === NO_RESULT) ArrayPrototypePush(types, 0);
-    else ArrayPrototypePush(types, 1, TYPES[signature[0]]);
-    pushName(imports, 0);
-    pushName(imports, i);
-    ArrayPrototypePush(imports, 0);
-    pushNumber(imports, i);
-    pushName(exports, i);
-    ArrayPrototypePush(exports, 0);
-    pushNumber(exports, i);
-  }
-  const bytes = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
-  const sections = [[1, types], [2, imports], [7, exports]];
-  for (let i = 0; i < sections.length; i++) {
-    const contents = sections[i][1];
-    ArrayPrototypePush(bytes, sections[i][0]);
-    pushNumber(bytes, contents.length);
-    for (let j = 0; j < contents.length; j++) ArrayPrototypePush(bytes, contents[j]);
-  }
-  return new Module(new Uint8Array(bytes));
-}
-
-/** Puts functions of JavaScript, `[index, function]`, into the table. */
-function placeAt(functions, table) {
-  if (functions.length === 0) return;
-  const imports = { __proto__: null };
-  const signatures = [];
-  for (let i = 0; i < functions.length; i++) {
-    imports[i] = functions[i][1];
-    signatures[i] = functions[i][1].sig;
-  }
-  const { exports } = new Instance(passingThrough(signatures), { __proto__: null, 0: imports });
-  for (let i = 0; i < functions.length; i++) place(table, functions[i][0], exports[i]);
-}
-
-/**
- * Puts functions of JavaScript, `[name, function]`, at the end of the table, and `added` after
- * them. Returns where the first of those is.
- */
-function placeAll(functions, addresses, table, added) {
-  const first = grow(table, functions.length + added.length);
+/** Puts functions of JavaScript, `[name, function]`, at the end of the table. */
+function placeAll(functions, addresses, table) {
+  const first = grow(table, functions.length);
   const placed = [];
   for (let i = 0; i < functions.length; i++) {
     placed[i] = [first + i, functions[i][1]];
     addresses[functions[i][0]].value = first + i;
   }
-  const end = first + functions.length;
-  for (let i = 0; i < added.length; i++) ArrayPrototypePush(placed, [end + i, added[i]]);
   placeAt(placed, table);
-  return end;
 }
 
 /** What of `names` has no address yet and is a function of JavaScript. */
@@ -194,20 +114,20 @@ export class Linking {
   isHeld = false;
   /** CPython's table of functions, once it is linked. */
   table = null;
-  /** Where the first of the functions is that were added. */
-  addedPlace = -1;
-  #added;
+  /** Where the first of the choices is. */
+  choicesPlace = -1;
+  #choices;
   #places;
   #isPlaced;
   #rest = null;
 
   /**
-   * `places` is what `link` returned when the image was made, or null to make it; `added` are
-   * more functions of JavaScript for the table.
+   * `places` is what `link` returned when the image was made, or null to make it; `choices` are
+   * more functions for the table, as `placeChoices` takes them.
    */
-  constructor(places, added) {
+  constructor(places, choices) {
     this.#places = places;
-    this.#added = added;
+    this.#choices = choices;
     this.isWhole = this.#isPlaced = places === null;
   }
 
@@ -226,7 +146,8 @@ export class Linking {
     this.table = table;
     const finish = () => {
       const names = unplaced(own, addresses, functions);
-      this.addedPlace = placeAll(names, addresses, table, this.#added);
+      placeAll(names, addresses, table);
+      this.choicesPlace = placeChoices(this.#choices, table);
     };
     if (this.isWhole) {
       const first = table.length;

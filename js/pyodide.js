@@ -218,7 +218,7 @@ export async function boot(createModule, makeImage) {
     ? { places: null, libraries: null, textOutput: null }
     : JSON.parse(op_isolet_image_config());
   const textOutput = new TextOutput(image.textOutput);
-  const linking = new Linking(image.places, textOutput.functions);
+  const linking = new Linking(image.places, textOutput.choices);
   const libraries = new Libraries(linking, image.libraries, makeImage);
   booted.localTime = new LocalTime(image.localTime);
   booted.saving = new Saving(libraries, booted.localTime);
@@ -294,7 +294,7 @@ export async function boot(createModule, makeImage) {
   libraries.restoreCallbacks();
   API.finalizeBootstrap(image.hiwire, undefined);
   connectStreams(Module);
-  textOutput.attach(booted.memory, Module.FS, linking.table);
+  textOutput.attach(booted.memory, Module.FS);
   const flag = Module._Py_EMSCRIPTEN_SIGNAL_HANDLING;
   suspensions.watch(booted.memory, flag);
   op_isolet_watch_signals(booted.memory, flag);

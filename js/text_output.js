@@ -2,8 +2,9 @@
 // own, and each time CPython's `TextIOWrapper` calls a file, which calls Emscripten's file system.
 // So both output streams get a `write` of their own: a function of C by its looks, whose code is
 // here. It hands short ASCII texts to the host where they are, as long as stream and file are as
-// they were made. All else goes to `TextIOWrapper.write`. And the code of `print` is here, too: it
-// hands over a line at once where `print` gets one such text. All else goes to CPython's.
+// they were made. And the code of `print` is here, too: it hands over a line at once where `print`
+// gets one such text. All else goes to CPython's code, which `linking.js` calls: code of the guest
+// may run there and wait, which it cannot while a function of JavaScript has called it.
 
 import { primordials } from "ext:core/mod.js";
 import { DictEntry } from "ext:isolet/dict_entry.js";
@@ -21,8 +22,7 @@ const {
   uncurryThis,
 } = primordials;
 
-const { Memory, Table } = WebAssembly;
-const functionAt = uncurryThis(Table.prototype.get);
+const { Global, Memory } = WebAssembly;
 const bufferOf = uncurryThis(ObjectGetOwnPropertyDescriptor(Memory.prototype, "buffer").get);
 
 // Where CPython 3.14 has what of its objects, in words.
@@ -60,9 +60,8 @@ const NAME = "write";
 export class TextOutput {
   /** What the image keeps. */
   kept;
-  /** `TextIOWrapper.write` and `print`, for the table: all but a count are addresses. */
-  functions;
-  #table;
+  /** `TextIOWrapper.write` and `print`, as `linking.js` takes them. */
+  choices;
   #memory;
   /** Views of the memory, which are empty once it has grown. */
   #words = [];
@@ -74,11 +73,14 @@ export class TextOutput {
 
   constructor(kept) {
     this.kept = kept;
+    // All but a count are addresses.
     const write = (stream, text) => this.#write(stream, text);
     write.sig = "iii";
-    const print = (module, values, count, names) => this.#print(module, values, count, names);
+    const print = (_module, values, count, names) => this.#print(values, count, names);
     print.sig = "iiiii";
-    this.functions = [write, print];
+    const place = () => new Global({ __proto__: null, value: "i32", mutable: true }, 0);
+    this.choices = [{ run: write, otherwise: place() }, { run: print, otherwise: place() }];
+    if (kept !== null) this.#place();
   }
 
   /**
@@ -87,7 +89,6 @@ export class TextOutput {
    */
   install(memory, exports, linking, { streams, ...places }) {
     this.#memory = memory;
-    this.#table = linking.table;
     const names = functionNames();
     const call = (name, ...values) => {
       const index = ArrayPrototypeIndexOf(names, name);
@@ -103,7 +104,7 @@ export class TextOutput {
     this.#bytes[name + NAME.length] = 0;
     const ours = definition >>> 2;
     this.#words[ours] = name;
-    this.#words[ours + METHOD.code] = linking.addedPlace;
+    this.#words[ours + METHOD.code] = linking.choicesPlace;
     this.#words[ours + METHOD.flags] = METH_O;
     this.#words[ours + METHOD.words - 1] = 0;
     for (let i = 0; i < streams.length; i++) {
@@ -117,14 +118,14 @@ export class TextOutput {
     }
     this.#renew();
     this.kept = this.#checked(places, streams);
-    this.#words[this.kept.print + METHOD.code] = linking.addedPlace + 1;
+    this.#words[this.kept.print + METHOD.code] = linking.choicesPlace + 1;
+    this.#place();
   }
 
   /** Uses what the image keeps, when all files are open. */
-  attach(memory, FS, table) {
+  attach(memory, FS) {
     const { streams, system, stdoutName, sample } = this.kept;
     this.#memory = memory;
-    this.#table = table;
     this.#renew();
     for (let i = 0; i < streams.length; i++) {
       const { stream, file, number, settings, attributes, write } = streams[i];
@@ -136,6 +137,13 @@ export class TextOutput {
       ArrayPrototypePush(this.#streams, own);
     }
     this.#stdout = new DictEntry(system, stdoutName);
+  }
+
+  /** Says where CPython's code is. */
+  #place() {
+    const [write, print] = this.choices;
+    write.otherwise.value = this.kept.writeCode;
+    print.otherwise.value = this.kept.printCode;
   }
 
   #renew() {
@@ -163,7 +171,7 @@ export class TextOutput {
     check("`None`", words[none >>> 2] > IMMORTAL);
     const definition = words[(method >>> 2) + DESCRIPTOR_METHOD] >>> 2;
     check("a method", words[definition + METHOD.flags] === METH_O);
-    const code = words[definition + METHOD.code];
+    const writeCode = words[definition + METHOD.code];
     const function_ = words[(print >>> 2) + FUNCTION_DEFINITION] >>> 2;
     check("`print`", words[function_ + METHOD.flags] === METH_FASTCALL_KEYWORDS);
     const printCode = words[function_ + METHOD.code];
@@ -183,9 +191,11 @@ export class TextOutput {
       ArrayPrototypePush(kept, { stream, file, number, settings, attributes, write });
     }
     const kinds = { text, sample, zero, none };
-    return { ...kinds, code, print: function_, printCode, system, stdoutName, streams: kept };
+    const codes = { writeCode, print: function_, printCode };
+    return { ...kinds, ...codes, system, stdoutName, streams: kept };
   }
 
+  /** The number of characters that were written, as Python's; 0 if it was none. */
   #write(stream, text) {
     if (this.#words[0] === undefined) this.#renew();
     const length = this.#asciiLength(text);
@@ -196,10 +206,11 @@ export class TextOutput {
         return this.kept.zero + 4 * INTEGER_WORDS * length;
       }
     }
-    return functionAt(this.#table, this.kept.code)(stream, text);
+    return 0;
   }
 
-  #print(module, values, count, names) {
+  /** `None`; 0 if no line was written. */
+  #print(values, count, names) {
     if (this.#words[0] === undefined) this.#renew();
     if (names === 0 && count === 1) {
       const text = this.#words[values >>> 2];
@@ -212,7 +223,7 @@ export class TextOutput {
         }
       }
     }
-    return functionAt(this.#table, this.kept.printCode)(module, values, count, names);
+    return 0;
   }
 
   /** The length of a text whose characters are all ASCII and follow it; -1 for all else. */

@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 23] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -23,6 +23,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 23] = modules![
     "buffers.js",
     "wasm.js",
     "calls.js",
+    "table_functions.js",
     "linking.js",
     "libraries.js",
     "dict_entry.js",

@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Session, Stdin, Stream, Termination, Value};
+use isolet::{
+    Cell, Limits, Outcome, Param, Session, Stdin, Stream, Termination, Tool, ToolSpec, Value,
+};
 
-use crate::util::{self, eval, exec, run, sandbox, session};
+use crate::util::{self, builder, eval, exec, run, sandbox, session};
 
 #[tokio::test]
 async fn stdout_and_stderr_are_kept_apart() {
@@ -261,6 +263,41 @@ assert everything() is None
 file.getvalue()";
     let execution = run(code).await;
     assert_eq!(execution.value(), Some(&execution.stdout().into()), "{execution:?}");
+}
+
+#[tokio::test]
+async fn what_print_calls_may_wait_for_a_tool() {
+    let spec = ToolSpec::new("ask").param(Param::new("text"));
+    let ask = Tool::from_handler(spec, |args, _| async move {
+        tokio::task::yield_now().await;
+        Ok(args.get("text").cloned().unwrap_or_default())
+    });
+    let sandbox = builder().tool(ask).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "import codecs, sys
+class Slow:
+    def __str__(self): return ask('slow')
+class File:
+    def write(self, text): return sys.__stdout__.write(ask(text))
+class Encoder(codecs.IncrementalEncoder):
+    def encode(self, text, final=False): return ask(text).encode()
+def find(name):
+    coded = lambda text, errors='strict': (ask(text).encode(), len(text))
+    return codecs.CodecInfo(coded, None, incrementalencoder=Encoder) if name == 'asking' else None
+codecs.register(find)
+print(Slow())
+print('a', Slow(), sep='-', end='.')
+print()
+sys.stdout = File()
+print('line')
+print('two', 'texts')
+sys.stdout = sys.__stdout__
+sys.stdout.reconfigure(encoding='asking')
+print('last')
+sys.stdout.write('of all')";
+    let execution = exec(&mut session, code).await;
+    let expected = "slow\na-slow.\nline\ntwo texts\nlast\nof all";
+    assert_eq!(execution.stdout(), expected, "{execution:?}");
 }
 
 /// What a program can do to its output before it prints something.
