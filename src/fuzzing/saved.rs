@@ -80,16 +80,15 @@ fn blocks(data: &[u8]) {
         }
         let Ok(length) = reader.memory_bytes(&source) else { return };
         let mut next = 0;
-        let (image, runs) = image();
         let announced = RefCell::new(0..0);
         let announce = |pages| *announced.borrow_mut() = pages;
-        let change = |at, _: &[u8]| {
-            let announced = announced.borrow();
-            assert!(at >= next && (at + PAGE) as u64 <= length, "{at} of {length}");
-            assert!(announced.start <= at && at + PAGE <= announced.end, "{at}");
-            next = at + PAGE;
+        let change = |at, part: &[u8]| {
+            let (announced, end) = (announced.borrow(), at + part.len());
+            assert!(at >= next && end as u64 <= length, "{at} of {length}");
+            assert!(announced.start <= at && end <= announced.end, "{at}");
+            next = end;
         };
-        let _ = reader.memory((&image, &runs), &source, announce, change);
+        let _ = reader.memory(&source, announce, change);
     });
     // Text is taken as it comes, and is no longer than the blocks make it.
     assert!(used.peak <= MEMORY + 256 * data.len() * 4, "{used:?}");
@@ -139,12 +138,12 @@ fn round_trip(data: &[u8]) {
     }
     let mut reader = Reader::new();
     let read = reader.description(IDENTITY, &source).and_then(|_| {
-        let change = |at, page: &[u8]| {
-            if let Some(place) = found.get_mut(at..at + PAGE) {
-                place.copy_from_slice(page);
+        let change = |at, part: &[u8]| {
+            for (byte, difference) in found.iter_mut().skip(at).zip(part) {
+                *byte ^= difference;
             }
         };
-        reader.memory((&image, &runs), &source, |_| (), change)
+        reader.memory(&source, |_| (), change)
     });
     assert!(read.is_ok() && found == memory, "{read:?}");
 }

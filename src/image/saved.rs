@@ -17,6 +17,9 @@ const HEADER_BYTES: usize = 8;
 /// The unit in which the memory is compared.
 pub(crate) const PAGE: usize = 4096;
 
+/// The unit in which a page's changes are written: a page has as many as a number has bits.
+const PART: usize = PAGE / u64::BITS as usize;
+
 /// The maximum number of pages that are announced at once: few enough for the processor's cache.
 const ANNOUNCED_PAGES: usize = 128;
 
@@ -75,8 +78,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends with what of the memory differs from the image's. Of a run of pages the differences of
-    /// their bytes are written, which are mostly zero.
+    /// Ends with what of the memory differs from the image's: of each page in a run which parts of
+    /// it do, as the bits of a number, and the differences of their bytes, which are mostly zero.
     pub(crate) fn finish(
         mut self,
         image: Pages<'_>,
@@ -85,23 +88,15 @@ impl Writer {
     ) -> Result<(), String> {
         self.write(&(memory.len() as u64).to_le_bytes(), &send)?;
         let mut base = Base::new(image);
-        let mut page = [0; PAGE];
+        let mut page = Vec::new();
         let mut run: Option<Range<usize>> = None;
         let mut end_run = |run: Range<usize>, writer: &mut Self| -> Result<(), String> {
             let number = |number: usize| u32::try_from(number).unwrap_or(NO_RUN).to_le_bytes();
             writer.write(&number(run.start), &send)?;
             writer.write(&number(run.len()), &send)?;
             for nth in run {
-                let now = &memory[nth * PAGE..(nth + 1) * PAGE];
-                match base.page(nth) {
-                    Some(before) => {
-                        for ((out, now), before) in page.iter_mut().zip(now).zip(before) {
-                            *out = now ^ before;
-                        }
-                        writer.write(&page, &send)?;
-                    }
-                    None => writer.write(now, &send)?,
-                }
+                put_changes(base.page(nth), &memory[nth * PAGE..(nth + 1) * PAGE], &mut page);
+                writer.write(&page, &send)?;
             }
             Ok(())
         };
@@ -146,6 +141,29 @@ impl Writer {
         out.truncate(HEADER_BYTES + length);
         self.block.clear();
         send(&out)
+    }
+}
+
+/// Puts what of a page has changed into `out`, instead of what is there.
+fn put_changes(before: Option<&[u8]>, now: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(&[0; size_of::<u64>()]);
+    let mut changed: u64 = 0;
+    let mut before = before.map(|page| page.as_chunks::<PART>().0.iter());
+    for (nth, part) in now.as_chunks::<PART>().0.iter().enumerate() {
+        let mut difference = *part;
+        if let Some(before) = before.as_mut().and_then(Iterator::next) {
+            for (byte, before) in difference.iter_mut().zip(before) {
+                *byte ^= before;
+            }
+        }
+        if difference != [0; PART] {
+            changed |= 1 << nth;
+            out.extend_from_slice(&difference);
+        }
+    }
+    if let Some(place) = out.first_chunk_mut() {
+        *place = changed.to_le_bytes();
     }
 }
 
@@ -275,15 +293,13 @@ impl Reader {
     }
 
     /// Reads the memory. Calls `announce` with the places of pages that differ from the image's,
-    /// and then `change` with the place and the bytes of each of them.
+    /// and then `change` for parts of them, with the place of each and how its bytes differ.
     pub(crate) fn memory(
         &mut self,
-        image: Pages<'_>,
         source: Source<'_>,
         mut announce: impl FnMut(Range<usize>),
         mut change: impl FnMut(usize, &[u8]),
     ) -> Result<(), String> {
-        let mut base = Base::new(image);
         let length = self.memory_bytes(source)?;
         let pages = usize::try_from(length).unwrap_or(usize::MAX) / PAGE;
         let mut next = 0;
@@ -303,32 +319,16 @@ impl Reader {
                 if (nth - start).is_multiple_of(ANNOUNCED_PAGES) {
                     announce(nth * PAGE..end.min(nth + ANNOUNCED_PAGES) * PAGE);
                 }
-                self.with_page(source, |page| {
-                    for (byte, before) in page.iter_mut().zip(base.page(nth).unwrap_or_default()) {
-                        *byte ^= before;
-                    }
-                    change(nth * PAGE, page);
-                })?;
+                let mut changed = self.number(source)?;
+                while changed != 0 {
+                    let mut part = [0; PART];
+                    self.read(&mut part, source)?;
+                    change(nth * PAGE + changed.trailing_zeros() as usize * PART, &part);
+                    changed &= changed - 1;
+                }
             }
             next = end;
         }
-    }
-
-    /// Calls `work` with the next page, in the block if all of it is there.
-    fn with_page(
-        &mut self,
-        source: Source<'_>,
-        work: impl FnOnce(&mut [u8]),
-    ) -> Result<(), String> {
-        if let Some(page) = self.block.get_mut(self.read..self.read + PAGE) {
-            work(page);
-            self.read += PAGE;
-            return Ok(());
-        }
-        let mut page = [0; PAGE];
-        self.read(&mut page, source)?;
-        work(&mut page);
-        Ok(())
     }
 
     fn next_block(&mut self, source: Source<'_>) -> Result<(), String> {
@@ -447,15 +447,17 @@ mod tests {
         for file in files {
             reader.read(file, &source)?;
         }
-        let (mut memory, (file, runs)) = (unchanged(pages), image());
+        let mut memory = unchanged(pages);
         let announced = RefCell::new(0..0);
         let announce = |pages| *announced.borrow_mut() = pages;
-        let change = |at, page: &[u8]| {
+        let change = |at, part: &[u8]| {
             let announced = announced.borrow();
-            assert!(announced.start <= at && at + PAGE <= announced.end);
-            memory[at..at + PAGE].copy_from_slice(page);
+            assert!(announced.start <= at && at + part.len() <= announced.end);
+            for (byte, difference) in memory[at..].iter_mut().zip(part) {
+                *byte ^= difference;
+            }
         };
-        reader.memory((&file, &runs), &source, announce, change)?;
+        reader.memory(&source, announce, change)?;
         Ok(memory)
     }
 
@@ -465,6 +467,7 @@ mod tests {
         for at in [0, PAGE + 5, 3 * PAGE, 4 * PAGE, 599 * PAGE + 1] {
             memory[at] ^= 0x55;
         }
+        memory[5 * PAGE - 1] = 1;
         memory[2 * PAGE..3 * PAGE].fill(0);
         let large = vec![3; 3 * BLOCK_BYTES + 17];
         let saved = written(&memory, &[b"note", &large]);
@@ -506,7 +509,8 @@ mod tests {
             for (start, count) in runs {
                 writer.write(&u32::to_le_bytes(start), send).unwrap();
                 writer.write(&u32::to_le_bytes(count), send).unwrap();
-                writer.write(&[1; PAGE], send).unwrap();
+                writer.write(&1u64.to_le_bytes(), send).unwrap();
+                writer.write(&[1; PART], send).unwrap();
             }
             writer.flush(send).unwrap();
             let error = read(&out.into_inner(), &mut [], 4).unwrap_err();

@@ -219,6 +219,7 @@ fn parts(files: Files, modules: SharedModules, host: Arc<ImageHost>) -> Parts {
         spins: true,
         preload: Vec::new(),
         confine: None,
+        pages_aside: None,
     }
 }
 

@@ -46,7 +46,6 @@ use control::IsolateControl;
 pub(crate) use control::lost_threads;
 pub(crate) use image::{Compiled, Image, Maker, SavedMemory, Unmade, make as make_image};
 use native_code::SharedModules;
-pub(crate) use restore::HUGE_PAGE_BYTES;
 use runtime::Parts;
 pub(crate) use thread::{Booted, Forked, on_isolate_thread};
 pub(crate) use threads::Threads;
@@ -95,6 +94,8 @@ pub(crate) struct Boot {
     pub(crate) max_report_bytes: u64,
     /// Whether it looks for what it waits for before it sleeps.
     pub(crate) spins: bool,
+    /// Whether the process will be copied, with CPython's memory in huge pages.
+    pub(crate) is_template: bool,
 }
 
 impl Boot {
@@ -125,12 +126,15 @@ impl Boot {
         self,
         modules: impl FnOnce(&Image) -> SharedModules,
     ) -> Result<(Image, Parts), String> {
-        let Self { image, host, inbox, max_memory_bytes, max_report_bytes, spins } = self;
+        let Self { image, host, inbox, max_memory_bytes, max_report_bytes, spins, is_template } =
+            self;
         let unusable = |reason: &dyn std::fmt::Display| {
             format!("the interpreter cannot be taken from its image: {reason}")
         };
         let image = ImageFile::received(image).map_err(|error| unusable(&error))?;
         let image = Image::new(image.into()).map_err(|error| unusable(&error))?;
+        let pages_aside = if is_template { image.pages_aside() } else { Ok(None) };
+        let pages_aside = pages_aside.map_err(|error| unusable(&error))?;
         let parts = Parts {
             files: image.files(),
             modules: modules(&image),
@@ -141,6 +145,7 @@ impl Boot {
             spins,
             preload: Vec::new(),
             confine: None,
+            pages_aside,
         };
         Ok((image, parts))
     }

@@ -12,9 +12,6 @@ use deno_core::v8;
 
 use crate::support::shared_file::SharedFile;
 
-/// What may be replaced by a copy as a whole: so many bytes, at an address that is a multiple.
-pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
-
 /// Replaces the first `length` bytes of `memory` by zeros and `runs`, which are ranges of the
 /// memory and of `image`. The runs are mapped from the image, and a page is copied when it is first
 /// written to.
@@ -68,93 +65,110 @@ pub(crate) fn map_over(
     Ok(())
 }
 
-/// Undoes all that was written to `memory` since [`map_over`] has mapped `runs` of `image` over it:
-/// its pages are again those of the image, or zero. Huge pages of it may be copies meanwhile, which
-/// are not mapped any more.
+/// Makes `memory` what [`map_over`] has made it, followed by zeros: forgets what was written since.
+/// None of its pages may have been replaced by others meanwhile.
 #[cfg(target_os = "linux")]
-pub(crate) fn undo_changes(
-    memory: v8::Local<'_, v8::WasmMemoryObject>,
-    image: &[u8],
-    runs: &[(usize, Range<usize>)],
-) -> io::Result<()> {
-    let buffer = memory.buffer();
-    let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
-    // SAFETY: these are the contents of a WebAssembly memory, which V8 has obtained from the system
-    // for this memory alone. Only this thread has it, and no reference into it.
-    #[expect(unsafe_code, reason = "the memory is given by its address")]
-    unsafe {
-        undo_changes_at(start.cast().as_ptr(), buffer.byte_length(), image, runs)
-    }
-}
-
-/// Does the work of [`undo_changes`].
-///
-/// # Safety
-///
-/// `start` and `length` have to describe whole pages of private mappings, of the image or of
-/// nothing, and nobody else may access them meanwhile.
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the caller gives addresses")]
-unsafe fn undo_changes_at(
-    start: *mut u8,
-    length: usize,
-    image: &[u8],
-    runs: &[(usize, Range<usize>)],
-) -> io::Result<()> {
+pub(crate) fn undo_changes(memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
     use rustix::mm::{Advice, madvise};
 
-    let page = rustix::param::page_size();
-    let forget = |bytes: Range<usize>| -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: the range is inside the caller's, and begins and ends with a page. Its pages read
-        // as the image's or as zeros afterwards. Rust has no reference into them here.
-        unsafe { madvise(start.add(bytes.start).cast(), bytes.len(), Advice::LinuxDontNeed) }?;
-        Ok(())
-    };
-    let mut begin = 0;
-    while begin < length {
-        let next = (start.addr() + begin + 1).next_multiple_of(HUGE_PAGE_BYTES) - start.addr();
-        let part = begin..next.min(length);
-        begin = part.end;
-        // Where pages of the image belong in this part, and what they have. Pages of zeros, which
-        // runs may contain, are zero once they are forgotten, whatever is mapped there.
-        let pages = runs.iter().flat_map(|(at, run)| {
-            let first = part.start.max(*at);
-            let last = part.end.min(at + run.len());
-            (first..last).step_by(page).map(move |place| {
-                let from = run.start + place - at;
-                (place, image.get(from..from + page))
-            })
-        });
-        let is_zero = |page: &[u8]| page.iter().all(|byte| *byte == 0);
-        let pages = pages.filter(|(_, original)| !original.is_some_and(is_zero));
-        let mut end = part.start;
-        let mut is_first = true;
-        for (place, original) in pages {
-            let original = original.ok_or(io::ErrorKind::UnexpectedEof)?;
-            if is_first {
-                forget(place..place + page)?;
-            }
-            // SAFETY: the page is inside the caller's range, and this is the only reference to it.
-            let contents = unsafe { std::slice::from_raw_parts_mut(start.add(place), page) };
-            let is_original = contents == original;
-            if is_first && is_original {
-                // It came from the image, and so does the rest of this part.
-                break;
-            }
-            is_first = false;
-            // A page that nobody writes to stays shared with other processes.
-            if !is_original {
-                contents.copy_from_slice(original);
-            }
-            forget(end..place)?;
-            end = place + page;
-        }
-        forget(end..part.end)?;
-    }
+    let buffer = memory.buffer();
+    let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
+    // SAFETY: these are the contents of a WebAssembly memory, whole pages that V8 has obtained from
+    // the system for this memory alone. Each reads as the image's or as zeros afterwards. Rust has
+    // no reference into them here.
+    #[expect(unsafe_code, reason = "the memory is given by its address")]
+    unsafe { madvise(start.as_ptr(), buffer.byte_length(), Advice::LinuxDontNeed) }?;
     Ok(())
+}
+
+/// An image's pages, mapped a second time and put aside: a template's memory is moved to huge pages,
+/// which are no longer the image's.
+#[cfg(target_os = "linux")]
+pub(crate) struct PagesAside {
+    /// All that runs have of the image, and where in its file that begins.
+    mapping: memmap2::Mmap,
+    from: usize,
+}
+
+#[cfg(target_os = "linux")]
+impl PagesAside {
+    /// Maps the part of `image` that has these runs.
+    pub(crate) fn new(image: &SharedFile, runs: &[(usize, Range<usize>)]) -> io::Result<Self> {
+        let from = runs.iter().map(|(_, run)| run.start).min().unwrap_or_default();
+        let end = runs.iter().map(|(_, run)| run.end).max().unwrap_or_default();
+        let mut options = memmap2::MmapOptions::new();
+        options.offset(from as u64).len(end - from);
+        // SAFETY: nobody changes the file while it is mapped, as `SharedFile::map` explains.
+        #[expect(unsafe_code, reason = "mapping a file is")]
+        let mapping = unsafe { options.map_copy_read_only(&image.fd()) }?;
+        Ok(Self { mapping, from })
+    }
+
+    /// Makes `memory` the image's again, followed by zeros, whatever is there: moves the pages to
+    /// their places.
+    pub(crate) fn put_back(
+        self,
+        memory: v8::Local<'_, v8::WasmMemoryObject>,
+        runs: &[(usize, Range<usize>)],
+    ) -> io::Result<()> {
+        let buffer = memory.buffer();
+        let start = buffer.data().ok_or_else(|| io::Error::other("the memory has no bytes"))?;
+        // SAFETY: these are the contents of a WebAssembly memory, whole pages that V8 has obtained
+        // from the system for this memory alone, may read and write, and returns as a whole. Rust
+        // has no reference into them here.
+        #[expect(unsafe_code, reason = "the memory is given by its address")]
+        unsafe {
+            self.put_back_at(start.cast().as_ptr(), buffer.byte_length(), runs)
+        }
+    }
+
+    /// Does the work of [`put_back`](Self::put_back).
+    ///
+    /// # Safety
+    ///
+    /// `start` and `length` have to describe whole pages that may be read and written, and that
+    /// nobody else accesses meanwhile.
+    #[expect(unsafe_code, reason = "the caller gives addresses")]
+    unsafe fn put_back_at(
+        self,
+        start: *mut u8,
+        length: usize,
+        runs: &[(usize, Range<usize>)],
+    ) -> io::Result<()> {
+        use rustix::mm::{
+            MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap_anonymous, mprotect, mremap_fixed,
+        };
+
+        let aside = self.mapping.as_ptr();
+        for (at, run) in runs {
+            let is_inside = at.checked_add(run.len()).is_some_and(|end| end <= length)
+                && run.start >= self.from
+                && run.end - self.from <= self.mapping.len();
+            if !is_inside {
+                let message = format!("the bytes {run:?} are to be put at {at} of {length}");
+                return Err(io::Error::other(message));
+            }
+        }
+        // Each page leaves the mapping, which is not one any more: what the system puts there later
+        // must not be unmapped with it.
+        std::mem::forget(self.mapping);
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+        // SAFETY: the caller promises that these pages are its own.
+        unsafe { mmap_anonymous(start.cast(), length, protection, flags) }?;
+        for (at, run) in runs {
+            // SAFETY: the pages to be moved are in the mapping of this value, as was just checked,
+            // and no others were moved from there, because the runs of an image do not overlap. The
+            // place is inside the caller's pages.
+            unsafe {
+                let (old, place) = (aside.add(run.start - self.from), start.add(*at).cast());
+                let may_move = MremapFlags::MAYMOVE;
+                mremap_fixed(old.cast_mut().cast(), run.len(), run.len(), may_move, place)?;
+                mprotect(place, run.len(), MprotectFlags::READ | MprotectFlags::WRITE)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Has the system make these bytes of `memory` ready for writing, which takes it less time than one
@@ -259,67 +273,78 @@ pub(crate) fn copy_on_write(
 
 /// Fails, as [`map_over`] does.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn undo_changes(
-    _memory: v8::Local<'_, v8::WasmMemoryObject>,
-    _image: &[u8],
-    _runs: &[(usize, Range<usize>)],
-) -> io::Result<()> {
+pub(crate) fn undo_changes(_memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// There are none: only Linux has the means to share images.
+#[cfg(not(target_os = "linux"))]
+pub(crate) struct PagesAside;
+
+#[cfg(not(target_os = "linux"))]
+impl PagesAside {
+    /// Fails, as [`map_over`] does.
+    pub(crate) fn new(_image: &SharedFile, _runs: &[(usize, Range<usize>)]) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Fails, as [`map_over`] does.
+    pub(crate) fn put_back(
+        self,
+        _memory: v8::Local<'_, v8::WasmMemoryObject>,
+        _runs: &[(usize, Range<usize>)],
+    ) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::io::Write;
-    use std::os::fd::AsRawFd;
-
-    use memmap2::{MmapMut, MmapOptions};
+    use memmap2::MmapMut;
 
     use super::*;
 
     const PAGE: usize = 4 << 10;
-    const LENGTH: usize = 2 * HUGE_PAGE_BYTES;
 
-    /// An image with a run of pages of which every second one is zero, from the first on.
-    fn image() -> Vec<u8> {
-        (0..LENGTH).map(|at| u8::from(at / PAGE % 2 == 1) * 7).collect()
+    /// An image with a page that belongs nowhere, and one of which each byte is its number.
+    fn image() -> SharedFile {
+        let bytes: Vec<u8> = (0..6 * PAGE).map(|at| (at / PAGE) as u8).collect();
+        SharedFile::new("test", &bytes).unwrap()
     }
 
-    /// Writes to some pages of a memory that begins as the image's, undoes that, and returns the
-    /// places of the pages that are not the image's.
-    fn wrong_after_undoing(mut memory: MmapMut, begin: usize) -> Vec<usize> {
+    /// Where pages 2 and 3 and page 5 belong.
+    fn runs() -> [(usize, Range<usize>); 2] {
+        [(PAGE, 2 * PAGE..4 * PAGE), (4 * PAGE, 5 * PAGE..6 * PAGE)]
+    }
+
+    #[test]
+    fn pages_that_were_put_aside_replace_what_is_in_the_memory() {
         let image = image();
-        let memory = &mut memory[begin..begin + LENGTH];
-        assert!(*memory == *image);
-        for at in (0..LENGTH).step_by(3 * PAGE) {
-            memory[at] ^= 0xff;
+        let aside = PagesAside::new(&image, &runs()).unwrap();
+        let mut memory = MmapMut::map_anon(6 * PAGE).unwrap();
+        memory.fill(7);
+        #[expect(unsafe_code, reason = "the function is unsafe")]
+        // SAFETY: the range is a private mapping of this function's own.
+        unsafe {
+            aside.put_back_at(memory.as_mut_ptr(), memory.len(), &runs()).unwrap();
         }
+        let pages = memory.chunks(PAGE).map(|page| (page[0], page.iter().all(|b| *b == page[0])));
+        let whole = |byte| (byte, true);
+        assert!(pages.eq([0, 2, 3, 0, 5, 0].map(whole)));
+        memory.fill(9);
+        assert_eq!(image.map().unwrap()[2 * PAGE], 2);
+    }
+
+    #[test]
+    fn pages_are_not_put_outside_the_memory() {
+        let aside = PagesAside::new(&image(), &runs()).unwrap();
+        let mut memory = MmapMut::map_anon(6 * PAGE).unwrap();
+        memory.fill(7);
         #[expect(unsafe_code, reason = "the function is unsafe")]
         // SAFETY: the range is a part of a private mapping of this function's own.
-        unsafe {
-            undo_changes_at(memory.as_mut_ptr(), LENGTH, &image, &[(0, 0..LENGTH)]).unwrap();
-        }
-        let pages = memory.chunks(PAGE).zip(image.chunks(PAGE)).enumerate();
-        pages.filter(|(_, (page, original))| page != original).map(|(nth, _)| nth).collect()
-    }
-
-    #[test]
-    fn changes_are_undone_in_a_copy_of_an_image_whose_parts_begin_with_zeros() {
-        let mut memory = MmapMut::map_anon(LENGTH + HUGE_PAGE_BYTES).unwrap();
-        let begin = memory.as_ptr().addr().next_multiple_of(HUGE_PAGE_BYTES);
-        let begin = begin - memory.as_ptr().addr();
-        memory[begin..begin + LENGTH].copy_from_slice(&image());
-        assert_eq!(wrong_after_undoing(memory, begin), [0; 0]);
-    }
-
-    #[test]
-    fn changes_are_undone_where_the_image_is_mapped() {
-        let mut file: File = tempfile::tempfile().unwrap();
-        file.write_all(&image()).unwrap();
-        #[expect(unsafe_code, reason = "mapping a file is")]
-        // SAFETY: nobody else has the file.
-        let memory = unsafe { MmapOptions::new().map_copy(file.as_raw_fd()) }.unwrap();
-        assert_eq!(wrong_after_undoing(memory, 0), [0; 0]);
+        let refused = unsafe { aside.put_back_at(memory.as_mut_ptr(), 4 * PAGE, &runs()) };
+        assert!(refused.is_err());
+        assert!(memory.iter().all(|byte| *byte == 7));
     }
 }

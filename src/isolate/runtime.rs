@@ -20,6 +20,7 @@ use super::ops::wasm::refuse_compilation;
 use super::pending::PendingCalls;
 use super::platform;
 use super::relay::{Relay, Settled};
+use super::restore::PagesAside;
 use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
@@ -42,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) preload: Vec<String>,
     /// Confines the process on the way, if it is confined before the isolate has booted.
     pub(crate) confine: Option<Confine>,
+    /// The pages of the image, in the template of other processes.
+    pub(crate) pages_aside: Option<PagesAside>,
 }
 
 pub(super) struct Isolate {
@@ -92,6 +95,7 @@ impl Isolate {
             preload: parts.preload,
             confine: parts.confine,
             is_confined: false,
+            pages_aside: parts.pages_aside,
             libraries: Vec::new(),
             modules: parts.modules,
             booted: false,

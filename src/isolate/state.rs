@@ -13,6 +13,7 @@ use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::pending::PendingCalls;
+use super::restore::PagesAside;
 use super::{Confine, Files};
 use crate::image::saved::{Reader, Writer};
 use crate::protocol::codec::CommandFrame;
@@ -56,6 +57,8 @@ pub(crate) struct State {
     pub(crate) confine: Option<Confine>,
     /// Set if the process was confined while the isolate booted.
     pub(crate) is_confined: bool,
+    /// What a saved session starts from, in a copy of a template.
+    pub(crate) pages_aside: Option<PagesAside>,
     /// The dynamic libraries that it has loaded.
     pub(crate) libraries: Vec<Library>,
     /// The modules compiled in this process.

@@ -45,6 +45,7 @@ impl Threads {
             spins,
             preload: Vec::new(),
             confine: None,
+            pages_aside: None,
         };
         let (sink, replies) = mpsc::unbounded_channel();
         let sink = Box::new(move |reply| sink.send(reply).is_ok());

@@ -22,7 +22,7 @@ pub use state::SessionState;
 use variables::definitions;
 
 use crate::api::engine::pool::Refill;
-use crate::api::engine::ready::BootedInterpreter;
+use crate::api::engine::ready::{BootedInterpreter, InterpreterKind};
 use crate::api::engine::startup::Startup;
 use crate::api::engine::{Engine, Slot};
 use crate::api::policy::Policy;
@@ -66,11 +66,7 @@ impl Session {
         let ready = if let Some(ready) = pool.take(&kind, Some(&startup)) {
             ready
         } else {
-            let fresh = pool.boot(&kind).await?;
-            if fresh.is_copy() && kind.max_copies.is_none() {
-                pool.keep_spare(&kind, engine.spare_sessions());
-            }
-            fresh
+            Self::fresh(&engine, &kind).await?
         };
         let (in_background, has_begun) = (ready.starts_up_surely(), ready.begun().is_some());
         let session = Self::connect(id, &engine, &policy, host, ready);
@@ -105,8 +101,17 @@ impl Session {
                 restored => return restored.map(|session| session.in_slot(slot)),
             }
         }
-        let fresh = pool.boot(&kind).await?;
+        let fresh = Self::fresh(&engine, &kind).await?;
         Ok(Self::of_saved(&engine, &policy, saved, fresh).await?.in_slot(slot))
+    }
+
+    /// Boots an interpreter because none is ready. Others will be, if they can be had soon.
+    async fn fresh(engine: &Engine, kind: &InterpreterKind) -> Result<BootedInterpreter, Error> {
+        let fresh = engine.pool().boot(kind).await?;
+        if fresh.is_copy() && kind.max_copies.is_none() {
+            engine.pool().keep_spare(kind, engine.spare_sessions());
+        }
+        Ok(fresh)
     }
 
     /// Makes an interpreter that belongs to no session yet the saved session.

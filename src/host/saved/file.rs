@@ -11,7 +11,7 @@ use super::state::SavedState;
 use crate::data::error::{Error, ErrorKind};
 
 /// The beginning of every such file, with the version of the format.
-const MAGIC: &[u8; 16] = b"isolet session 1";
+const MAGIC: &[u8; 16] = b"isolet session 2";
 
 /// The part of it that every version has.
 const MAGIC_WORD: usize = 15;

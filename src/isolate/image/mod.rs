@@ -15,7 +15,7 @@ use self::layout::{Layout, PARTS, Part};
 use super::Files;
 use super::capture::{self, MEMORY_BYTES};
 use super::native_code::SharedModules;
-use super::restore::{copy_on_write, copy_over, map_over, undo_changes};
+use super::restore::{PagesAside, copy_on_write, copy_over, map_over, undo_changes};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::saved::Pages;
 use crate::image::{self, HEADER, ImageFile, Place};
@@ -406,19 +406,27 @@ impl Image {
         }
     }
 
+    /// Puts the pages of its memory aside, for [`reset`](Self::reset) in copies of this process.
+    pub(crate) fn pages_aside(&self) -> io::Result<Option<PagesAside>> {
+        self.0.file.shared().map(|file| PagesAside::new(file, &self.0.layout.runs)).transpose()
+    }
+
     /// Undoes all that was written to `memory` since [`restore`](Self::restore), which was called
-    /// with the same `may_be_mapped`.
+    /// with the same `may_be_mapped`. Takes the pages that were put `aside`, if there are any.
     pub(crate) fn reset(
         &self,
         memory: v8::Local<'_, v8::WasmMemoryObject>,
         may_be_mapped: bool,
+        aside: Option<PagesAside>,
     ) -> io::Result<()> {
         let Layout { memory_bytes, runs, .. } = &self.0.layout;
-        let image = self.0.file.bytes();
-        if may_be_mapped && self.0.file.shared().is_some() {
-            return undo_changes(memory, image, runs);
+        if let Some(aside) = aside {
+            return aside.put_back(memory, runs);
         }
-        copy_over(memory, *memory_bytes, image, runs)?;
+        if may_be_mapped && self.0.file.shared().is_some() {
+            return undo_changes(memory);
+        }
+        copy_over(memory, *memory_bytes, self.0.file.bytes(), runs)?;
         let store = memory.buffer().get_backing_store();
         for cell in store.get(*memory_bytes..).unwrap_or_default() {
             cell.set(0);

@@ -123,6 +123,8 @@ pub(crate) fn op_isolet_saved_memory(
 ) -> Result<u64, OpError> {
     let state = state.borrow_mut::<State>();
     let mut reader = state.reader.take().ok_or(OpError::Phase("a saved session"))?;
+    // Only if there is a memory to put them into.
+    let aside = if memory.is_null() { None } else { state.pages_aside.take() };
     let source = |offset| receive(state, offset);
     let length = reader.memory_bytes(&source).map_err(unreadable)?;
     if memory.is_null() {
@@ -132,19 +134,17 @@ pub(crate) fn op_isolet_saved_memory(
     let memory = v8::Local::<v8::WasmMemoryObject>::try_from(memory)
         .map_err(|_| OpError::Argument("a memory"))?;
     let failed = |error| OpError::Host(format!("the memory cannot be reset: {error}"));
-    image(state)?.reset(memory, !state.is_confined).map_err(failed)?;
+    image(state)?.reset(memory, !state.is_confined, aside).map_err(failed)?;
     let store = memory.buffer().get_backing_store();
     let target = store.get(..usize::try_from(length).unwrap_or(usize::MAX));
     let target = target.ok_or(OpError::Phase("memory for the saved session"))?;
-    // Without reading what is there, which would take two page faults for each page.
-    let change = |at, page: &[u8]| {
-        for (cell, byte) in target[at..].iter().zip(page) {
-            cell.set(*byte);
+    let change = |at, part: &[u8]| {
+        for (cell, difference) in target[at..].iter().zip(part) {
+            cell.set(cell.get() ^ difference);
         }
     };
     let populate = |pages| populate(memory, pages);
-    let read = reader.memory(image(state)?.memory(), &source, populate, change);
-    read.map_err(unreadable)?;
+    reader.memory(&source, populate, change).map_err(unreadable)?;
     Ok(length)
 }
 

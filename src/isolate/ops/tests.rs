@@ -50,6 +50,7 @@ fn state() -> State {
         preload: Vec::new(),
         confine: None,
         is_confined: false,
+        pages_aside: None,
         libraries: Vec::new(),
         modules: SharedModules::default(),
         booted: true,

@@ -259,6 +259,7 @@ impl Setup {
             max_memory_bytes: self.memory_bytes,
             max_report_bytes: self.max_report_bytes,
             spins: self.spins,
+            is_template: self.purpose.is_template(),
         }
     }
 }

@@ -17,7 +17,8 @@ use rustix::mm::{
     mremap_fixed, munmap,
 };
 
-use crate::isolate::HUGE_PAGE_BYTES as HUGE;
+/// The size of a huge page, in bytes.
+const HUGE: usize = 2 << 20;
 
 /// The size of a page, and of its entry in [`MemoryMap::pages`], in bytes.
 const PAGE: usize = 4 << 10;

@@ -205,7 +205,12 @@ pub(super) const CALLS: &[Call] = &[
         "memory for V8 and malloc; no files, and nothing that limits do not count",
     ),
     call(libc::SYS_munmap, "munmap", Always, "gives memory back"),
-    call(libc::SYS_mremap, "mremap", IntIs(3, &[libc::MREMAP_MAYMOVE]), "realloc of large blocks"),
+    call(
+        libc::SYS_mremap,
+        "mremap",
+        IntIs(3, &[libc::MREMAP_MAYMOVE, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED]),
+        "realloc of large blocks; and a saved session starts from pages that were put aside",
+    ),
     call(
         libc::SYS_mprotect,
         "mprotect",
