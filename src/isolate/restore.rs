@@ -309,7 +309,7 @@ mod tests {
 
     /// An image with a page that belongs nowhere, and one of which each byte is its number.
     fn image() -> SharedFile {
-        let bytes: Vec<u8> = (0..6 * PAGE).map(|at| (at / PAGE) as u8).collect();
+        let bytes: Vec<u8> = (0..6).flat_map(|number| [number; PAGE]).collect();
         SharedFile::new("test", &bytes).unwrap()
     }
 

@@ -66,6 +66,31 @@ async fn the_next_session_takes_a_copy_that_was_made_ahead_and_nobody_has_used()
 }
 
 #[tokio::test]
+async fn an_engine_that_only_restores_sessions_makes_copies_ahead_too() {
+    let scratch = Scratch::new("copies-restored");
+    let file = scratch.path().join("saved");
+    let mut session = Sandbox::builder(&own_engine()).build().unwrap().session().await.unwrap();
+    exec(&mut session, "mark = 1").await;
+    session.save(&file).await.unwrap();
+    let engine = own_engine();
+    let sandbox = Sandbox::builder(&engine).build().unwrap();
+    let (mut used, mut origin) = (HashSet::new(), None);
+    for _ in 0..1000 {
+        let ahead = origin.map(copies_of).unwrap_or_default();
+        let mut next = sandbox.restore(&file).await.unwrap();
+        let (worker, template) = processes(&next);
+        assert!(used.insert(worker), "a second session in the same process");
+        exec(&mut next, "assert mark == 1; mark = 2").await;
+        if ahead.contains(&worker) {
+            return;
+        }
+        origin = template.or(origin);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no copy was made ahead");
+}
+
+#[tokio::test]
 async fn an_engine_without_spare_sessions_copies_a_worker_when_a_session_needs_it() {
     let engine = engine_builder().isolation(Isolation::Process).spare_sessions(0).build().unwrap();
     let sandbox = Sandbox::builder(&engine).build().unwrap();
