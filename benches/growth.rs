@@ -16,7 +16,7 @@ use isolet::{
     Cell, Engine, Execution, Isolation, Limits, Mount, Param, Permissions, Sandbox, SandboxBuilder,
     Tool, ToolModule, ToolSpec, TypeHint, Value,
 };
-use support::{first_copy, pss};
+use support::{pss, until_copy};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -105,7 +105,7 @@ fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> 
         let sandbox = Sandbox::builder(engine);
         let sandbox = made_tools(count).into_iter().fold(sandbox, SandboxBuilder::tool);
         let sandbox = sandbox.build()?;
-        drop(first_copy(&sandbox)?);
+        drop(until_copy(&sandbox)?);
         let last = format!("tool_{}(7)", count - 1);
         let (mut opening, mut first, mut calls, mut runs) = (vec![], vec![], vec![], vec![]);
         for _ in 0..TIMES {
@@ -160,7 +160,7 @@ fn mounts(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()>
             permissions = permissions.mount(&format!("/data/{number}"), Mount::read_only(path)?)?;
         }
         let sandbox = Sandbox::builder(engine).permissions(permissions).build()?;
-        drop(first_copy(&sandbox)?);
+        drop(until_copy(&sandbox)?);
         let read = format!("int(open('/data/{}/file').read())", count - 1);
         let list = "import os; len(os.listdir('/data'))";
         let (mut opening, mut first, mut reads, mut lists) = (vec![], vec![], vec![], vec![]);

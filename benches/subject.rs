@@ -23,7 +23,7 @@ use isolet::{
     ToolSpec, Value,
 };
 use serde_json::{Value as Json, json};
-use support::{first_copy, pss};
+use support::{pss, until_copy};
 use tempfile::TempDir;
 
 const COMPUTE: &str = include_str!("compute.py");
@@ -371,7 +371,7 @@ impl Subject {
 
     fn memory_in(&mut self, sandbox: &Sandbox) -> Result<Duration> {
         // After this, the template for further workers exists.
-        let _first = first_copy(sandbox)?;
+        let _first = until_copy(sandbox)?;
         self.memory_of(|_| Ok(sandbox.blocking().session()?))
     }
 

@@ -8,14 +8,19 @@ use isolet::{Isolation, Sandbox};
 
 pub(crate) use self::pss::pss;
 
-/// Opens a session whose worker is a copy of a booted one, which takes a few attempts; or one on a
-/// thread.
-pub(crate) fn first_copy(sandbox: &Sandbox) -> Result<Session> {
+/// Opens sessions until the worker of one is a copy of a booted one, which takes a few attempts, or
+/// one on a thread. They are all returned: while a worker ends, memory that it shares with others
+/// does not fully count as theirs.
+pub(crate) fn until_copy(sandbox: &Sandbox) -> Result<Vec<Session>> {
+    let mut sessions = Vec::new();
     loop {
         let session = sandbox.blocking().session()?;
         let report = session.isolation();
-        if report.isolation() == Isolation::Thread || report.to_string().contains("a copy of") {
-            return Ok(session);
+        let is_last =
+            report.isolation() == Isolation::Thread || report.to_string().contains("a copy of");
+        sessions.push(session);
+        if is_last {
+            return Ok(sessions);
         }
     }
 }
