@@ -205,15 +205,29 @@ class Peer:
         return self.memory_of(self.open)
 
     def memory_of(self, open):
-        self.close(open())
-        before = pss(os.getpid())
-        sessions = [open() for _ in range(IDLE_SESSIONS)]
-        for session in sessions:
-            self.run(session, "40+2")
-        after = pss(os.getpid())
+        sessions = [open()]
+        before = settled_pss()
+        for _ in range(IDLE_SESSIONS):
+            sessions.append(open())
+            self.run(sessions[-1], "40+2")
+        after = settled_pss()
         for session in sessions:
             self.close(session)
         return (after - before) // IDLE_SESSIONS
+
+
+def settled_pss():
+    """Returns the first reading of two that are equal, or the last one: while a process ends, memory
+    that it shares with others does not fully count as theirs, and spare ones are still to come.
+    """
+    last = pss(os.getpid())
+    for _ in range(50):
+        time.sleep(0.1)
+        now = pss(os.getpid())
+        if abs(now - last) < 64 << 10:
+            break
+        last = now
+    return now
 
 
 def pss(process):
