@@ -81,8 +81,8 @@ pub(crate) fn undo_changes(memory: v8::Local<'_, v8::WasmMemoryObject>) -> io::R
     Ok(())
 }
 
-/// An image's pages, mapped a second time and put aside: a template's memory is moved to huge pages,
-/// which are no longer the image's.
+/// An image's pages, mapped a second time and put aside: a template's memory is moved to huge
+/// pages, which are no longer the image's.
 #[cfg(target_os = "linux")]
 pub(crate) struct PagesAside {
     /// All that runs have of the image, and where in its file that begins.
@@ -140,14 +140,16 @@ impl PagesAside {
         };
 
         let aside = self.mapping.as_ptr();
+        let (mut next, end) = (self.from, self.from + self.mapping.len());
         for (at, run) in runs {
-            let is_inside = at.checked_add(run.len()).is_some_and(|end| end <= length)
-                && run.start >= self.from
-                && run.end - self.from <= self.mapping.len();
-            if !is_inside {
-                let message = format!("the bytes {run:?} are to be put at {at} of {length}");
+            let is_inside = at.checked_add(run.len()).is_some_and(|end| end <= length);
+            if !is_inside || run.start < next || run.end > end {
+                let message = format!(
+                    "the bytes {run:?} of {next} to {end} are to be put at {at} of {length}"
+                );
                 return Err(io::Error::other(message));
             }
+            next = run.end;
         }
         // Each page leaves the mapping, which is not one any more: what the system puts there later
         // must not be unmapped with it.
@@ -157,8 +159,8 @@ impl PagesAside {
         // SAFETY: the caller promises that these pages are its own.
         unsafe { mmap_anonymous(start.cast(), length, protection, flags) }?;
         for (at, run) in runs {
-            // SAFETY: the pages to be moved are in the mapping of this value, as was just checked,
-            // and no others were moved from there, because the runs of an image do not overlap. The
+            // SAFETY: the pages to be moved are in the mapping of this value and are still there,
+            // because the earlier loop has checked that the runs follow one another in it. The
             // place is inside the caller's pages.
             unsafe {
                 let (old, place) = (aside.add(run.start - self.from), start.add(*at).cast());
