@@ -159,8 +159,13 @@ impl SavedFile {
             return Err(refused("it is no saved session".to_owned()));
         }
         let (magic, rest) = header.split_at(MAGIC.len());
+        if magic != MAGIC {
+            let shown = |magic: &[u8]| magic[MAGIC_WORD..].escape_ascii().to_string();
+            let (found, own) = (shown(magic), shown(MAGIC));
+            return Err(refused(format!("its format is {found}, and this isolet reads {own}")));
+        }
         let (found, rest) = rest.split_at(VERSION_BYTES);
-        if magic != MAGIC || found != version() {
+        if found != version() {
             let shown = |version: &[u8]| {
                 let end = version.iter().position(|byte| *byte == 0).unwrap_or(version.len());
                 String::from_utf8_lossy(&version[..end]).into_owned()
