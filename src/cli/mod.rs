@@ -12,6 +12,7 @@ mod filter;
 mod frames;
 mod generate;
 mod host_files;
+mod http_server;
 mod interrupts;
 mod isolation;
 mod json;

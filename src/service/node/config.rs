@@ -20,6 +20,9 @@ const SESSION_BYTES: u64 = 10 << 20;
 /// one process ends.
 const MOST: usize = 2500;
 
+/// The most connections by default, if there are descriptors for them.
+const MAX_CONNECTIONS: usize = 50_000;
+
 /// A file of configuration, in TOML.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -28,6 +31,8 @@ pub(crate) struct Config {
     max_sessions: Option<usize>,
     /// The part of the memory that stays free: no session starts while less is left.
     memory_reserve: f64,
+    /// The maximum number of connections.
+    max_connections: usize,
     /// The maximum number of runs at once; two for each processor if it is missing.
     max_runs: Option<usize>,
     /// The maximum number of runs of a tenant that wait for their turn.
@@ -56,6 +61,7 @@ impl Default for Config {
         Self {
             max_sessions: None,
             memory_reserve: 0.1,
+            max_connections: MAX_CONNECTIONS,
             max_runs: None,
             max_queue: 1000,
             queue_time: 30.0,
@@ -75,6 +81,7 @@ impl Default for Config {
 pub(crate) struct Settings {
     pub(crate) max_sessions: usize,
     pub(crate) memory_reserve: f64,
+    pub(crate) max_connections: usize,
     pub(crate) audit_log: Option<PathBuf>,
     pub(crate) store: Option<StoreSettings>,
     pub(crate) max_runs: usize,
@@ -161,6 +168,7 @@ impl Config {
                 None => by_memory(),
             },
             memory_reserve: part("memory_reserve", self.memory_reserve)?,
+            max_connections: at_least_one("max_connections", self.max_connections)?,
             audit_log: self.audit_log,
             store: match self.store {
                 Some(StoreEntry { directory, size, ttl }) => {

@@ -3,6 +3,7 @@
 //! A wire finds out who asks and what for, and says how a [`Refusal`] is written. It decides
 //! nothing.
 
+mod admission;
 mod audit;
 mod ceiling;
 mod config;
@@ -266,6 +267,11 @@ impl Node {
     /// The same, as Prometheus reads it.
     pub(crate) fn metrics_text(&self) -> String {
         self.metrics.text(&self.load())
+    }
+
+    /// Returns how many connections there may be.
+    pub(crate) fn max_connections(&self) -> usize {
+        self.settings.max_connections
     }
 
     /// Returns how many runs there may be at once.

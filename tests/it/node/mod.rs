@@ -1,5 +1,6 @@
 //! A node, `isolet serve --listen`, for the tests that speak HTTP to the real command.
 
+mod admission;
 mod operations;
 mod sessions;
 mod websocket;

@@ -190,9 +190,9 @@ async fn a_tenant_has_its_own_sessions_and_no_more_than_its_ceiling() {
     let run = format!("POST /v1/sessions/{id}/runs");
     let code = json!({"code": "40 + 2"});
     assert_eq!(node.ask_as(&b, &run, &code).await.0, 404);
-    assert_eq!(node.ask_as(&[], &run, &code).await.0, 404);
+    assert_eq!(node.ask_as(&[], &run, &code).await.0, 401);
     let wrong = "0".repeat(32);
-    assert_eq!(node.ask_as(&[("x-session-token", &*wrong)], &run, &code).await.0, 404);
+    assert_eq!(node.ask_as(&[("x-session-token", &*wrong)], &run, &code).await.0, 401);
     assert_eq!(node.ask_as(&[("x-session-token", token)], &run, &code).await.1["value"], 42);
     assert_eq!(node.ask_as(&b, "GET /v1/sessions", &Value::Null).await.1, json!({"sessions": []}));
     // One session is all that the key may have at once.

@@ -455,7 +455,7 @@ async fn a_websocket_needs_what_a_request_needs() {
     }
     let (_, session) = node.ask_as(&[key], "POST /v1/sessions", &json!({})).await;
     let path = format!("/v1/sessions/{}/ws", session["id"].as_str().unwrap());
-    assert_eq!(status(&path, &[]).await, 404);
+    assert_eq!(status(&path, &[]).await, 401);
     let token = ("x-session-token", session["token"].as_str().unwrap());
     let mut client = Client::connect_as(&node, &path, &[token]).await;
     assert_eq!(client.ask(&json!({"type": "run", "code": "1"})).await["type"], "end");

@@ -19,6 +19,7 @@ use super::openapi::Refusals;
 use super::problem::Problem;
 use super::runs::{EVENTS, Once};
 use super::{MAX_BODY_BYTES, Who};
+use crate::cli::http_server::Patient;
 use crate::service::node::{Node, Tenant};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
@@ -40,6 +41,8 @@ async fn batch(State(node): State<Arc<Node>>, who: Who, body: Body) -> Result<Re
     let items = Lines::of(body);
     let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // No further lines are read while the client does not read.
+    response.extensions_mut().insert(Patient);
     Ok(response)
 }
 

@@ -1,6 +1,7 @@
 //! `isolet serve --listen`: a node over HTTP. Each file has the routes of one thing; `problem.rs`
 //! says how they refuse.
 
+mod admission;
 mod audit_log;
 mod batch;
 mod body;
@@ -34,19 +35,19 @@ use axum::http::uri::Authority;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use opentelemetry::trace::SpanContext;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
 use utoipa::OpenApi as _;
 use utoipa_axum::router::OpenApiRouter;
 
 use self::problem::Problem;
+use crate::cli::http_server::{self, Limits, Listener};
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 use crate::service::Engines;
 use crate::service::node::{Config, Credentials, Node, Settings, Watchers, within};
@@ -140,48 +141,45 @@ async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<(
     // Before anybody knows that it listens, and may ask it to end.
     let mut signals = Signals::new()?;
     let end = CancellationToken::new();
-    let told = end.clone().cancelled_owned();
-    let mut served = match address {
+    let listener = match address {
         Address::Tcp(tcp) => {
-            let socket = TcpListener::bind(tcp).await;
+            let socket = std::net::TcpListener::bind(tcp);
             let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
             say(&format!("http://{}", socket.local_addr()?), &node)?;
-            // Or an event would wait until the client's kernel has acknowledged the one before it.
-            let socket = socket.tap_io(|connection| _ = connection.set_nodelay(true));
-            let serve = axum::serve(socket, router).with_graceful_shutdown(told);
-            tokio::spawn(async move { serve.await })
+            Listener::tcp(socket)?
         }
         Address::Unix(path) => {
             let socket = bind_unix(path)?;
-            socket.set_nonblocking(true)?;
             say(&path.display().to_string(), &node)?;
-            let socket = UnixListener::from_std(socket)?;
-            let serve = axum::serve(socket, router).with_graceful_shutdown(told);
-            tokio::spawn(async move { serve.await })
+            Listener::unix(socket)?
         }
     };
-    let ended = tokio::select! {
-        () = signals.told_to_end(|| reload(&node, args.config.as_deref())) => Ok(()),
-        served = &mut served => served?.context("the socket failed"),
-    };
-    if ended.is_ok() {
-        let farewell = async {
-            let until = node.drain().await;
-            end.cancel();
-            // What takes longer is cut off.
-            let _ = tokio::time::timeout_at(until.into(), served).await;
-        };
-        // A second signal ends it at once.
-        tokio::select! {
-            () = farewell => {}
-            () = signals.told_to_end(|| ()) => {}
+    let answer = move |request| {
+        let mut router = router.clone();
+        async move {
+            let Ok(response) = router.call(request).await;
+            response
         }
+    };
+    let limits = Limits::new(node.max_connections());
+    let served = tokio::spawn(http_server::serve(listener, limits, end.clone(), answer));
+    signals.told_to_end(|| reload(&node, args.config.as_deref())).await;
+    let farewell = async {
+        let until = node.drain().await;
+        end.cancel();
+        // What takes longer is cut off.
+        let _ = tokio::time::timeout_at(until.into(), served).await;
+    };
+    // A second signal ends it at once.
+    tokio::select! {
+        () = farewell => {}
+        () = signals.told_to_end(|| ()) => {}
     }
     if let Address::Unix(path) = address {
         // Somebody else may have removed it.
         let _ = fs::remove_file(path);
     }
-    ended
+    Ok(())
 }
 
 /// Says on standard error where the node listens.
@@ -256,6 +254,8 @@ fn router(node: Arc<Node>) -> Router {
         .fallback(async || Problem::no_route())
         .method_not_allowed_fallback(async || Problem::no_method())
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        // Around all routes, so that none can be forgotten.
+        .layer(from_fn_with_state(Arc::clone(&node), admission::admit))
         .layer(from_fn_with_state(Arc::clone(&node), check_host))
         .with_state(node)
 }

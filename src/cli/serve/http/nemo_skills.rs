@@ -64,7 +64,7 @@ fn thousand_characters() -> usize {
 }
 
 /// Why there is no output.
-fn refused(problem: &Problem) -> Response {
+pub(super) fn refused(problem: &Problem) -> Response {
     let stderr = format!("{}\n", problem.text());
     problem.answered_as(&json!({"process_status": "error", "stdout": "", "stderr": stderr}))
 }

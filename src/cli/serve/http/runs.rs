@@ -22,6 +22,7 @@ use super::body::{Answered, Given, Part, line, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::sessions::Wanted;
+use crate::cli::http_server::Patient;
 use crate::service::Answer;
 use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant};
 
@@ -110,6 +111,8 @@ async fn run(
     let streamed = node.stream(session, job.new_run(true)?).await?;
     let mut response = Response::new(Body::from_stream(lines(streamed)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // The guest waits for a client that does not read.
+    response.extensions_mut().insert(Patient);
     Ok(response)
 }
 

@@ -19,6 +19,7 @@ use super::contexts::check_language;
 use super::pip::{self, Cell};
 use super::results::{self, failed};
 use super::{Failed, Reached};
+use crate::cli::http_server::Patient;
 use crate::service::node::{Event, NewRun, Node, Refusal, Said, Used};
 
 /// The name of a package, as `load_packages` says it.
@@ -168,5 +169,7 @@ fn answered(lines: impl stream::Stream<Item = AnyJson> + Send + 'static) -> Resp
     let mut response = Response::new(Body::from_stream(lines));
     let kind = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(CONTENT_TYPE, kind);
+    // The guest waits for a client that does not read.
+    response.extensions_mut().insert(Patient);
     response
 }

@@ -77,13 +77,12 @@ async fn write(
 ) -> Result<Foreign, Failed> {
     let path = asked(query.as_deref());
     let kind = text(request.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
-    // Also if there is no such sandbox, so that the connection can be used again.
+    let session = reached.find(&node).await?;
     let files = if kind.starts_with("multipart/form-data") {
         parts(request, path).await?
     } else {
         vec![(path.ok_or_else(no_path)?, whole(request).await?)]
     };
-    let session = reached.find(&node).await?;
     let _turn = node.hold(&session).await.map_err(Failed::data)?;
     let mut written = Vec::with_capacity(files.len());
     for (path, contents) in files {

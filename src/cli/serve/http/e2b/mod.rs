@@ -32,7 +32,7 @@ pub(super) use self::execute::execute;
 const ENVD_VERSION: &str = "0.5.7";
 
 /// The header that names a sandbox.
-const SANDBOX_ID: &str = "e2b-sandbox-id";
+pub(super) const SANDBOX_ID: &str = "e2b-sandbox-id";
 
 /// How long a sandbox lives that goes on because it is used, in seconds.
 const RESUMED_SECONDS: f64 = 300.0;
@@ -106,6 +106,22 @@ impl<T: serde::de::DeserializeOwned, S: Send + Sync> axum::extract::FromRequest<
         let Given(value) = Given::from_request(request, state).await?;
         Ok(Self(value))
     }
+}
+
+/// Returns what proves who sends a request to a sandbox.
+pub(super) async fn credentials(parts: &mut Parts) -> Credentials {
+    let Ok(reached) = Reached::from_request_parts(parts, &()).await;
+    reached.credentials
+}
+
+/// Refuses a request to the API.
+pub(super) fn refused_by_api(refusal: Refusal) -> Response {
+    Failed::control(refusal).into_response()
+}
+
+/// Refuses a request to a sandbox.
+pub(super) fn refused_by_sandbox(refusal: Refusal) -> Response {
+    Failed::data(refusal).into_response()
 }
 
 /// The sandbox that a request is about, and what proves that its client may use it.

@@ -1,0 +1,213 @@
+//! The HTTP server of the command: connections that are bounded in number and in time, and answers
+//! by a function. What is answered, and who is known, is the caller's.
+
+mod connections;
+mod io;
+mod listener;
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use self::connections::{Connections, Place, State};
+use self::io::Watched;
+pub(super) use self::listener::Listener;
+
+/// How much of a connection is kept in memory: the longest head of a request.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The most connections of clients that are not known.
+const MAX_STRANGERS: usize = 512;
+
+/// How many connections there may be, and how long they may be silent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The most connections. A further one ends one that is silent, or waits.
+    pub(super) connections: usize,
+    /// The most of those whose client is not known: a further one ends the oldest of them.
+    pub(super) strangers: usize,
+    /// How long the head of a request may take, and the time between two requests.
+    pub(super) head: Duration,
+    /// How long a client may take no byte of its answer.
+    pub(super) unread: Duration,
+}
+
+impl Limits {
+    /// At most `connections`, and no more than half the descriptors that this process may have:
+    /// the others are for what the requests are about.
+    pub(super) fn new(connections: usize) -> Self {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let half = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
+        let connections = connections.min(half).max(2);
+        Self {
+            connections,
+            strangers: (connections / 2).min(MAX_STRANGERS),
+            head: Duration::from_mins(1),
+            unread: Duration::from_mins(1),
+        }
+    }
+}
+
+/// The connection of a request, which its extensions have.
+#[derive(Clone)]
+pub(super) struct Peer(Arc<State>);
+
+impl Peer {
+    /// Marks the client as known. Its connection is not ended for one of somebody else while a
+    /// request is under way.
+    pub(super) fn is_known(&self) {
+        self.0.trust();
+    }
+}
+
+/// In the extensions of an answer: its client may take as long as it wants to read it, because
+/// what is not read makes its source wait.
+#[derive(Clone, Copy)]
+pub(super) struct Patient;
+
+/// Answers requests until `end` is cancelled, and then those that are under way.
+pub(super) async fn serve<A, F, B>(
+    listener: Listener,
+    limits: Limits,
+    end: CancellationToken,
+    answer: A,
+) where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let connections = Connections::new(limits);
+    let (open, mut closed) = mpsc::channel::<()>(1);
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok(stream) => {
+                    let place = connections.place().await;
+                    let served = connection(stream, place, limits, end.clone(), answer.clone());
+                    let open = open.clone();
+                    tokio::spawn(async move {
+                        served.await;
+                        drop(open);
+                    });
+                }
+                Err(error) if listener::is_of_the_client(&error) => {}
+                // There is no descriptor, or no memory, for another one.
+                Err(_) => connections.make_room().await,
+            }
+        }
+    };
+    tokio::select! {
+        never = accepting => never,
+        () = end.cancelled() => {}
+    }
+    drop((listener, open));
+    // It fails once nobody can send.
+    closed.recv().await;
+}
+
+/// Answers the requests of a connection.
+async fn connection<A, F, B>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    place: Place,
+    limits: Limits,
+    end: CancellationToken,
+    answer: A,
+) where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let state = Arc::clone(place.state());
+    let service = service_fn({
+        let state = Arc::clone(&state);
+        move |mut request: Request<Incoming>| {
+            let busy = Busy::of(&state);
+            request.extensions_mut().insert(Peer(Arc::clone(&state)));
+            let answer = answer(request);
+            async move {
+                let response = answer.await;
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    busy.0.keep();
+                }
+                busy.0.be_patient(response.extensions().get::<Patient>().is_some());
+                Ok::<_, Infallible>(response.map(|body| Tracked { body, _busy: busy }))
+            }
+        }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(BUFFER_BYTES)
+        .serve_connection(TokioIo::new(Watched::new(stream, place, limits.unread)), service)
+        .with_upgrades();
+    let mut served = pin!(served);
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            // A client that breaks off is nobody's failure.
+            _ = served.as_mut() => return,
+            () = state.told_to_end() => return,
+            () = end.cancelled(), if !is_ending => {
+                is_ending = true;
+                served.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// A request under way, until its answer has been written.
+struct Busy(Arc<State>);
+
+impl Busy {
+    fn of(state: &Arc<State>) -> Self {
+        state.begin();
+        Self(Arc::clone(state))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// The body of an answer.
+struct Tracked<B> {
+    body: B,
+    _busy: Busy,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,132 @@
+//! Tests of who gets to ask a node for something: what a request's head proves comes before its
+//! body, and clients that are not known before those that are.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{Node, key_hash};
+use crate::util::{LONGEST, Scratch};
+
+/// A request's head, without the body that it announces.
+const ANNOUNCED: &str = "host: localhost\r\ncontent-type: application/json\r\n\
+                         content-length: 67108864\r\n";
+
+/// Sends a head, and returns the answer that comes before anything of the body is sent.
+async fn answered(node: &Node, request: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(&node.place).await.unwrap();
+    let head = format!("{request} HTTP/1.1\r\n{ANNOUNCED}{headers}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") && !answer.ends_with(b"}\n") {
+        assert_ne!(timeout(LONGEST, stream.read_buf(&mut answer)).await.unwrap().unwrap(), 0);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn who_has_no_key_is_told_so_before_the_body_is_read_whatever_the_route() {
+    let scratch = Scratch::new("node-admission");
+    let config = format!("[tenants.a]\nkeys = [{:?}]", key_hash("the key"));
+    let node = Node::configured(&scratch, &config);
+    let key = [("authorization", "Bearer the key")];
+    let mut made = Vec::new();
+    for _ in 0..2 {
+        let (_, session) = node.ask_as(&key, "POST /v1/sessions", &json!({})).await;
+        let text = |name: &str| session[name].as_str().unwrap().to_owned();
+        made.push((text("id"), text("token")));
+    }
+    let [(id, token), (_, other_token)] = &made[..] else { panic!("{made:?}") };
+    let wrong_token = format!("x-session-token: {other_token}\r\n");
+    for headers in ["", "x-api-key: wrong\r\n", "authorization: Basic x\r\n", &wrong_token] {
+        let run = format!("POST /v1/sessions/{id}/runs");
+        let variable = format!("PUT /v1/sessions/{id}/variables/a");
+        let file = format!("PUT /v1/sessions/{id}/files/a");
+        for request in [
+            "POST /v1/sessions",
+            "POST /v1/run",
+            "POST /v1/batch",
+            &run,
+            &variable,
+            &file,
+            "POST /v1/sessions/n-1/runs",
+            "POST /execute",
+            "DELETE /sessions/a",
+            "POST /run_code",
+            "POST /run_jupyter",
+            "POST /sandboxes",
+            "POST /v2/sandboxes",
+            "POST /sandboxes/a/timeout",
+            "POST /contexts",
+            "POST /files?path=a",
+            "POST /filesystem.Filesystem/Stat",
+            "POST /process.Process/Start",
+            "POST /openenv/coding/reset",
+            "POST /openenv/repl/step",
+            "POST /openenv/coding/mcp",
+            "POST /no/such/route",
+            "PATCH /v1/run",
+        ] {
+            let answer = answered(&node, request, headers).await;
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{request} {headers:?}: {answer}");
+        }
+        for request in ["POST /execute", "POST /files?path=a", "POST /contexts"] {
+            for sandbox in [id, "unknown"] {
+                let headers = format!("{headers}e2b-sandbox-id: {sandbox}\r\n");
+                let answer = answered(&node, request, &headers).await;
+                assert!(answer.starts_with("HTTP/1.1 401 "), "{request} {headers:?}: {answer}");
+            }
+        }
+    }
+    for route in ["/livez", "/readyz", "/metrics", "/openapi.json", "/health", "/v1/ping"] {
+        assert_eq!(node.ask(&format!("GET {route}"), &Value::Null).await.0, 200, "{route}");
+    }
+    // A token is right for its session, and says of one that has ended that there was one.
+    let mine = format!("x-session-token: {token}\r\n");
+    assert!(answered(&node, "POST /v1/run", &mine).await.starts_with("HTTP/1.1 401 "));
+    let with_token = [("x-session-token", token.as_str())];
+    let request = format!("DELETE /v1/sessions/{id}");
+    assert_eq!(node.ask_as(&with_token, &request, &Value::Null).await.0, 204);
+    let answer = answered(&node, &format!("POST /v1/sessions/{id}/runs"), &mine).await;
+    assert!(answer.starts_with("HTTP/1.1 410 "), "{answer}");
+    let sandbox = format!("e2b-sandbox-id: {id}\r\nx-access-token: {token}\r\n");
+    let answer = answered(&node, "POST /files?path=a", &sandbox).await;
+    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_end_before_those_of_known_clients() {
+    let scratch = Scratch::new("node-connections");
+    let key = key_hash("the key");
+    let node =
+        Node::configured(&scratch, &format!("max_connections = 8\n[tenants.a]\nkeys = [{key:?}]"));
+    let run = async |known: &mut TcpStream| {
+        let request = "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nx-api-key: the key\r\n\
+                       content-length: 12\r\n\r\n{\"code\":\"1\"}";
+        known.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"}\n") {
+            assert_ne!(timeout(LONGEST, known.read_buf(&mut answer)).await.unwrap().unwrap(), 0);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    };
+    let mut known = TcpStream::connect(&node.place).await.unwrap();
+    run(&mut known).await;
+    let mut silent = Vec::new();
+    for nth in 0..100 {
+        let mut stream = TcpStream::connect(&node.place).await.unwrap();
+        if nth % 2 == 1 {
+            stream.write_all(b"POST /v1/run HTTP/1.1\r\nhost: localhost\r\nx: ").await.unwrap();
+        }
+        silent.push(stream);
+    }
+    let mut newer = TcpStream::connect(&node.place).await.unwrap();
+    run(&mut newer).await;
+    run(&mut known).await;
+    // The oldest have ended, as many as the others leave no room for.
+    for stream in &mut silent[..90] {
+        let read = timeout(LONGEST, stream.read(&mut [0])).await.unwrap();
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    }
+}
