@@ -7,11 +7,14 @@
 
 mod assets;
 mod bench;
+mod bounded;
+mod cases;
 mod ci;
 mod cpython_tests;
 mod deny;
 mod dist;
 mod fuzz;
+mod installed;
 mod licenses;
 mod lint;
 mod manifest;
@@ -53,6 +56,8 @@ Usage: cargo xtask COMMAND
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
   packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/packages.md
+  cases DIR [WORD...]   the cases below DIR, or those whose name contains a WORD, with the command that `ISOLET`
+                        names or the built one: xtask/src/cases/mod.rs says what a case is
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
@@ -100,6 +105,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["bench", ..] => bench::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
+        ["cases", ..] => cases::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
