@@ -35,13 +35,12 @@ use std::time::{Duration, Instant};
 
 use isolet::Value;
 use opentelemetry::global::BoxedTracer;
-use tokio::sync::{Notify, Semaphore};
 
 use self::audit::Audit;
 use self::creations::Creations;
 use self::ids::{Ids, Origin};
 use self::named::Named;
-use self::places::Counts;
+use self::places::Places;
 use self::replies::Replies;
 use self::run_gate::{Pass, QueueIsFull, RunGate};
 use self::saved::Snapshots;
@@ -56,7 +55,6 @@ pub(crate) use self::ceiling::Wishes;
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::guest::Raised;
-use self::memory::LastReading;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;
@@ -69,6 +67,9 @@ pub(crate) use self::traces::within;
 
 /// How often the node looks for sessions whose time is over.
 const ROUND: Duration = Duration::from_secs(1);
+
+/// Why the sessions of a tenant end that the node does not know any more.
+const REMOVED: &str = "its tenant was removed";
 
 /// The least time that answers have to arrive when the node ends.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -160,11 +161,9 @@ pub(crate) struct Node {
     replies: Arc<Replies>,
     table: Arc<Table<NodeSession>>,
     runs: Arc<RunGate>,
-    starts: Semaphore,
-    /// Notified when there is room for a session again.
-    room: Arc<Notify>,
-    counts: Arc<Counts>,
-    memory: LastReading,
+    /// Who starts a worker: as many at once as there are processors, and one of each tenant.
+    starts: Arc<RunGate>,
+    places: Arc<Places>,
     creations: Creations,
     named: Named,
     store: Option<Arc<Store>>,
@@ -206,13 +205,11 @@ impl Node {
             tenants: RwLock::new(Arc::new(tenants)),
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
-            starts: Semaphore::new(processors),
-            room: Arc::default(),
+            starts: RunGate::new(processors, usize::MAX),
+            places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
             service,
             replies,
-            counts: Arc::default(),
-            memory: LastReading::default(),
             creations: Creations::default(),
             named: Named::default(),
             store: store.map(Arc::new),
@@ -235,10 +232,25 @@ impl Node {
         self.tenants().is_open()
     }
 
-    /// Replaces the tenants. Sessions stay those of the tenant of the same name.
-    pub(crate) fn replace_tenants(&self, settings: Settings) {
-        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
-        *tenants = Arc::new(settings.tenants);
+    /// Replaces the tenants. Sessions stay those of the tenant of the same name. Those of a tenant
+    /// that is gone end, and their tokens are of no use from then on.
+    pub(crate) fn replace_tenants(self: &Arc<Self>, settings: Settings) {
+        let tenants = Arc::new(settings.tenants);
+        *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&tenants);
+        let is_gone = |name: &str| tenants.named(name).is_none();
+        self.snapshots.forget_of(is_gone);
+        for session in self.table.those(|session| is_gone(&session.tenant.name)) {
+            let ended = self.take(&session, "closed", Reason::Ended(REMOVED.to_owned()));
+            if let Some(ended) = ended {
+                let node = Arc::clone(self);
+                tokio::spawn(async move { node.vacate(&ended).await });
+            }
+        }
+    }
+
+    /// Returns a tenant as the node knows it now.
+    fn current(&self, tenant: &Tenant) -> Result<Arc<Tenant>, Refusal> {
+        self.tenants().named(&tenant.name).map(Arc::clone).ok_or(Refusal::Key)
     }
 
     fn tenants(&self) -> Arc<tenants::Tenants> {
@@ -286,7 +298,7 @@ impl Node {
 
     pub(crate) fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
-        let (sessions, max_sessions) = (self.counts.all(), self.settings.max_sessions);
+        let (sessions, max_sessions) = (self.places.all(), self.settings.max_sessions);
         Load { sessions, max_sessions, running, waiting }
     }
 
@@ -391,8 +403,10 @@ impl Node {
         self.audit.forget(session);
     }
 
-    /// Ends sessions whose time is over, for as long as the node serves.
+    /// Ends sessions whose time is over, and lets those in that have waited for time, for as long
+    /// as the node serves.
     pub(crate) async fn keep_time(self: Arc<Self>) {
+        tokio::spawn(Arc::clone(&self.places).keep_time());
         loop {
             tokio::time::sleep(ROUND).await;
             for idle in self.table.idle() {

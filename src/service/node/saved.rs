@@ -65,6 +65,11 @@ impl Snapshots {
         place.map(|place| all.remove(place)).is_some()
     }
 
+    /// Removes those of tenants that are gone.
+    pub(super) fn forget_of(&self, is_gone: impl Fn(&str) -> bool) {
+        lock(&self.0).retain(|kept| !is_gone(&kept.tenant));
+    }
+
     /// Removes those whose time is over.
     pub(super) fn forget_old(&self) {
         let now = Instant::now();

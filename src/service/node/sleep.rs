@@ -2,12 +2,13 @@
 
 use std::mem;
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::super::{Failure, Reason, Request, SessionCommand, lock};
 use super::places::Place;
 use super::saved::{Kept, Snapshot};
 use super::session::{NodeSession, Used};
+use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, Refusal};
@@ -74,7 +75,8 @@ impl Node {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
-        let slot = self.take_slot(&of.tenant)?;
+        let tenant = self.current(&of.tenant)?;
+        let slot = self.places.take(&tenant, Duration::ZERO).await?;
         let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
         let opened = match &asleep {
             Place::Asleep(saved) => {
@@ -86,7 +88,7 @@ impl Node {
         let resumed = match opened {
             Ok(number) => {
                 *lock(&of.deadline) = deadline;
-                *lock(&of.place) = self.awake(number, slot);
+                *lock(&of.place) = Place::Awake { number, _slot: slot };
                 Ok(true)
             }
             Err(failure) => {
@@ -122,7 +124,8 @@ impl Node {
         let _turn = self.hold(session).await?;
         let of = session.session();
         let number = of.number()?;
-        let slot = self.take_slot(&of.tenant)?;
+        let tenant = self.current(&of.tenant)?;
+        let slot = self.places.take(&tenant, Duration::ZERO).await?;
         let id = self.next_id()?;
         let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
@@ -139,25 +142,25 @@ impl Node {
         };
         self.metrics.started(since);
         let copied = NodeSession {
-            tenant: Arc::clone(&of.tenant),
+            tenant,
             policy: of.policy.clone(),
             created: SystemTime::now(),
             deadline: Mutex::new(deadline),
             pauses_at_end: of.pauses_at_end,
             resumes_on_use: of.resumes_on_use,
             metadata: of.metadata.clone(),
-            place: Mutex::new(self.awake(copy, slot)),
+            place: Mutex::new(Place::Awake { number: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,
         };
-        self.admit(id, copied)
+        self.admit(id, copied).await
     }
 
     /// Copies a session of the service. Returns the number of the copy.
     async fn copy(&self, (tenant, id): (&str, &str), session: i64) -> Result<i64, Failure> {
-        let _turn = self.starts.acquire().await;
+        let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
         let copy = self.next();
         self.audit.name(copy, tenant, id);
         let close = Request::InSession { session: copy, command: SessionCommand::Close };
@@ -175,7 +178,8 @@ impl Node {
     ) -> Result<Snapshot, Refusal> {
         let _turn = self.hold(session).await?;
         let (of, store) = (session.session(), self.store()?);
-        let saved = self.save(of.number()?, store.begin(&of.tenant)?).await?;
+        let tenant = self.current(&of.tenant)?;
+        let saved = self.save(of.number()?, store.begin(&tenant)?).await?;
         let snapshot = Snapshot {
             id: self.next_id()?,
             name,
@@ -189,6 +193,10 @@ impl Node {
             contexts: of.contexts.copy(),
             until: Instant::now() + store.ttl,
         });
+        // It may have been removed meanwhile.
+        self.current(&tenant).inspect_err(|_| {
+            self.snapshots.remove(&tenant, &snapshot.id);
+        })?;
         Ok(snapshot)
     }
 

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
 
-use super::super::{Failure, Policy, Request, SessionCommand};
+use super::super::{Failure, Policy, Reason, Request, SessionCommand};
 use super::audit::Happened;
-use super::places::{Place, Slot, Vacated};
+use super::places::Place;
+use super::run_gate::QueueIsFull;
 use super::session::{NewSession, NodeSession, OwnSession, Used};
 use super::tenants::Tenant;
-use super::{Node, OnDrop, Refusal, gone};
+use super::{Node, OnDrop, REMOVED, Refusal, gone};
 
 impl Node {
     /// Starts a session. If `key` is given, sending the same again finds the same session.
@@ -21,43 +22,27 @@ impl Node {
         key: Option<&str>,
     ) -> Result<Used, Refusal> {
         let Some(key) = key else {
-            return self.counted(self.start(tenant, new).await);
+            return self.create_patiently(tenant, new, Duration::ZERO).await;
         };
         let creation = self.creations.of(&tenant.name, key, &new)?;
-        let start =
-            async || self.start(tenant, new).await.map(|session| session.handle().to_owned());
+        let start = async || {
+            let session = Box::pin(self.start(tenant, new, Duration::ZERO)).await?;
+            Ok::<_, Refusal>(session.handle().to_owned())
+        };
         let id = self.counted(creation.id.get_or_try_init(start).await)?;
         self.table.get(&tenant.name, id).map_err(gone)
     }
 
-    /// As [`create`](Self::create). While there is no room, waits for it, at most for `patience`.
+    /// As [`create`](Self::create). While there is no room, waits for it in line, at most for
+    /// `patience`.
     pub(super) async fn create_patiently(
         &self,
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
     ) -> Result<Used, Refusal> {
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            // Before the attempt, so that no room is missed that there is after it.
-            let room = self.room.notified();
-            let refusal = match self.start(tenant, new.clone()).await {
-                Ok(used) => return Ok(used),
-                Err(refusal) => refusal,
-            };
-            let is_over = match refusal {
-                Refusal::Full(_) | Refusal::Quota(_) | Refusal::Memory(_) => {
-                    tokio::time::timeout_at(deadline, room).await.is_err()
-                }
-                Refusal::TooFast(_, after) => {
-                    tokio::time::timeout_at(deadline, tokio::time::sleep(after)).await.is_err()
-                }
-                _ => true,
-            };
-            if is_over {
-                return self.counted(Err(refusal));
-            }
-        }
+        // On the heap, because all that waits has its state.
+        self.counted(Box::pin(self.start(tenant, new, patience)).await)
     }
 
     /// Creates a session for one request. Waits for room, at most for `patience`.
@@ -71,7 +56,12 @@ impl Node {
         Ok(OwnSession { node: Arc::clone(self), used })
     }
 
-    async fn start(&self, tenant: &Arc<Tenant>, new: NewSession) -> Result<Used, Refusal> {
+    async fn start(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<Used, Refusal> {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
@@ -80,7 +70,10 @@ impl Node {
         policy.audit |= self.audit.is_on();
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
-        let slot = self.take_slot(tenant)?;
+        let slot = self.places.take(tenant, patience).await?;
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
         let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
         let path = from.as_ref().map(|(saved, _)| saved.path());
@@ -94,13 +87,13 @@ impl Node {
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            place: Mutex::new(self.awake(number, slot)),
+            place: Mutex::new(Place::Awake { number, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,
         };
-        self.admit(id, session)
+        self.admit(id, session).await
     }
 
     /// Starts a session as the configuration wants them and ends it, to see whether that works.
@@ -111,34 +104,23 @@ impl Node {
         Ok(())
     }
 
-    /// Takes a place for a session of a tenant that is about to start.
-    pub(super) fn take_slot(&self, tenant: &Tenant) -> Result<Slot, Refusal> {
-        let slot = self.counts.take(tenant, self.settings.max_sessions)?;
-        let reserve = self.settings.memory_reserve;
-        if let Some(memory) = self.memory.memory().filter(|memory| memory.is_below(reserve)) {
-            return Err(Refusal::Memory(memory));
-        }
-        let rate = tenant.quotas.starts;
-        let taken = tenant.starts.take(rate, Instant::now());
-        taken.map_err(|after| Refusal::TooFast(rate, after))?;
-        Ok(slot)
-    }
-
     pub(super) fn next_id(&self) -> Result<String, Failure> {
         self.ids.next().map_err(|error| Failure::config(error.to_string()))
     }
 
     /// Has the table have a session that has started.
-    pub(super) fn admit(&self, id: String, session: NodeSession) -> Result<Used, Refusal> {
+    pub(super) async fn admit(&self, id: String, session: NodeSession) -> Result<Used, Refusal> {
         // The table has room for as many.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
-        let owner = session.tenant.name.clone();
-        self.audit.write(&owner, &id, Happened::Created);
-        Ok(room.fill_again(&owner, id, session))
-    }
-
-    pub(super) fn awake(&self, number: i64, slot: Slot) -> Place {
-        Place::Awake { number, _slot: slot, _vacated: Vacated(Arc::clone(&self.room)) }
+        let tenant = Arc::clone(&session.tenant);
+        self.audit.write(&tenant.name, &id, Happened::Created);
+        let used = room.fill_again(&tenant.name, id, session);
+        // Only now: a tenant that is removed later finds the session in the table.
+        if let Err(refusal) = self.current(&tenant) {
+            self.remove(&used, "closed", Reason::Ended(REMOVED.to_owned())).await;
+            return Err(refusal);
+        }
+        Ok(used)
     }
 
     /// Opens a session of a tenant, with this id, at the service. Returns its number.
@@ -150,7 +132,7 @@ impl Node {
         from: Option<String>,
     ) -> Result<i64, Failure> {
         // Starting is work for a processor: more at once would all take longer.
-        let _turn = self.starts.acquire().await;
+        let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
         let number = self.next();
         let policy = Ok(Box::new(policy));
         self.ask(Request::Sandbox { sandbox: number, policy }).await?;
@@ -164,4 +146,9 @@ impl Node {
         abandoned.disarm();
         Ok(number)
     }
+}
+
+/// The failure of a start whose turn never comes.
+pub(super) fn no_turn(QueueIsFull(waiting): QueueIsFull) -> Failure {
+    Failure::config(format!("waiting starts of this key: limit {waiting}"))
 }

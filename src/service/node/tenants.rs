@@ -51,19 +51,26 @@ pub(crate) struct Starts(Mutex<Option<Instant>>);
 impl Starts {
     /// Takes one, of which there may be `rate` in a second. Returns how long there is none.
     pub(crate) fn take(&self, rate: f64, now: Instant) -> Result<(), Duration> {
+        let mut used = lock(&self.0);
+        *used = Some(Self::next(*used, rate, now)?);
+        Ok(())
+    }
+
+    /// Returns how long there is none, if there is none.
+    pub(crate) fn wait(&self, rate: f64, now: Instant) -> Option<Duration> {
+        Self::next(*lock(&self.0), rate, now).err()
+    }
+
+    /// Returns until when time is used once one more is taken.
+    fn next(used: Option<Instant>, rate: f64, now: Instant) -> Result<Instant, Duration> {
         // What each takes of the second; nothing if there is no limit.
         let Ok(each) = Duration::try_from_secs_f64(rate.recip()) else {
             return Err(Duration::MAX);
         };
         let most = Duration::from_secs(1).max(each);
-        let mut used = lock(&self.0);
         let from = used.map_or(now, |used| used.max(now));
         let above = (from.duration_since(now) + each).saturating_sub(most);
-        if !above.is_zero() {
-            return Err(above);
-        }
-        *used = Some(from + each);
-        Ok(())
+        if above.is_zero() { Ok(from + each) } else { Err(above) }
     }
 }
 
@@ -151,6 +158,14 @@ impl Tenants {
         }
     }
 
+    /// Returns the tenant of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Tenant>> {
+        match self {
+            Self::Open(tenant) => Some(tenant).filter(|tenant| tenant.name == name),
+            Self::Keys(keys) => keys.values().find(|tenant| tenant.name == name),
+        }
+    }
+
     /// Returns `true` if everybody may use the node.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
@@ -204,6 +219,8 @@ mod tests {
             [name(Some("one")), name(Some("two")), name(Some("three"))],
             [Some("a"), Some("a"), Some("b")]
         );
+        assert_eq!(tenants.named("b").unwrap().quotas.sessions, 3);
+        assert!(tenants.named("c").is_none());
         assert_eq!([name(Some("four")), name(Some("")), name(None)], [None; 3]);
         assert_eq!(tenants.of(Some("three")).unwrap().quotas.sessions, 3);
         assert!(!tenants.is_open());

@@ -118,6 +118,96 @@ async fn a_tenant_starts_no_more_sessions_in_a_second_than_it_may() {
     assert!((1..=1000).contains(&after), "{after}");
 }
 
+/// No client takes a place that another one has waited for: each has its turn.
+#[tokio::test]
+async fn who_waits_for_a_session_is_served_in_turn_also_within_a_quota() {
+    const CLIENTS: usize = 8;
+    const EACH: usize = 3;
+    let scratch = Scratch::new("node-line");
+    let config = format!(
+        "max_sessions = 2\n[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]\n\
+         quotas = {{ sessions = 1 }}\n",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    for key in ["a", "b"] {
+        let key = [("x-api-key", key)];
+        let answered = std::sync::Mutex::new(Vec::new());
+        let client = async |number: usize| {
+            for _ in 0..EACH {
+                let body = json!({"code": "1", "language": "python"});
+                let (status, answer) = node.ask_as(&key, "POST /run_code", &body).await;
+                assert_eq!((status, &answer["status"]), (200, &json!("Success")), "{answer}");
+                answered.lock().unwrap().push(number);
+            }
+        };
+        futures_util::future::join_all((0..CLIENTS).map(client)).await;
+        // When one has its last answer, each has had all but its last one at least: of those who
+        // ask again and again, none is ahead of another by more than a turn.
+        let answered = answered.into_inner().unwrap();
+        let mut counts = [0_usize; CLIENTS];
+        for number in answered {
+            counts[number] += 1;
+            let least = *counts.iter().min().unwrap();
+            assert!(counts[number] <= least + 2, "{counts:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_removed_has_no_session_any_more_and_its_tokens_are_of_no_use() {
+    let scratch = Scratch::new("node-removed");
+    let store = scratch.path().join("store");
+    let stays =
+        format!("[store]\ndirectory = {store:?}\n[tenants.b]\nkeys = [{:?}]\n", key_hash("b"));
+    let both = format!("{stays}[tenants.a]\nkeys = [{:?}]\n", key_hash("a"));
+    let node = Node::configured(&scratch, &both);
+    let create = async |key: &'static str| {
+        let key = [("x-api-key", key)];
+        node.ask_as(&key, "POST /v1/sessions", &json!({})).await.1
+    };
+    let (gone, paused, other) = (create("a").await, create("a").await, create("b").await);
+    let of = |session: &Value, what: &str| {
+        let id = session["id"].as_str().unwrap();
+        (format!("POST /v1/sessions/{id}/{what}"), session["token"].as_str().unwrap().to_owned())
+    };
+    let ask = async |session: &Value, what: &str, body: Value| {
+        let (request, token) = of(session, what);
+        let bearer = format!("Bearer {token}");
+        node.ask_as(&[("authorization", &bearer)], &request, &body).await
+    };
+    assert_eq!(ask(&paused, "pause", json!({})).await.0, 200);
+    assert_eq!(ask(&gone, "snapshots", json!({})).await.0, 201);
+    // A run is under way, too.
+    let (request, token) = of(&gone, "runs");
+    let bearer = format!("Bearer {token}");
+    let endless = json!({"code": "print(1, flush=True)\nwhile True: pass"});
+    let headers = [("authorization", bearer.as_str()), EVENTS];
+    let mut events = Events::of(node.send(&request, &headers, &endless).await);
+    assert_eq!(events.next().await.unwrap()["text"], "1\n");
+    std::fs::write(scratch.path().join("node.toml"), stays).unwrap();
+    node.signal(Signal::HUP);
+    until(async || create("a").await["code"] == "unauthorized").await;
+    while events.next().await.is_some() {}
+    for session in [&gone, &paused] {
+        for what in ["fork", "renew", "resume", "pause", "snapshots", "runs"] {
+            let body = if what == "runs" { json!({"code": "1"}) } else { json!({}) };
+            let (status, problem) = ask(session, what, body).await;
+            assert_eq!(status, 410, "{what}: {problem}");
+            assert!(problem["detail"].as_str().unwrap().contains("its tenant was removed"));
+        }
+    }
+    assert_eq!(ask(&other, "runs", json!({"code": "6 * 7"})).await.1["value"], 42);
+    let load = async || {
+        node.ask_as(&[("x-api-key", "b")], "GET /v1/node", &Value::Null).await.1["sessions"].clone()
+    };
+    until(async || load().await == 1).await;
+    // The files of its sessions are gone.
+    let own = std::fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
+    until(async || std::fs::read_dir(&own).unwrap().count() == 0).await;
+}
+
 #[tokio::test]
 async fn metrics_count_what_was_done_and_refused_and_name_no_tenant() {
     let scratch = Scratch::new("node-metrics");

@@ -218,7 +218,7 @@ impl Signals {
 }
 
 /// Reads the tenants again.
-fn reload(node: &Node, config: Option<&Path>) {
+fn reload(node: &Arc<Node>, config: Option<&Path>) {
     use std::io::Write;
     let said = match settings(config) {
         Ok(settings) if settings.tenants.is_open() && !node.is_open() => {
