@@ -1,6 +1,8 @@
 //! Tests of a parent with a hostile worker: whatever the worker sends, it is killed or ignored, and
 //! the reason is reported.
 
+mod forks;
+
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};

@@ -4,7 +4,7 @@
 mod copying;
 mod fork_server;
 mod guardian;
-mod lockdown;
+pub(crate) mod lockdown;
 pub(crate) mod mailbox;
 mod read_ahead;
 mod readable;

@@ -5,37 +5,34 @@
 //! A worker, its copies and theirs are a family: they have one filter, and one listener for it.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 
-use super::launch::{START_TIME, in_time};
+use super::launch::in_time;
 use super::link::{self, Bounds, Started, WorkerControl, thread};
 use super::process::{Copied, Process};
+use super::strays::{check_numbers, process_of};
+use super::supervision::{Ends, Original, Supervisor};
 use super::template::Template;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::IsolationReport;
 use crate::protocol::{Control, Forker, Host, Link, Message, Outbox};
 use crate::support::lock::lock;
-use crate::worker::wire::notifications::{Listener, Notification};
 use crate::worker::wire::output_ring::{self, Consumer};
-use crate::worker::wire::{COPY_THREADS, FORK, INTERRUPTS, RING, SOCKET, THREAD};
 
-/// How often it is checked whether the worker still can be copied.
-const TICK: Duration = Duration::from_millis(20);
+/// How long a worker that was killed is waited for.
+const ENDING_TIME: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// A worker that was made to be copied, its copies, and theirs.
 pub(super) struct Family {
-    /// Locked during a fork, so that a new process is the copy that was asked for.
-    listener: Mutex<Listener>,
+    supervisor: Arc<Supervisor>,
     /// The numbers of the processes.
     members: Mutex<HashSet<u32>>,
     max_copies: usize,
@@ -44,6 +41,8 @@ pub(super) struct Family {
     event_loop: Option<Handle>,
     /// It reaps the processes, and ends them all when it ends.
     template: Arc<Template>,
+    /// Set if a fork has failed, and something may be left of it. There are no more forks then.
+    may_have_strays: AtomicBool,
 }
 
 /// A process of a family. It ends when this is dropped, and counts until then.
@@ -53,14 +52,15 @@ pub(super) struct Member {
     control: Arc<WorkerControl>,
     messages: Outbox,
     report: IsolationReport,
+    /// Held during a fork of this worker.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    suspect: Arc<Suspect>,
 }
 
-/// The descriptors of a new copy.
-struct Ends {
-    socket: UnixStream,
-    interrupts: UnixStream,
-    output: OwnedFd,
-}
+/// The process of a worker, once it has been permitted a copy that is not there. It may have made
+/// one that nobody has seen, or still be about to.
+#[derive(Default)]
+struct Suspect(Mutex<Option<OwnedFd>>);
 
 impl Family {
     /// Makes the family of a worker, of which there are no copies yet.
@@ -71,9 +71,17 @@ impl Family {
         event_loop: Option<Handle>,
         template: Arc<Template>,
     ) -> Arc<Self> {
-        let listener = Mutex::new(Listener::new(listener));
-        let members = Mutex::default();
-        Arc::new(Self { listener, members, max_copies, bounds, event_loop, template })
+        let supervisor = Supervisor::new(listener, Arc::clone(template.processes()));
+        let (members, may_have_strays) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self {
+            supervisor,
+            members,
+            max_copies,
+            bounds,
+            event_loop,
+            template,
+            may_have_strays,
+        })
     }
 
     /// Gives a link the ability to copy its worker, which is in this family.
@@ -86,8 +94,34 @@ impl Family {
         let process = control.process_number()?;
         lock(&self.members).insert(process);
         let (messages, report) = (Arc::clone(&link.messages), report.clone());
-        link.forker = Some(Arc::new(Member { family: self, process, control, messages, report }));
+        let (turn, suspect) = (Arc::default(), Arc::default());
+        let member = Member { family: self, process, control, messages, report, turn, suspect };
+        link.forker = Some(Arc::new(member));
         Ok(())
+    }
+
+    /// Kills what forks have left. If something may still be there, no more copies are made.
+    fn end_strays(&self) {
+        if !self.template.end_strays() {
+            self.may_have_strays.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl Suspect {
+    /// Has a worker looked after when it has ended.
+    fn set(&self, control: &WorkerControl) {
+        let Ok(number) = control.process_number() else { return };
+        // If it has ended meanwhile, it makes no copy any more.
+        if let Ok(process) = process_of(number)
+            && control.process_number().is_ok_and(|still| still == number)
+        {
+            *lock(&self.0) = Some(process);
+        }
+    }
+
+    fn is_one(&self) -> bool {
+        lock(&self.0).is_some()
     }
 }
 
@@ -95,6 +129,16 @@ impl Drop for Member {
     fn drop(&mut self) {
         self.control.terminate();
         lock(&self.family.members).remove(&self.process);
+        if let Some(process) = lock(&self.suspect.0).take() {
+            let family = Arc::clone(&self.family);
+            let look = move || {
+                let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&ENDING_TIME));
+                family.end_strays();
+            };
+            if thread("isolet-strays", look).is_err() {
+                self.family.may_have_strays.store(true, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -117,6 +161,12 @@ impl Member {
             let hint = "drop some, or raise the number with `SandboxBuilder::forkable`";
             return Err(Error::new(ErrorKind::Limit, message).with_hint(hint).with_session_alive());
         }
+        check_numbers().map_err(failed)?;
+        if self.family.may_have_strays.load(Ordering::Acquire) {
+            let reason = "an earlier fork of it or of a copy has failed, and a process that it has \
+                          made may still be there; start a new session";
+            return Err(failed(io::Error::other(reason)));
+        }
         let (socket, their_socket) = UnixStream::pair().map_err(failed)?;
         let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
         interrupts.set_nonblocking(true).map_err(failed)?;
@@ -126,7 +176,7 @@ impl Member {
         let ring = Consumer::map(output.as_fd()).map_err(failed)?;
         let ends = Ends { socket: their_socket, interrupts: their_interrupts, output };
         let process = self.supervised(ends).await.map_err(failed)?;
-        let process = Process::Copied(Copied::new(process, Arc::clone(&self.family.template)));
+        let process = Process::Copied(process);
         let Family { bounds, event_loop, .. } = &*self.family;
         let ends = link::Ends { socket, interrupts, ring };
         let event_loop = event_loop.as_ref();
@@ -154,27 +204,48 @@ impl Member {
         Err(failed(io::Error::other(format!("the copy did not start: {reason}"))))
     }
 
-    /// Has the worker copy itself, and returns the descriptor of the copy. Waits on a thread.
-    async fn supervised(&self, ends: Ends) -> io::Result<OwnedFd> {
-        let (family, control) = (Arc::clone(&self.family), Arc::clone(&self.control));
-        let (messages, process) = (Arc::clone(&self.messages), self.process);
-        let (sender, copy) = oneshot::channel();
-        thread("isolet-fork", move || {
-            let listener = lock(&family.listener);
-            control.begin_fork();
-            messages(Message::Fork);
-            let fork = Supervision { listener: &listener, family: &family, control: &control };
-            let copy = fork.run(process, &ends);
-            if copy.is_err() {
-                // A worker that does something else with the permission is not to have a copy.
-                kill_strays(process, &lock(&family.members));
+    /// Has the worker copy itself, and returns the copy.
+    async fn supervised(&self, ends: Ends) -> io::Result<Copied> {
+        // Goes on when this future is dropped, until the fork has ended.
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let Self { family, control, suspect, .. } = self;
+        if suspect.is_one() {
+            let family = Arc::clone(family);
+            let (sender, looked) = tokio::sync::oneshot::channel();
+            thread("isolet-strays", move || {
+                family.end_strays();
+                let _ = sender.send(());
+            })?;
+            let _ = looked.await;
+        }
+        control.begin_fork();
+        let after_failure = {
+            let (family, control) = (Arc::clone(family), Arc::clone(control));
+            let suspect = Arc::clone(suspect);
+            move |is_permitted: bool| {
+                if is_permitted {
+                    suspect.set(&control);
+                }
+                family.end_strays();
+                drop(turn);
             }
-            if let Err(Ok(copy)) = sender.send(copy) {
-                // Nobody waits any more.
-                let _ = pidfd_send_signal(&copy, Signal::KILL);
-            }
-        })?;
-        copy.await.map_err(|_| io::Error::other("its supervision has ended"))?
+        };
+        let original = Arc::clone(control) as Arc<dyn Original>;
+        let copy =
+            family.supervisor.permit_copy(self.process, original, ends, Box::new(after_failure))?;
+        (self.messages)(Message::Fork);
+        let copy = copy.await.map_err(|_| io::Error::other("its supervision has ended"))??;
+        Ok(Copied::new(copy, Arc::clone(&family.template)))
+    }
+}
+
+impl Original for WorkerControl {
+    fn not_forked(&self) -> Option<io::Error> {
+        Self::not_forked(self)
+    }
+
+    fn is_alive(&self) -> bool {
+        Control::is_alive(self)
     }
 }
 
@@ -186,127 +257,5 @@ impl Drop for EndOnDrop {
         if let Some(control) = &self.0 {
             control.terminate();
         }
-    }
-}
-
-/// One fork.
-struct Supervision<'a> {
-    listener: &'a Listener,
-    family: &'a Family,
-    control: &'a WorkerControl,
-}
-
-impl Supervision<'_> {
-    /// Permits one process and its threads, and refuses everything else.
-    fn run(&self, process: u32, ends: &Ends) -> io::Result<OwnedFd> {
-        let started = Instant::now();
-        let call = self.next(started, |call| call.argument == FORK && is_of(process, call))?;
-        self.listener.permit(&call)?;
-        // The only thread of a process that nobody knows yet is the copy.
-        let call = self.next(started, |call| call.argument == THREAD && self.is_new(call))?;
-        let copy = call.thread;
-        let fd = process_of(&call)?;
-        if !self.listener.is_waiting(&call) {
-            return Err(io::Error::other("the copy has ended"));
-        }
-        self.listener.give(&call, ends.socket.as_fd(), SOCKET)?;
-        self.listener.give(&call, ends.interrupts.as_fd(), INTERRUPTS)?;
-        self.listener.give(&call, ends.output.as_fd(), RING)?;
-        self.listener.permit(&call)?;
-        for _ in 1..COPY_THREADS {
-            let call = self.next(started, |call| call.argument == THREAD && call.thread == copy)?;
-            self.listener.permit(&call)?;
-        }
-        Ok(fd)
-    }
-
-    /// Waits for a call that is expected.
-    fn next(
-        &self,
-        started: Instant,
-        is_expected: impl Fn(&Notification) -> bool,
-    ) -> io::Result<Notification> {
-        loop {
-            if let Some(call) = self.listener.next(TICK)? {
-                if is_expected(&call) {
-                    return Ok(call);
-                }
-                self.listener.refuse(&call, libc::EPERM)?;
-                continue;
-            }
-            if let Some(error) = self.control.not_forked() {
-                return Err(error);
-            }
-            if !self.control.is_alive() {
-                return Err(io::Error::other("the worker has ended"));
-            }
-            if started.elapsed() > START_TIME {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-        }
-    }
-
-    fn is_new(&self, call: &Notification) -> bool {
-        let members = lock(&self.family.members);
-        u32::try_from(call.thread).is_ok_and(|thread| !members.contains(&thread))
-            && process_of(call).is_ok()
-    }
-}
-
-/// Returns the process whose first thread makes the call. Fails for other threads.
-fn process_of(call: &Notification) -> io::Result<OwnedFd> {
-    let pid = Pid::from_raw(call.thread).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
-}
-
-/// Kills the children of a worker that are in no session. A worker has no others than its copies.
-fn kill_strays(worker: u32, members: &HashSet<u32>) {
-    for child in children(worker) {
-        let Some(pid) = Pid::from_raw(child.cast_signed()) else { continue };
-        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        // If it still is a child, the number was not given to another process before.
-        if !members.contains(&child) && children(worker).contains(&child) {
-            let _ = pidfd_send_signal(&process, Signal::KILL);
-        }
-    }
-}
-
-/// Returns the numbers of a process's children; none if the kernel does not say.
-fn children(process: u32) -> Vec<u32> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists =
-        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect()
-}
-
-/// Returns `true` if a process makes the call.
-fn is_of(process: u32, call: &Notification) -> bool {
-    fs::exists(format!("/proc/{process}/task/{}", call.thread)).is_ok_and(|exists| exists)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{BufRead, BufReader};
-    use std::process::{Command, Stdio};
-
-    use super::*;
-
-    #[test]
-    fn children_of_a_worker_that_are_in_no_session_are_killed_and_others_are_not() {
-        // The children wait for an input that does not end, and the shell says how they ended.
-        let script = "exec 3<&0; cat <&3 >&2 & stray=$!; cat <&3 >&2 & member=$!; \
-                      echo $stray; echo $member; wait $stray; echo $?; kill $member; wait $member; \
-                      echo $?";
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(shell.stdout.take().unwrap()).lines();
-        let mut numbers = lines.map(|line| line.unwrap().parse::<u32>().unwrap());
-        let [stray, member] = [numbers.next().unwrap(), numbers.next().unwrap()];
-        assert!(children(shell.id()).contains(&stray) && children(shell.id()).contains(&member));
-        kill_strays(shell.id(), &HashSet::from([member]));
-        assert_eq!(numbers.next(), Some(128 + 9), "the stray was killed");
-        assert_eq!(numbers.next(), Some(128 + 15), "the member was there to be ended");
-        shell.wait().unwrap();
     }
 }

@@ -11,6 +11,8 @@ mod reader;
 mod readers;
 mod shift;
 mod spawner;
+pub(crate) mod strays;
+pub(crate) mod supervision;
 mod template;
 mod templates;
 pub(crate) mod watch;

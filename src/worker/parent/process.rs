@@ -9,8 +9,8 @@ use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, pidfd_send_signal};
 
+use super::strays::CopiedProcess;
 use super::template::{Forked, Template};
 
 pub(crate) enum Process {
@@ -21,7 +21,7 @@ pub(crate) enum Process {
 
 /// A copy that a worker has made of itself.
 pub(crate) struct Copied {
-    fd: OwnedFd,
+    process: CopiedProcess,
     /// Kept, because the copy ends with it.
     _template: Arc<Template>,
 }
@@ -32,7 +32,7 @@ impl Process {
         match self {
             Self::Child(child) => child.kill(),
             Self::Forked(forked) => forked.kill(),
-            Self::Copied(copied) => Ok(pidfd_send_signal(&copied.fd, Signal::KILL)?),
+            Self::Copied(copied) => copied.process.kill(),
         }
     }
 
@@ -41,7 +41,7 @@ impl Process {
         match self {
             Self::Child(child) => !matches!(child.try_wait(), Ok(None)),
             Self::Forked(forked) => forked.has_ended(),
-            Self::Copied(copied) => has_ended(&copied.fd),
+            Self::Copied(copied) => has_ended(copied.process.descriptor()),
         }
     }
 
@@ -61,30 +61,31 @@ impl Process {
         match self {
             Self::Child(child) => Ok(child.id()),
             Self::Forked(forked) => number(forked.descriptor()),
-            Self::Copied(copied) => number(&copied.fd),
+            Self::Copied(copied) => number(copied.process.descriptor()),
         }
     }
 }
 
 impl Copied {
-    pub(super) fn new(fd: OwnedFd, template: Arc<Template>) -> Self {
-        Self { fd, _template: template }
+    pub(super) fn new(process: CopiedProcess, template: Arc<Template>) -> Self {
+        Self { process, _template: template }
     }
 
     fn wait(&self) -> io::Result<i32> {
-        while !matches!(poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None), Ok(1..)) {}
-        exit_status(&self.fd)
+        let fd = self.process.descriptor();
+        while !matches!(poll(&mut [PollFd::new(fd, PollFlags::IN)], None), Ok(1..)) {}
+        exit_status(fd)
     }
 }
 
 /// Returns `true` if a process has ended, which makes its descriptor readable.
-pub(super) fn has_ended(fd: &OwnedFd) -> bool {
+pub(crate) fn has_ended(fd: &OwnedFd) -> bool {
     let mut ended = [PollFd::new(fd, PollFlags::IN)];
     poll(&mut ended, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
 /// Returns the number of the process that a descriptor refers to.
-fn number(descriptor: &OwnedFd) -> io::Result<u32> {
+pub(super) fn number(descriptor: &OwnedFd) -> io::Result<u32> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", descriptor.as_raw_fd()))?;
     let line = info.lines().find_map(|line| line.strip_prefix("Pid:"));
     let number = line.and_then(|number| number.trim().parse().ok());

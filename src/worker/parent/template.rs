@@ -7,14 +7,15 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 
-use rustix::process::{Signal, pidfd_send_signal};
-use tokio::sync::oneshot;
+use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
+use tokio::sync::{RwLock, oneshot};
 
-use super::launch::in_time;
+use super::launch::{START_TIME, in_time};
 use super::link::thread;
-use super::process::has_ended;
+use super::process::{has_ended, number as process_number};
+use super::strays::Processes;
 use crate::support::lock::lock;
 use crate::worker::wire::template_record::Record;
 
@@ -26,7 +27,19 @@ pub(crate) struct Template {
 
 struct Shared {
     workers: Mutex<Workers>,
-    process: Mutex<Child>,
+    /// Notified when no worker is expected any more.
+    settled: Condvar,
+    /// Locked to write while strays are looked for, so that no worker is made meanwhile.
+    making: RwLock<()>,
+    processes: Arc<Processes>,
+    first: Mutex<First>,
+}
+
+/// The process that this one has started: the template, or the one that has made it.
+struct First {
+    child: Child,
+    /// Set when its number may belong to another process.
+    is_reaped: bool,
 }
 
 #[derive(Default)]
@@ -35,7 +48,13 @@ struct Workers {
     /// Set when the template has ended.
     is_gone: bool,
     expected: HashMap<u64, oneshot::Sender<io::Result<OwnedFd>>>,
-    running: HashMap<u64, mpsc::Sender<i32>>,
+    running: HashMap<u64, Running>,
+}
+
+struct Running {
+    ended: mpsc::Sender<i32>,
+    /// The number of its process, when that is known.
+    process: Option<u32>,
 }
 
 /// A worker that a template has forked.
@@ -49,7 +68,14 @@ pub(crate) struct Forked {
 impl Template {
     /// Waits until a started template is ready. `socket` is the one over which it was set up.
     pub(super) fn new(socket: UnixStream, child: Child) -> io::Result<Self> {
-        let shared = Arc::new(Shared { workers: Mutex::default(), process: Mutex::new(child) });
+        let processes = Arc::new(Processes::new(child.id()));
+        let shared = Arc::new(Shared {
+            workers: Mutex::default(),
+            settled: Condvar::new(),
+            making: RwLock::new(()),
+            processes,
+            first: Mutex::new(First { child, is_reaped: false }),
+        });
         let stuck = Arc::clone(&shared);
         let _armed = in_time(move || stuck.kill())?;
         let begun = Record::receive(&socket).and_then(|said| match said {
@@ -76,6 +102,7 @@ impl Template {
         output: BorrowedFd<'_>,
     ) -> io::Result<Forked> {
         let gone = || io::Error::other("the template has ended");
+        let _making = self.shared.making.read().await;
         let (expected, status) = {
             let mut workers = lock(&self.shared.workers);
             if workers.is_gone {
@@ -86,7 +113,7 @@ impl Template {
             let (sender, expected) = oneshot::channel();
             let (ended, status) = mpsc::channel();
             workers.expected.insert(number, sender);
-            workers.running.insert(number, ended);
+            workers.running.insert(number, Running { ended, process: None });
             // Sent while the lock is held, so that records go out one by one. The template reads
             // them at once.
             let fds = [socket.as_fd(), interrupts.as_fd(), output];
@@ -100,6 +127,25 @@ impl Template {
 
     pub(super) fn is_gone(&self) -> bool {
         lock(&self.shared.workers).is_gone
+    }
+
+    /// Returns the processes that come from it, if it makes forkable workers.
+    pub(super) fn processes(&self) -> &Arc<Processes> {
+        &self.shared.processes
+    }
+
+    /// Kills what comes from the template and is in no session. Returns `false` if there may still
+    /// be something. Waits for a moment; may not be called on an event loop.
+    pub(super) fn end_strays(&self) -> bool {
+        let _making = self.shared.making.blocking_write();
+        let workers = lock(&self.shared.workers);
+        let is_unsettled = |workers: &mut Workers| !workers.is_gone && !workers.expected.is_empty();
+        let settled = self.shared.settled.wait_timeout_while(workers, START_TIME, is_unsettled);
+        let (workers, waited) = settled.unwrap_or_else(PoisonError::into_inner);
+        let is_gone = workers.is_gone;
+        drop(workers);
+        // With the template, everything that comes from it is killed.
+        is_gone || !waited.timed_out() && self.shared.processes.end_strays()
     }
 
     /// Kills the template and its workers.
@@ -124,18 +170,19 @@ impl Shared {
         workers.is_gone = true;
         workers.expected.clear();
         workers.running.clear();
+        self.settled.notify_all();
         drop(workers);
         self.end();
     }
 
     fn kill(&self) {
-        // Fails only if the template has already ended.
-        let _ = lock(&self.process).kill();
+        lock(&self.first).kill();
     }
 
     fn end(&self) {
-        self.kill();
-        let _ = lock(&self.process).wait();
+        let mut first = lock(&self.first);
+        first.kill();
+        first.is_reaped = first.child.wait().is_ok();
     }
 
     /// Reads the template's records until it is gone.
@@ -148,6 +195,11 @@ impl Shared {
                     // them. That is the end of one worker, not of the template and all the others.
                     let no_more = || io::Error::from_raw_os_error(libc::EMFILE);
                     let fd = fds.into_iter().next().ok_or_else(no_more);
+                    let process = fd.as_ref().ok().and_then(|fd| process_number(fd).ok());
+                    process.inspect(|process| self.processes.add(*process));
+                    if let Some(running) = workers.running.get_mut(&number) {
+                        running.process = process;
+                    }
                     if let Some(expected) = workers.expected.remove(&number) {
                         // A worker that is not taken over ends, since its sockets are dropped.
                         let _ = expected.send(fd);
@@ -161,13 +213,27 @@ impl Shared {
                 }
                 Record::Ended(number, status) => {
                     if let Some(running) = workers.running.remove(&number) {
-                        let _ = running.send(status);
+                        running.process.inspect(|process| self.processes.remove(*process));
+                        let _ = running.ended.send(status);
                     }
                 }
                 Record::Ready | Record::Fork(_) => return Err(io::ErrorKind::InvalidData.into()),
             }
+            if workers.expected.is_empty() {
+                self.settled.notify_all();
+            }
         }
         Ok(())
+    }
+}
+
+impl First {
+    /// Kills the process, and its group: it leads one, in which everything is that comes from it.
+    fn kill(&mut self) {
+        let group = Pid::from_raw(self.child.id().cast_signed()).filter(|_| !self.is_reaped);
+        // Both fail only if there is nobody any more.
+        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+        let _ = self.child.kill();
     }
 }
 

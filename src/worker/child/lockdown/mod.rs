@@ -19,7 +19,7 @@ mod states;
 mod supervision;
 mod syscalls;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -5,19 +5,22 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::process::Child;
 use std::time::Duration;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, waitpid};
 
-use super::super::{Settings, after_load, before_threads};
-use super::probes::raw;
+use super::super::{Settings, after_fork, after_load, before_threads};
+use super::probes::{copys_socket, fork, raw};
 use super::{attempt, say, settings, tell, worker};
 use crate::worker::child::guardian;
+use crate::worker::child::session_fork::forget_ended_copies;
 use crate::worker::wire::notifications::Listener;
-use crate::worker::wire::{FORK, THREAD};
+use crate::worker::wire::{COPY_THREADS, FORK, THREAD};
 
 /// How many processes and threads a worker attempts to make.
 const ATTEMPTS: usize = 50;
@@ -46,8 +49,27 @@ fn a_forkable_worker_cannot_signal_anybody() {
     assert_eq!(ended, "code 0");
 }
 
+/// Tells a worker of a family, or a copy, to copy itself as it should.
+pub(crate) const COPY: u8 = b'c';
+
+/// Tells it to copy itself and end. Its copy then asks for threads until it gets one, from the next
+/// order on.
+pub(crate) const LEAVE_A_STRAY: u8 = b's';
+
+/// Tells it to do something else than to copy itself.
+pub(crate) const IDLE: u8 = b'i';
+
+/// Starts a family: a template and a worker, which sends the listener over this socket and then
+/// does what comes over it. Returns the process that has started them.
+pub(crate) fn family(socket: UnixStream) -> Child {
+    super::spawn("forkable:family", OwnedFd::from(socket).into())
+}
+
 /// Runs a probe, in the process that starts the worker and acts as its parent.
 pub(super) fn run(name: &str) {
+    if name == "family" {
+        return tell(worker(template));
+    }
     let (ours, theirs) = UnixStream::pair().unwrap();
     let permitted = match name {
         "permitted" => Some(PERMITTED),
@@ -72,6 +94,52 @@ fn lock() {
     let settings = Settings { forkable: true, ..settings() };
     let early = guardian::enter(before_threads(&settings).unwrap()).unwrap();
     after_load(early, &settings, |listener| send(&listener)).unwrap();
+}
+
+/// Makes a worker, as a template does, and waits.
+fn template() {
+    let settings = Settings { forkable: true, ..settings() };
+    let early = guardian::enter(before_threads(&settings).unwrap()).unwrap();
+    set_child_subreaper(Some(getpid())).unwrap();
+    let own = std::process::id();
+    if fork() {
+        let early = after_fork(early, own).unwrap();
+        forget_ended_copies().unwrap();
+        after_load(early, &settings, |listener| send(&listener)).unwrap();
+        obey(&io::stdin());
+    }
+    while waitpid(None, WaitOptions::empty()).is_ok() {}
+}
+
+/// Does what comes over a socket, until it is closed.
+fn obey(socket: &impl AsFd) {
+    let mut byte = [0];
+    while rustix::io::read(socket, &mut byte).unwrap() > 0 {
+        match byte[0] {
+            COPY if fork() => {
+                for _ in 0..COPY_THREADS {
+                    std::thread::spawn(std::thread::park);
+                }
+                answer(b"copy");
+                return obey(&copys_socket());
+            }
+            LEAVE_A_STRAY if fork() => {
+                // It has the worker's socket.
+                rustix::io::read(socket, &mut byte).unwrap();
+                while std::thread::Builder::new().spawn(std::thread::park).is_err() {}
+                answer(b"stray");
+                std::thread::park();
+            }
+            LEAVE_A_STRAY => break,
+            _ => {}
+        }
+    }
+    raw(libc::SYS_exit_group, [0; 6]);
+}
+
+/// Says who this is, over the socket that a copy was given.
+fn answer(who: &[u8]) {
+    rustix::io::write(copys_socket(), who).unwrap();
 }
 
 /// Acts as the parent: permits this many copies, and refuses everything else. Without a number, it
@@ -125,7 +193,7 @@ fn send(listener: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
+pub(crate) fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];

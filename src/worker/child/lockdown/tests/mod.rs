@@ -7,7 +7,7 @@
 
 mod denied;
 mod early;
-mod forkable;
+pub(crate) mod forkable;
 mod landlocked;
 mod late;
 mod probes;
@@ -39,20 +39,25 @@ struct Running {
     lines: Box<dyn Iterator<Item = String>>,
 }
 
+/// Starts this binary for a probe.
+fn spawn(probe: &str, stdin: Stdio) -> Child {
+    let test = format!("{}::start", module_path!().split_once("::").unwrap().1);
+    Command::new(std::env::current_exe().unwrap())
+        .arg0(format!("{PROBE}{probe}"))
+        .args(["--exact", &test, "--nocapture"])
+        .env_clear()
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        // A file would end a probe that writes to it, because a worker may not write to files.
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 impl Running {
     /// Starts a probe.
     fn start(probe: &str) -> Self {
-        let test = format!("{}::start", module_path!().split_once("::").unwrap().1);
-        let mut starter = Command::new(std::env::current_exe().unwrap())
-            .arg0(format!("{PROBE}{probe}"))
-            .args(["--exact", &test, "--nocapture"])
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A file would end a probe that writes to it, because a worker may not write to files.
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut starter = spawn(probe, Stdio::piped());
         let stdin = starter.stdin.take();
         let lines = BufReader::new(starter.stdout.take().unwrap()).lines().map_while(Result::ok);
         // libtest prints the beginnings of lines, and ours continue them.

@@ -3,11 +3,14 @@
 use std::ffi::{c_int, c_long};
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
 
 use super::super::{LockdownError, Settings, after_load, before_threads, syscalls::CALLS};
 use super::denied::{self, DENIED};
 use super::{first_part, forkable, lock, say, settings, tell, worker};
+use crate::worker::child::copying;
+use crate::worker::wire::SOCKET;
 
 /// The probes by name.
 const PROBES: &[(&str, fn())] = &[
@@ -74,6 +77,23 @@ pub(super) fn end_some_day() {
     // SAFETY: the call takes a number, and this process does not use the signal otherwise.
     unsafe {
         libc::alarm(120);
+    }
+}
+
+/// Copies this process. Returns `true` in the copy.
+pub(super) fn fork() -> bool {
+    #[expect(unsafe_code, reason = "only the calling thread is copied")]
+    // SAFETY: other threads, if there are any, are parked and hold no lock.
+    let forked = unsafe { copying::fork() };
+    forked.unwrap().is_none()
+}
+
+/// Returns the socket that a copy was given.
+pub(super) fn copys_socket() -> BorrowedFd<'static> {
+    #[expect(unsafe_code, reason = "the parent has opened a descriptor by its number")]
+    // SAFETY: nothing in these processes closes it.
+    unsafe {
+        BorrowedFd::borrow_raw(SOCKET)
     }
 }
 
