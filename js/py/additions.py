@@ -1,11 +1,18 @@
 """What CPython has by libraries that are not here: key derivation, a thread's processor time,
-`exit` at the end.
+`exit` at the end. What it leaves to the machine: how deep calls may go.
 """
 
 import _sitebuiltins
 import hashlib
 import operator
+import sys
 import time
+
+# Calls within calls, with any recursion limit: an interrupt has to end so many, and what they leave
+# has to fit, within the time that a deadline gives.
+DEEPEST = 500_000
+
+recursion_limit = None  # what the guest has set, if it is more
 
 
 def install():
@@ -17,6 +24,8 @@ def install():
     time.thread_time_ns = thread_time_ns
     time.get_clock_info = clock_info(time.get_clock_info)
     _sitebuiltins.Quitter.__call__ = leave
+    sys.setrecursionlimit = set_recursion_limit(sys.setrecursionlimit)
+    sys.getrecursionlimit = get_recursion_limit(sys.getrecursionlimit)
 
 
 def pbkdf2_hmac(hash_name, password, salt, iterations, dklen=None):
@@ -97,3 +106,22 @@ def leave(self, code=None):
     CPython's closes standard input besides, which a later cell of the session may read.
     """
     raise SystemExit(code)
+
+
+def set_recursion_limit(plain):
+    def setrecursionlimit(limit, /):
+        """Set the maximum depth of the Python interpreter stack to n."""
+        global recursion_limit
+        wanted = operator.index(limit)
+        plain(min(wanted, DEEPEST) if wanted < 2**31 else wanted)
+        recursion_limit = wanted if wanted > DEEPEST else None
+
+    return setrecursionlimit
+
+
+def get_recursion_limit(plain):
+    def getrecursionlimit():
+        """Return the current value of the recursion limit."""
+        return plain() if recursion_limit is None else recursion_limit
+
+    return getrecursionlimit

@@ -2,11 +2,13 @@
 
 import json
 import traceback
+import types
 
 from _isolet_values import encodable
 
 GLUE = "<isolet>"  # what the file names of our own code begin with
 MAX_TEXT = 65_536  # characters of a message, a traceback or the args; the tail says the most
+LONG = 2000  # frames at each end of a traceback that are looked at
 OURS = (GLUE, "ext:", "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
 
 
@@ -52,12 +54,66 @@ def json_args(error):
 
 def format_traceback(error):
     """The traceback as python prints it, without the frames of the sandbox itself."""
+    whole = []
     try:
+        dropped = sum(shorten(one, whole) for one in chain(error))
         shown = traceback.TracebackException.from_exception(error, compact=True)
         strip(shown)
-        return encodable(capped("".join(shown.format())))
+        text = capped("".join(shown.format()))
+        return encodable(f"[... {dropped} frames dropped ...]\n{text}" if dropped else text)
     except BaseException:
         return f"{type(error).__name__}: {message_of(error)}\n"
+    finally:
+        for one, frames in whole:
+            one.__traceback__ = frames
+
+
+def chain(error):
+    """The exception and those that it comes from."""
+    found, seen = [error], set()
+    while found:
+        error = found.pop()
+        if error is None or id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        found += [error.__cause__, error.__context__]
+        if isinstance(error, BaseExceptionGroup):
+            found += error.exceptions
+
+
+def shorten(error, whole):
+    """Leaves out the middle of a traceback that would take long to look at, and notes the whole of
+    it; how many frames that are. Of an interrupt, which nobody reads about, the end is left out.
+    """
+    last, count = error.__traceback__, 0
+    while last is not None and count < 2 * LONG:
+        last, count = last.tb_next, count + 1
+    if last is None:
+        return 0
+    tail = error.__traceback__
+    for _ in range(LONG):
+        tail = tail.tb_next
+    head = frames_of(error.__traceback__, tail)
+    dropped = 0
+    if isinstance(error, KeyboardInterrupt):
+        tail = None
+    else:
+        while last is not None:
+            last, tail, dropped = last.tb_next, tail.tb_next, dropped + 1
+    whole.append((error, error.__traceback__))
+    for frame in reversed(head):
+        tail = types.TracebackType(tail, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    error.__traceback__ = tail
+    return dropped
+
+
+def frames_of(first, end):
+    found = []
+    while first is not end:
+        found.append(first)
+        first = first.tb_next
+    return found
 
 
 def strip(shown):

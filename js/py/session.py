@@ -6,10 +6,10 @@ guest that tampers with this module only spoils its own results.
 
 import ast
 import asyncio
-import atexit
 import builtins
 import codeop
 import contextlib
+import contextvars
 import gc
 import importlib
 import io
@@ -26,6 +26,7 @@ import _isolet_awaits as awaits
 import _isolet_clients as clients
 import _isolet_completion as completion
 import _isolet_displays as displays
+import _isolet_endings as endings
 import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_figures as figures
@@ -85,6 +86,7 @@ pristine = {}  # the attributes of these streams if nobody has changed them
 compiled = {}  # source, name and flags of cells to what they were compiled to
 future_flags = 0
 stdin_used = False
+context = contextvars.Context()  # of all cells, so that what one sets is there in the next
 
 
 class Room:
@@ -146,6 +148,7 @@ def freeze():
     """Keeps what the image has out of collections: they would walk it before they come to the
     guest's garbage.
     """
+    endings.note(main_namespace())
     gc.collect()
     gc.freeze()
 
@@ -251,6 +254,7 @@ def resume(command):
 
 
 def save(command):
+    endings.flush_files()  # to mounts, which are not part of what is saved
     saving.begin()
     return {}
 
@@ -404,14 +408,14 @@ def run(command):
                 may_return = "return" in command
                 has_value, value = execute(source, name, namespace, command["role"], may_return)
                 is_simple = not has_value or type(value) in SIMPLE
-                is_displayed = not is_simple and displays.result(value)
+                is_displayed = not is_simple and context.run(displays.result, value)
                 if PLOTS in sys.modules and command["role"] == "cell":
-                    figures.end_of_cell(None if is_displayed else value)
+                    context.run(figures.end_of_cell, None if is_displayed else value)
         finally:
             flush()
         reply["status"] = "completed"
         if has_value:
-            describe_value(value, command["max_repr"], reply)
+            context.run(describe_value, value, command["max_repr"], reply)
             if command["role"] == "prompt" and value is not None:
                 namespace["_"] = value
     except tools.Submission:
@@ -425,10 +429,11 @@ def run(command):
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
         del error
-    reply["locals"] = variables.changed(before, namespace)
+    reply["locals"] = context.run(variables.changed, before, namespace)
     if command["role"] == "program":
         threads.finish()
-        atexit._run_exitfuncs()
+        before = value = None  # what they hold is the program's
+        context.run(endings.end, namespace, "keep" in command)
         flush()
     return reply
 
@@ -449,15 +454,17 @@ def execute(source, name, namespace, role, may_return):
         if role != "program":
             waits.enter_cell()
         bridge.release()  # from here on an interrupt is the guest's
-        result = eval(code, namespace)
+        result = context.run(eval, code, namespace)
         if code.co_flags & COROUTINE:
-            waits.wait_for(result, interrupt=waits.throw_interrupt)
+            waits.wait_for(result, interrupt=waits.throw_interrupt, context=context)
         if may_return:
             returns.take(namespace, VALUE)
         has_value = VALUE in namespace
         if role == "cell" and has_value and waits.is_awaitable(namespace[VALUE]):
             awaited = namespace[VALUE]
-            namespace[VALUE] = waits.wait_for(awaited, interrupt=waits.throw_interrupt)
+            namespace[VALUE] = waits.wait_for(
+                awaited, interrupt=waits.throw_interrupt, context=context
+            )
         if role != "program":
             waits.leave_cell()
     finally:
@@ -473,7 +480,7 @@ def start_program(kind, name, namespace):
     try:
         keep_reserve()
         bridge.release()  # from here on an interrupt is the guest's
-        programs.STARTS[kind](name, namespace)
+        context.run(programs.STARTS[kind], name, namespace)
     finally:
         use_reserve()
     return False, None

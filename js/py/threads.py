@@ -213,11 +213,18 @@ def shutdown():
 
 def finish():
     """Ends the threads of a program as python does: those that are no daemons come to their ends.
+
+    The next program of the session may start some again.
     """
     try:
         threading._shutdown()
     except Exception as error:
         report(error, "Exception ignored on threading shutdown")
+    threading._SHUTTING_DOWN = False
+    threading._main_thread._os_thread_handle.done = False
+    pools = sys.modules.get("concurrent.futures.thread")
+    if pools is not None:
+        pools._shutdown = False
 
 
 def excepthook(args, /):

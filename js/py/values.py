@@ -16,6 +16,7 @@ SCALARS = (type(None), bool, int, float, str, bytes)
 CONTAINERS = (list, tuple, set, frozenset, dict)
 DEEP = 1000  # levels
 MANY = 10_000  # containers in one level
+MAX_LINE = 500  # characters
 MAX_DEPTH = 100  # levels; the host refuses deeper ones too
 ISO = (datetime.date, datetime.time)  # a datetime is a date
 AS_TEXT = (decimal.Decimal, fractions.Fraction, uuid.UUID, pathlib.PurePath)
@@ -145,9 +146,19 @@ def capped_repr(value, limit):
         else:
             text = repr(value)
     except Exception as error:
-        return f"<{type_name(type(value))} object; repr raised {type(error).__name__}>"
+        kind = type_name(type(value))
+        return f"<{kind} object; repr raised {type(error).__name__}{first_line(error)}>"
     text = str(text)
     return text if len(text) <= limit else text[:limit] + "..."
+
+
+def first_line(error):
+    """What an exception says, after a colon; nothing if it says nothing."""
+    try:
+        text = str(str(error)[:MAX_LINE]).strip().partition("\n")[0]
+    except Exception:
+        return ""
+    return f": {text}" if text else ""
 
 
 def is_deep(value):

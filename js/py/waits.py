@@ -30,7 +30,6 @@ last_scheduled = 0
 first_waits = {}  # what to call when a new thread waits for the first time, by its number
 # Pyodide's own callbacks of futures: a type of C without a module, and a method of every loop.
 DONE = next(kind for kind in object.__subclasses__() if kind.__name__ == "FutureDoneCallback")
-COUNTED_DOWN = webloop.WebLoop._decrement_in_progress
 METHOD = types.MethodType
 # What is never awaitable.
 PLAIN = frozenset([type(None), bool, int, float, str, bytes, list, tuple, dict, set])
@@ -51,7 +50,7 @@ def attach(host_bridge):
     bridge = host_bridge
 
 
-def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
+def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel, context=None):
     """Blocks until `awaitable` is done, by suspending the whole stack.
 
     The result is taken from the task itself, not through the event loop and JavaScript: an
@@ -61,7 +60,10 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel):
     """
     outer = asyncio._get_running_loop()
     loop = loop or outer or default_loop()
-    task = asyncio.ensure_future(awaitable, loop=loop)
+    if context is not None and asyncio.iscoroutine(awaitable):
+        task = loop.create_task(awaitable, context=context)
+    else:
+        task = asyncio.ensure_future(awaitable, loop=loop)
     waiter = loop.create_future()
     task.add_done_callback(lambda _: waiter.done() or waiter.set_result(None))
     interrupted = None
@@ -146,7 +148,7 @@ def is_internal(callback):
     the result of a future that nobody may wait for, or lose count of the tasks.
     """
     kind = type(callback)
-    return kind is DONE or kind is METHOD and callback.__func__ is COUNTED_DOWN
+    return kind is DONE or kind is METHOD and callback.__func__ is Loop._decrement_in_progress
 
 
 def was_hit(callback):
@@ -268,6 +270,11 @@ class Task(webloop.PyodideTask):
 class Loop(webloop.WebLoop):
     """Pyodide's event loop, with the blocking calls that JSPI makes possible."""
 
+    slow_callback_duration = 0.1
+    # A task's exception is reported by the task, when it is certain that nobody asks for it.
+    call_exception_handler = asyncio.BaseEventLoop.call_exception_handler
+    default_exception_handler = asyncio.BaseEventLoop.default_exception_handler
+
     def __init__(self):
         outer = asyncio._get_running_loop()
         super().__init__()
@@ -289,6 +296,9 @@ class Loop(webloop.WebLoop):
         finally:
             del task  # it is in the traceback of its own exception
 
+    def _decrement_in_progress(self, future=None):
+        self._in_progress -= 1
+
     def call_soon(self, callback, *args, context=None):
         return self._schedule(asyncio.Handle(callback, args, self, context), 0)
 
@@ -309,7 +319,7 @@ class Loop(webloop.WebLoop):
 
         def run():  # interrupts are held back here, as in every entry from JavaScript
             global thread
-            scheduled.pop(number, None)
+            _, handle = scheduled.pop(number)
             thread = self._thread
             self._install_running_loop()
             self._install_asyncgen_hooks()
@@ -334,6 +344,9 @@ class Loop(webloop.WebLoop):
                 self.call_exception_handler(
                     {"message": message, "exception": error, "handle": handle}
                 )
+            finally:
+                # An exception that a task keeps has this frame, which would keep the task.
+                handle = callback = args = None
 
         if delay != math.inf:
             number = last_scheduled = last_scheduled + 1

@@ -96,6 +96,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
             session,
             interrupts: &interrupts,
             json: args.json,
+            saves: save.is_some(),
             records: target.is_some(),
             shown: &shown,
         };
@@ -115,7 +116,7 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
         }
         return played.end(written, &neighbours, args.json, args.raw);
     }
-    let cell = cell.program();
+    let cell = if save.is_some() { cell.program().keep_variables() } else { cell.program() };
     if args.json {
         let execution = interrupts.during(|| session.run(cell))?;
         shown.viewer.write(execution.displays())?;

@@ -19,6 +19,7 @@ pub struct Cell {
     pub(crate) name: String,
     pub(crate) is_file: bool,
     pub(crate) role: Role,
+    pub(crate) keeps_variables: bool,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
@@ -47,8 +48,10 @@ pub(crate) enum Role {
     Cell,
     /// Code typed at a prompt: its value is kept in `_`.
     Prompt,
-    /// A whole program: `atexit` functions are called when it ends.
+    /// A whole program: when it ends, what python does at its end is done.
     Program,
+    /// A program whose variables outlive it.
+    KeptProgram,
 }
 
 impl Cell {
@@ -64,6 +67,7 @@ impl Cell {
             name: "<cell>".to_owned(),
             is_file: false,
             role: Role::Cell,
+            keeps_variables: false,
             argv: None,
             stdin: Stdin::empty(),
             run_time: None,
@@ -82,6 +86,14 @@ impl Cell {
     #[must_use]
     pub fn module(name: impl Into<String>) -> Self {
         Self { program: Program::Module, ..Self::new(name).argv(["-m"]).program() }
+    }
+
+    /// Returns how the session is to treat it.
+    pub(crate) fn role(&self) -> Role {
+        match self.role {
+            Role::Program if self.keeps_variables => Role::KeptProgram,
+            role => role,
+        }
     }
 
     /// Makes a program of a directory or zip file in the guest, whose `__main__.py` is run as by
@@ -132,11 +144,24 @@ impl Cell {
         self
     }
 
-    /// Marks the code as a whole program: when it ends, the functions registered with `atexit` are
-    /// called, as when python exits.
+    /// Marks the code as a whole program. When it ends, what happens is what happens when python
+    /// exits: threads come to their ends, the functions registered with `atexit` are called, the
+    /// session's variables are deleted, so that the `__del__` of their values runs, and files that
+    /// are still open are closed with all that was written to them.
+    ///
+    /// This counts as part of the run, and the same time limit applies. An empty program ends a
+    /// session in this way: what its cells have left open would otherwise be lost with it.
     #[must_use]
     pub fn program(mut self) -> Self {
         self.role = Role::Program;
+        self
+    }
+
+    /// Keeps the session's variables when a [program](Self::program) ends: open files are only
+    /// flushed. For a session that goes on with the variables, or that is saved with them.
+    #[must_use]
+    pub fn keep_variables(mut self) -> Self {
+        self.keeps_variables = true;
         self
     }
 

@@ -41,7 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 34] = python![
+pub(crate) const PYTHON: [(&str, &str); 35] = python![
     "errnos",
     "arrays",
     "frames",
@@ -73,6 +73,7 @@ pub(crate) const PYTHON: [(&str, &str); 34] = python![
     "packages",
     "files",
     "saving",
+    "endings",
     "programs",
     "returns",
     "session",

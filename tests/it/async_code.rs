@@ -110,7 +110,7 @@ async fn a_cells_last_value_is_awaited() {
     let code = "async def fails(): 1 / 0\nfails()";
     assert_eq!(raised(&mut session, code).await.type_name, "ZeroDivisionError");
     // The same as python and its prompt do.
-    for cell in [Cell::new("main()").program(), Cell::new("main()").interactive()] {
+    for cell in [Cell::new("main()").interactive(), Cell::new("main()").program()] {
         let execution = session.run(cell).await.unwrap();
         assert_eq!(execution.value(), None);
         assert!(execution.repr().unwrap().starts_with("<coroutine object main"), "{execution:?}");
@@ -223,4 +223,40 @@ async fn an_exit_inside_a_coroutine_is_an_exit() {
         assert_eq!(*execution.outcome(), isolet::Outcome::Exited(5), "{code}");
         assert_eq!((execution.stdout(), execution.stderr()), ("", ""), "{code}");
     }
+}
+
+#[tokio::test]
+async fn the_error_of_a_task_is_reported_only_if_nobody_asks_for_it() {
+    let mut session = session().await;
+    let code = "import asyncio\nasync def boom(): raise ValueError('late')\n\
+                async def wait(): await asyncio.sleep(0.002)\n\
+                def start(): return asyncio.create_task(boom())";
+    exec(&mut session, code).await;
+    for handled in [
+        "t = start(); await wait()\ntry: await t\nexcept ValueError: pass",
+        "ts = [start(), start()]; await wait()\nawait asyncio.gather(*ts, return_exceptions=True)",
+        "t = start(); await wait(); t.exception()",
+        "t = asyncio.ensure_future(boom())\nwhile not t.done(): await wait()\nt.exception()",
+        "t = start()\nawait asyncio.wait([t]); t.exception()",
+        "t = asyncio.create_task(asyncio.to_thread(lambda: 1 / 0)); await wait(); await wait()\n\
+         await asyncio.wait([t]); t.exception()",
+    ] {
+        let execution =
+            exec(&mut session, &*format!("{handled}\ndel t").replace("ts = ", "t = ts = ")).await;
+        assert_eq!(execution.stderr(), "", "{handled}");
+    }
+    let execution = exec(&mut session, "t = start(); await wait(); del t").await;
+    let stderr = execution.stderr();
+    assert!(
+        stderr.starts_with("Task exception was never retrieved\nfuture: <Task finished"),
+        "{stderr}"
+    );
+    assert!(stderr.ends_with("ValueError: late\n"), "{stderr}");
+    let code = "told = []\n\
+                asyncio.get_running_loop().set_exception_handler(lambda _, c: told.append(c))\n\
+                t = start(); await wait(); del t; await wait()\n\
+                [(c['message'], repr(c['exception']), c['future'].done()) for c in told]";
+    let told: Vec<Value> =
+        vec!["Task exception was never retrieved".into(), "ValueError('late')".into(), true.into()];
+    assert_eq!(eval(&mut session, code).await, Value::List(vec![told.into()]));
 }

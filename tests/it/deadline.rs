@@ -78,6 +78,9 @@ endless! { interrupted:
         "class A:\n    def __repr__(self):\n        while True: pass\nA()",
     a_repr_of_a_local_that_never_ends_is_interrupted:
         "class A:\n    def __repr__(self):\n        while True: pass\na = A()",
+    a_recursion_with_a_raised_limit_is_interrupted:
+        "import sys\nsys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1)\n\
+         while True:\n    try: f(0)\n    except RecursionError: pass",
     a_promise_that_never_settles_is_interrupted:
         "from pyodide.code import run_js\nawait run_js('new Promise(()=>{})')",
     a_compilation_that_never_ends_is_interrupted:

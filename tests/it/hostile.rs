@@ -18,11 +18,11 @@ async fn a_repr_that_fails_is_told_of() {
                 class G(metaclass=Meta):\n    def __getattr__(self, name): 1/0";
     exec(&mut session, code).await;
     let cases = [
-        ("A()", Some("<A object; repr raised KeyError>")),
-        ("B()", Some("<B object; repr raised TypeError>")),
+        ("A()", Some("<A object; repr raised KeyError: 'no'>")),
+        ("B()", Some("<B object; repr raised TypeError: __repr__ returned non-string (type int)>")),
         ("C()", Some("\\ud800")),
         ("E()", Some("d")),
-        ("F()", Some("<F object; repr raised RecursionError>")),
+        ("F()", Some("<F object; repr raised RecursionError: maximum recursion depth exceeded>")),
         ("G()", None),
     ];
     for (code, repr) in cases {

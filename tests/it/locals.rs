@@ -77,6 +77,6 @@ async fn one_that_cannot_be_shown_hides_no_other() {
         variable.map(|variable| variable.repr.as_str())
     };
     assert_eq!(of("good"), Some("1"));
-    assert_eq!(of("bad"), Some("<Bad object; repr raised KeyError>"));
+    assert_eq!(of("bad"), Some("<Bad object; repr raised KeyError: 'no'>"));
     assert_eq!(of("lone"), Some("'\\ud800'"));
 }

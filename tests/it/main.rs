@@ -21,6 +21,7 @@ mod deadline;
 mod defaults;
 mod displays;
 mod dspy;
+mod endings;
 mod errnos;
 mod errors;
 mod event_loop;

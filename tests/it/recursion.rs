@@ -183,3 +183,16 @@ async fn as_many_calls_go_through_c_as_python_allows() {
     let code = "import sys\nsys.setrecursionlimit(10_000)\ncount(1200)";
     assert_eq!(eval(&mut session, code).await, Value::Int(1200));
 }
+
+#[tokio::test]
+async fn a_traceback_of_very_many_calls_is_told_by_both_its_ends() {
+    let mut session = session().await;
+    let code = "import sys\nsys.setrecursionlimit(10**7)\n\
+                def f(n): return f(n + 1) if n < 100_000 else g()\ndef g(): 1 / 0\n\
+                def start(): f(0)\nstart()";
+    let exception = raised(&mut session, code).await;
+    for part in [" frames dropped ...]\n", "in start", "in f", "in g", "ZeroDivisionError"] {
+        assert!(exception.traceback.contains(part), "{part}: {}", exception.traceback);
+    }
+    assert_eq!(eval(&mut session, "sys.getrecursionlimit()").await, Value::Int(10_000_000));
+}

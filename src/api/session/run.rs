@@ -24,6 +24,7 @@ impl Shared {
         self.check_source(&cell.code)?;
         let run_time =
             cell.run_time.map_or(self.limits.run_time(), |time| time.min(self.limits.run_time()));
+        let role = cell.role();
         let command = Command::Run(RunCommand {
             inputs: cell.inputs,
             code: cell.code,
@@ -32,7 +33,7 @@ impl Shared {
             import_from: cell.import_from,
             name: cell.name,
             is_file: cell.is_file,
-            role: cell.role,
+            role,
             has_stdin: !cell.stdin.is_empty(),
             argv: cell.argv,
             may_return: cell.may_return,

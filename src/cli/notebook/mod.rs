@@ -40,6 +40,8 @@ pub(super) struct Runner<'a> {
     pub(super) interrupts: &'a Interrupts,
     /// Set to print a report at the end instead of output.
     pub(super) json: bool,
+    /// Set if the session is saved afterwards.
+    pub(super) saves: bool,
     /// Set to keep the output of the cells for the file instead of showing it.
     pub(super) records: bool,
     pub(super) shown: &'a Shown,
@@ -69,8 +71,8 @@ impl Notebook {
         Ok(Self { name: name.to_owned(), cells, contents })
     }
 
-    /// Runs `first`, which sets the session up, then each cell until one fails, and finally the
-    /// functions registered with `atexit`.
+    /// Runs `first`, which sets the session up, then each cell until one fails, and finally what
+    /// ends a program.
     pub(super) fn play(&mut self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
         let mut is_alive = runner.run(first, &mut played)?.session_alive();
@@ -107,7 +109,9 @@ impl Notebook {
             }
         }
         if is_alive {
-            runner.run(Cell::new("").program(), &mut played)?;
+            let last = Cell::new("").program();
+            let last = if runner.saves { last.keep_variables() } else { last };
+            runner.run(last, &mut played)?;
         }
         Ok(played)
     }

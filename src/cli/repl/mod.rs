@@ -90,9 +90,19 @@ pub(super) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
             }
         }
     };
+    end(&mut session.borrow_mut(), &shown)?;
+    files.write_back(&mut session.borrow_mut())?;
     files.export(&mut session.borrow_mut())?;
     prompt.end();
     Ok(status)
+}
+
+/// Ends the session as python ends, so that files which are open keep what was written to them.
+fn end(session: &mut Session, shown: &Shown) -> Result<()> {
+    if session.state() == SessionState::Ready {
+        output::stream(session, Cell::new("").program(), shown, &Interrupts::default())?;
+    }
+    Ok(())
 }
 
 /// Shows the result of a cell.

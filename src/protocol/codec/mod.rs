@@ -188,6 +188,9 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
         Program::Module => fields.push(("program", "module".into())),
         Program::Application => fields.push(("program", "application".into())),
     }
+    if matches!(run.role, Role::KeptProgram) {
+        fields.push(("keep", true.into()));
+    }
     if run.may_return {
         fields.push(("return", true.into()));
     }
@@ -263,7 +266,7 @@ fn role(role: Role) -> &'static str {
     match role {
         Role::Cell => "cell",
         Role::Prompt => "prompt",
-        Role::Program => "program",
+        Role::Program | Role::KeptProgram => "program",
     }
 }
 
