@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import datetime
 import decimal
+import json
 import os
 import pathlib
 import signal
@@ -41,6 +42,10 @@ def pool(worker):
 def session(pool):
     with pool.checkout() as session:
         yield session
+
+
+def len_of(value):
+    return len(value)
 
 
 def failure(session, code, **options):
@@ -84,7 +89,7 @@ sys.implementation.name, found, f"{'%s' % found[0]!r:>5}"
         datetime.datetime(2024, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=-3))),
         datetime.time(23, 59, 59, 999999),
         datetime.timedelta(days=-1, seconds=5, microseconds=7),
-        *(datetime.timezone.utc, int, ValueError),
+        *(datetime.timezone.utc, int, ValueError, type(None)),
     ],
     ids=repr,
 )
@@ -94,9 +99,23 @@ def test_a_value_goes_in_and_comes_back(session, value):
     assert repr(back) == repr(value)
 
 
+def test_however_deep_a_value_is_it_crosses(session):
+    deep = []
+    for _ in range(5_000):
+        deep = [deep]
+    code = "found, depth = value, 0\nwhile found: found, depth = found[0], depth + 1\ndepth"
+    assert session.feed_run(code, inputs={"value": deep}) == 5_000
+    back = session.feed_run("made = {}\nfor n in range(5_000): made = {n: (made,)}\nmade")
+    for number in reversed(range(5_000)):
+        (back,) = back[number]
+    assert back == {}
+
+
 def test_an_object_that_is_there_twice_is_one_object(session):
     shared = [1]
     assert session.feed_run("a is b[0]", inputs={"a": shared, "b": [shared]})
+    code = "[a is b, a == b, {a: 1}[b]]"
+    assert session.feed_run(code, inputs={"a": len_of, "b": len_of}) == [True, True, 1]
     code = "x = []\n[x, x]"
     one, other = session.feed_run(code)
     assert one is other
@@ -106,6 +125,7 @@ def test_what_has_no_counterpart_comes_as_its_repr_and_a_cycle_ends(session):
     assert session.feed_run("range(3)") == "range(0, 3)"
     assert session.feed_run("x = [1]; x.append(x); x") == [1, "[...]"]
     assert session.feed_run("import fractions; fractions.Fraction(1, 3)") == "Fraction(1, 3)"
+    assert session.feed_run("import sys; sys.version_info").major == 3
 
 
 def test_an_instance_of_the_guest_keeps_its_identity(session):
@@ -162,6 +182,44 @@ found
 """
     found = session.feed_run(code, external_lookup={"find": find})
     assert found == ("FileNotFoundError", 2, "x.txt")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        json.JSONDecodeError("bad", "[1,", 2),
+        UnicodeDecodeError("utf-8", b"ab\xff", 2, 3, "invalid start byte"),
+        UnicodeEncodeError("ascii", "caf\u00e9", 3, 4, "ordinal not in range(128)"),
+        UnicodeEncodeError("ascii", "\u00e9\u00fc", 0, 2, "ordinal not in range(128)"),
+    ],
+    ids=repr,
+)
+def test_an_exception_keeps_its_class_in_both_directions(session, error):
+    def fail():
+        raise error
+
+    code = """
+try:
+    fail()
+except ValueError as error:
+    found = type(error).__name__, str(error), [getattr(error, n, None) for n in ("pos", "start")]
+found
+"""
+    places = [getattr(error, name, None) for name in ("pos", "start")]
+    found = session.feed_run(code, external_lookup={"fail": fail})
+    assert found == (type(error).__name__, str(error), places)
+    raised = failure(session, "fail()", external_lookup={"fail": fail}).exception()
+    assert (type(raised), str(raised)) == (type(error), str(error))
+
+
+def test_an_exception_of_the_guest_keeps_its_class(session):
+    raised = failure(session, "import json\njson.loads('[1,')").exception()
+    assert isinstance(raised, json.JSONDecodeError) and raised.doc == "[1," and raised.pos == 3
+    raised = failure(session, "b'a\\xff'.decode()").exception()
+    assert isinstance(raised, UnicodeDecodeError) and raised.object == b"a\xff"
+    # A surrogate is no character that the protocol can pass.
+    raised = failure(session, "'a\\ud800'.encode()").exception()
+    assert isinstance(raised, UnicodeEncodeError) and raised.start == 1
 
 
 def test_coroutines_run_side_by_side():
@@ -231,6 +289,27 @@ def test_an_object_of_the_host_is_asked_for_its_attributes_and_methods(session):
     assert str(error) == "AttributeError: 'Account' object has no attribute 'secret'"
 
 
+def test_a_class_of_the_host_makes_instances(session):
+    class Point:
+        ORIGIN = 0
+
+        def __init__(self, x):
+            self.x = x
+
+        @classmethod
+        def double(cls, x):
+            return 2 * x
+
+    options = {"lazy_attrs": ("ORIGIN",), "allowed_methods": ("double",)}
+    given = pydantic_monty.ClassType(Point, init=True, instance_eager_attrs="all", **options)
+    code = "p = Point(4)\np.x, isinstance(p, Point), Point.ORIGIN, Point.double(5)"
+    assert session.feed_run(code, inputs={"Point": given}) == (4, True, 0, 10)
+    error = failure(session, "Point.secret")
+    assert str(error) == "AttributeError: type object 'Point' has no attribute 'secret'"
+    refused = failure(session, "P(1)", inputs={"P": pydantic_monty.ClassType(Point)})
+    assert isinstance(refused.exception(), TypeError)
+
+
 def test_a_module_of_the_host_is_imported(pool):
     inner = pydantic_monty.ExternalModule({"RATE": 3})
     shop = pydantic_monty.ExternalModule({"price": lambda item: len(item), "rates": inner})
@@ -286,6 +365,50 @@ def test_variables_of_the_handler_are_seen(session):
 
     code = "import os\nos.getenv('KEY'), os.getenv('NONE', 'default')"
     assert session.feed_run(code, os=handler) == ("value", "default")
+
+
+def test_a_feed_asks_for_nothing_that_its_code_does_not(pool):
+    with pool.checkout() as session:
+        assert session.feed_start("x = add(2, 3)").function_name == "add"
+    with pool.checkout() as session:
+        code = "import os\nos.getenv('KEY')"
+        answered = {"os.getenv": "value"}
+        assert session.feed_run(code, os=lambda *, name, **_: answered.get(name)) == "value"
+
+        def deny(*, name, **_):
+            raise PermissionError(f"{name} is denied")
+
+        assert session.feed_run("1 + 1", os=deny, cwd="/work/deep") == 2
+        code = "import os\nos.chdir('/')\nos.path.isdir('/'), os.stat('/').st_mode & 0o40000 > 0"
+        assert session.feed_run(code, os=deny) == (True, True)
+
+
+def test_a_handler_that_knows_few_operations_is_asked_for_them(session):
+    asked, files = [], {"/x/a.txt": "caf\u00e9"}
+
+    def handler(*, name, args, **_):
+        asked.append(name)
+        path = str(args[0])
+        if name == "Path.exists":
+            return path in files
+        if name == "Path.read_text":
+            return files[path]
+        if name == "Path.write_text":
+            files[path] = args[1]
+            return len(args[1])
+        return None  # which is no answer to what it does not know
+
+    code = """
+import os.path, pathlib
+there = pathlib.Path("/x/a.txt")
+pathlib.Path("/x/b.txt").write_text("new")
+there.read_text(), there.exists(), os.path.exists("/x/none"), there.is_file()
+"""
+    found = session.feed_run(code, os=handler)
+    assert found == ("caf\u00e9", True, False, False) and files["/x/b.txt"] == "new"
+    assert asked[:4] == ["Path.write_text", "Path.read_text", "Path.exists", "Path.exists"]
+    error = failure(session, "open('/x/a.txt')", os=handler)
+    assert isinstance(error.exception(), FileNotFoundError)
 
 
 def test_output_arrives_in_order(session):

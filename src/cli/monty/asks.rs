@@ -6,11 +6,11 @@ use tokio::sync::oneshot;
 use super::fields::Fields;
 use super::messages::events::{
     Call, Event, FunctionCall, Getenv, Import, Mkdir, NameLookup, Open, OsCall, RaisedException,
-    Rename, ResolveFutures, Seconds, Written,
+    Rename, ResolveFutures, Seconds, TextWritten, Written,
 };
 use super::messages::requests::{Found, Outcome, Request, ResumeCall, ResumeFutures};
 use super::messages::values::{Arena, Kind, Node, Unit};
-use super::nodes;
+use super::{exceptions, nodes};
 
 /// A question of the guest's, which waits for its answer.
 pub(super) struct Ask {
@@ -77,11 +77,15 @@ pub(super) fn read(question: Value) -> Result<Event, String> {
 fn system_call(operation: &str, fields: &mut Fields) -> Result<Call, String> {
     Ok(match operation {
         "exists" => Call::Exists(fields.text()?),
+        "is_file" => Call::IsFile(fields.text()?),
+        "is_dir" => Call::IsDir(fields.text()?),
+        "read_text" => Call::ReadText(fields.text()?),
         "read_bytes" => Call::ReadBytes(fields.text()?),
         "stat" => Call::Stat(fields.text()?),
         "iterdir" => Call::Iterdir(fields.text()?),
         "unlink" => Call::Unlink(fields.text()?),
         "rmdir" => Call::Rmdir(fields.text()?),
+        "write_text" => Call::WriteText(TextWritten { path: fields.text()?, data: fields.text()? }),
         "write_bytes" => Call::WriteBytes(Written { path: fields.text()?, data: fields.bytes()? }),
         "append_bytes" => {
             Call::AppendBytes(Written { path: fields.text()?, data: fields.bytes()? })
@@ -205,7 +209,8 @@ fn value(nodes: Value, root: u32) -> Result<Value, String> {
 
 fn raised(error: RaisedException) -> Value {
     let message = error.message.map_or(Value::None, Value::from);
-    list(["raised".into(), error.exc_type.into(), message])
+    let data = error.data.map_or(Value::None, exceptions::to_guest);
+    list(["raised".into(), error.exc_type.into(), message, data])
 }
 
 fn list<const N: usize>(items: [Value; N]) -> Value {

@@ -3,6 +3,7 @@
 
 mod asks;
 mod channel;
+mod exceptions;
 mod feed;
 mod fields;
 mod messages;

@@ -5,8 +5,7 @@ use isolet::{Error, Execution, Outcome, PyException, Termination, Value};
 use super::feed::Stop;
 use super::fields::Fields;
 use super::messages::events::{CodeLoc, Complete, Event, RaisedException, StackFrame};
-use super::nodes;
-use super::report;
+use super::{exceptions, nodes, report};
 
 /// Returns the event that ends a feed. Notes in `ended` if the session has ended with it.
 pub(super) fn event(
@@ -101,7 +100,8 @@ fn told_event(told: Vec<Value>) -> Result<Event, String> {
         "raised" => {
             let (exc_type, message) = (fields.text()?, Some(fields.text()?));
             let traceback = fields.list()?.into_iter().map(frame).collect::<Result<_, _>>()?;
-            report::raised(RaisedException { exc_type, message, traceback })
+            let data = exceptions::from_guest(fields.value()?)?;
+            report::raised(RaisedException { exc_type, message, traceback, data })
         }
         kind => return Err(format!("its kind is {kind:?}")),
     };

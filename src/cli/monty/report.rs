@@ -76,6 +76,7 @@ pub(super) fn error(exc_type: &str, message: impl Into<String>) -> Event {
         exc_type: exc_type.to_owned(),
         message: Some(message.into()),
         traceback: Vec::new(),
+        data: None,
     })
 }
 

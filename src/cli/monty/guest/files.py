@@ -7,9 +7,12 @@ work. A file is read when it is opened, and written when it is flushed or closed
 
 import builtins
 import errno
+import functools
 import io
 import os
+import pathlib
 import posixpath
+import re
 
 from _monty_session import UNDEFINED, ask_system
 
@@ -37,6 +40,11 @@ def install():
     os.scandir = scandir
     os.chdir = chdir
     os.rename = os.replace = wrap(real["replace"], rename)
+    for name in ("exists", "isfile", "isdir"):
+        setattr(posixpath, name, wrap_check(getattr(posixpath, name), CHECKS[name]))
+    for wrap_path, transfers in ((wrap_read, READS), (wrap_write, WRITES)):
+        for name, expected in transfers.items():
+            setattr(pathlib.Path, name, wrap_path(getattr(pathlib.Path, name), name, expected))
     builtins.open = io.open = open
 
 
@@ -54,9 +62,54 @@ def wrap(function, ask):
     return wrapped
 
 
+# What Monty asks by a name of its own, before the parts that it consists of here: clients answer
+# what they know.
+CHECKS = {"exists": "exists", "isfile": "is_file", "isdir": "is_dir"}
+READS = {"read_text": str, "read_bytes": bytes}
+WRITES = {"write_text": str, "write_bytes": bytes}
+
+
+def wrap_check(function, kind):
+    def check(path):
+        where = foreign(path)
+        found = UNDEFINED
+        if where is not None and where != "/":
+            found = ask_system(kind, where, expected=bool)
+        return function(path) if found is UNDEFINED else found
+
+    return functools.update_wrapper(check, function)
+
+
+def wrap_read(function, kind, expected):
+    def read(self, *args, **kwargs):
+        # A client reads UTF-8: what else is wanted, `open` does.
+        where = None if args or kwargs else foreign(self)
+        found = UNDEFINED if where is None else ask_system(kind, where, expected=expected)
+        if found is UNDEFINED:
+            return function(self, *args, **kwargs)
+        return re.sub("\r\n?", "\n", found) if kind == "read_text" else found
+
+    return functools.update_wrapper(read, function)
+
+
+def wrap_write(function, kind, wanted):
+    def write(self, data, *args, **kwargs):
+        is_plain = isinstance(data, wanted) and not args and not kwargs
+        where = foreign(self) if is_plain and is_writable(data) else None
+        found = UNDEFINED if where is None else ask_system(kind, where, data, expected=int)
+        return function(self, data, *args, **kwargs) if found is UNDEFINED else found
+
+    return functools.update_wrapper(write, function)
+
+
+def is_writable(data):
+    """Whether all characters of a text are some."""
+    return isinstance(data, bytes) or not re.search("[\ud800-\udfff]", data)
+
+
 def stat(path, **options):
-    found = ask_system("stat", path)
-    return UNDEFINED if found is UNDEFINED else os.stat_result(tuple(found)[:10])
+    found = UNDEFINED if path == "/" else ask_system("stat", path, expected=tuple)
+    return UNDEFINED if found is UNDEFINED or len(found) < 10 else os.stat_result(found[:10])
 
 
 def access(path, mode, **options):
@@ -72,7 +125,7 @@ def change(path, *values, **options):
 
 
 def listdir(path):
-    found = ask_system("iterdir", path)
+    found = ask_system("iterdir", path, expected=(list, tuple))
     return UNDEFINED if found is UNDEFINED else [posixpath.basename(str(item)) for item in found]
 
 
@@ -176,14 +229,22 @@ def scandir(path="."):
 
 def chdir(path):
     where = foreign(path)
-    if where is not None:
-        if not posixpath.isdir(where):
-            os.listdir(where)  # raises what is wrong with it
-        # So that relative paths mean what they should; the client's files are not in it.
-        for parent in [where, *parents(where)][::-1]:
-            if not is_own_directory(parent):
-                real["mkdir"](parent)
-        path = where
+    if where is None or where == "/":
+        real["chdir"](path)
+        return
+    if not posixpath.isdir(where):
+        os.listdir(where)  # raises what is wrong with it
+    enter(where)
+
+
+def enter(path):
+    """Makes a directory the current one, without a question to the client: the guest has one of
+    its own for each, so that relative paths mean what they should. The client's files are not in
+    it.
+    """
+    for parent in [path, *parents(path)][::-1]:
+        if not is_own_directory(parent):
+            real["mkdir"](parent)
     real["chdir"](path)
 
 
@@ -293,11 +354,16 @@ def open_host(path, mode):
         if os.access(path, os.F_OK):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
         letter = "w"
-    if ask_system("open", path, f"{letter}b{plus}") is UNDEFINED:
+    if ask_system("open", path, f"{letter}b{plus}", expected=tuple) is UNDEFINED:
         return None
     contents = b""
     if letter == "r" or (letter == "a" and plus):
-        contents = ask_system("read_bytes", path)
+        contents = ask_system("read_bytes", path, expected=bytes)
+        if contents is UNDEFINED:
+            contents = ask_system("read_text", path, expected=str)
+        if contents is UNDEFINED:
+            return None
+        contents = contents.encode() if isinstance(contents, str) else contents
     file = HostFile(path, f"{letter}b{plus}", contents)
     if letter == "a":
         file.seek(0, io.SEEK_END)

@@ -14,10 +14,12 @@ import inspect
 import linecache
 import opcode
 import os
+import posixpath
 import random
 import sys
 import time
 
+import _monty_exceptions as exceptions
 import _monty_returns as returns
 import _monty_values as values
 
@@ -49,7 +51,7 @@ class Names(dict):
             raise KeyError(name)
         frame = sys._getframe(1)
         if is_call(frame):
-            return values.HostFunction(name)
+            return values.host_function(name)
         found = lookup(frame, name, None)
         if found is UNDEFINED:
             raise KeyError(name)
@@ -80,10 +82,10 @@ def lookup(frame, name, object_id):
 def ask_attribute(value, object_id, name):
     frame = sys._getframe(2)
     if is_call(frame):
-        return values.HostFunction(name, None, object_id)
+        return values.host_function(name, None, object_id)
     found = lookup(frame, name, object_id)
     if found is UNDEFINED:
-        raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{values.shown_kind(value)} has no attribute {name!r}")
     return found
 
 
@@ -110,10 +112,13 @@ def call_host(name, args, kwargs, object_id):
     return settle(kind, rest)
 
 
-def ask_system(kind, *fields):
-    """Asks for an operation of the system. Returns `UNDEFINED` if the client does not do it."""
+def ask_system(kind, *fields, expected=object):
+    """Asks for an operation of the system. Returns `UNDEFINED` if the client does not do it, which
+    an answer of another type than what the operation returns says, too.
+    """
     answer, *rest = ask(["system", kind, list(fields), position(caller())])
-    return UNDEFINED if answer in ("not_handled", "not_found") else settle(answer, rest)
+    found = UNDEFINED if answer in ("not_handled", "not_found") else settle(answer, rest)
+    return found if isinstance(found, expected) else UNDEFINED
 
 
 def settle(kind, rest):
@@ -125,7 +130,7 @@ def settle(kind, rest):
         future = waiting[rest[0]] = HostFuture(rest[0])
         return future
     if kind == "raised":
-        raise values.exception_of(*rest)
+        raise exceptions.exception_of(*rest)
     if kind == "not_found":
         raise NameError(f"name {rest[0]!r} is not defined", name=rest[0])
     raise Aborted
@@ -359,7 +364,7 @@ def feed():
     feeds += 1
     try:
         if directory:
-            os.chdir(directory)
+            sys.modules["_monty_files"].enter(posixpath.normpath(directory))
         objects = values.restore(nodes)
         for variable, index in inputs:
             MAIN[variable] = objects[index]
@@ -420,9 +425,10 @@ def raised(error):
             end = [start[0], start[1] + 1]
         line = (error.text or "").rstrip("\n")
         frame = [error.filename, *start, *end, None, line or None, False, True]
-        return ["raised", "SyntaxError", error.msg, [frame]]
-    name, message = values.describe_exception(error)
-    return ["raised", name, message, frames(error.__traceback__)]
+        return ["raised", "SyntaxError", error.msg, [frame], None]
+    name, message = exceptions.describe_exception(error)
+    data = exceptions.exception_data(error) if name in exceptions.EXACT else None
+    return ["raised", name, message, frames(error.__traceback__), data]
 
 
 def is_named(filename):

@@ -16,45 +16,52 @@ import types
 import uuid
 import weakref
 
-SCALARS = (type(None), bool, int, float, bytes)
-# What the client has exceptions for; it refuses others.
-EXCEPTIONS = frozenset(
-    """
-    Exception BaseException SystemExit KeyboardInterrupt ArithmeticError OverflowError
-    ZeroDivisionError LookupError IndexError KeyError RuntimeError NotImplementedError
-    RecursionError AttributeError FrozenInstanceError NameError UnboundLocalError ValueError
-    UnicodeDecodeError UnicodeEncodeError json.JSONDecodeError tomllib.TOMLDecodeError ImportError
-    ModuleNotFoundError OSError FileNotFoundError FileExistsError IsADirectoryError
-    NotADirectoryError PermissionError io.UnsupportedOperation TimeoutError AssertionError
-    MemoryError StopIteration SyntaxError TypeError re.PatternError binascii.Error
-    binascii.Incomplete _csv.Error decimal.DecimalException decimal.Clamped
-    decimal.InvalidOperation decimal.ConversionSyntax decimal.DivisionByZero
-    decimal.DivisionImpossible decimal.DivisionUndefined decimal.Inexact decimal.InvalidContext
-    decimal.Rounded decimal.Subnormal decimal.Overflow decimal.Underflow decimal.FloatOperation
-    """.split()
+from _monty_exceptions import (
+    EXCEPTIONS,
+    MOST_SHOWN,
+    describe_exception,
+    exception_name,
+    exception_of,
+    text,
 )
+
+SCALARS = (type(None), bool, int, float, bytes)
 # The types that the client has names for.
 TYPES = {
     kind: kind.__name__
     for kind in (
         *(bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, range, slice),
-        *(object, type),
+        *(object, type, type(None)),
     )
 }
-MODULE_NAMES = {"json.decoder": "json", "_io": "io", "re._constants": "re", "_decimal": "decimal"}
+NAMED_TYPES = {name: kind for kind, name in TYPES.items()}
 BUILTIN, SANDBOX, HOST = 1, 2, 3
-MOST_SHOWN = 65_536  # characters of a repr
-# The text of an OSError.
-ERRNO = re.compile(r"\[Errno (\d+)\] (.*?)(?:: '(.*)')?", re.DOTALL)
 
 ask_attribute = None  # how an attribute of a host's object is asked for
 call_host = None  # how a function of the host's is called
 classes = {}  # the host's classes, by their identity
 live = weakref.WeakValueDictionary()  # the guest's objects that the client has heard of
+functions = weakref.WeakValueDictionary()  # the host's functions, by name and object
 identities = {}  # of the guest's objects: by `id`, with what keeps or watches the object
 
 
-class HostObject:
+class HostClass(type):
+    """A class of the client's: the client makes its instances, and has what is missing here."""
+
+    def __call__(cls, /, *args, **kwargs):
+        number = vars(cls).get("_monty_class")
+        if number is None:  # a class of the guest's that is based on it
+            return super().__call__(*args, **kwargs)
+        return call_host("__call__", args, kwargs, number)
+
+    def __getattr__(cls, name):
+        number = vars(cls).get("_monty_class")
+        if number is None or name.startswith("_monty_") or is_special(name):
+            raise AttributeError(f"{shown_kind(cls)} has no attribute {name!r}")
+        return ask_attribute(cls, number, name)
+
+
+class HostObject(metaclass=HostClass):
     """An instance of a class of the client's: what it does not have here, the client is asked
     for.
     """
@@ -62,8 +69,8 @@ class HostObject:
     __slots__ = ("__dict__", "__weakref__", "_monty_id")
 
     def __getattr__(self, name):
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name.startswith("_monty_") or is_special(name):
+            raise AttributeError(f"{shown_kind(self)} has no attribute {name!r}")
         return ask_attribute(self, self._monty_id, name)
 
     def __call__(self, /, *args, **kwargs):
@@ -81,6 +88,26 @@ class HostObject:
         )
 
     __hash__ = None
+
+
+def is_special(name):
+    return name.startswith("__") and name.endswith("__")
+
+
+def shown_kind(value):
+    """What an error calls an object, as CPython does."""
+    if isinstance(value, type):
+        return f"type object {value.__name__!r}"
+    return f"{type(value).__name__!r} object"
+
+
+def host_function(name, doc=None, object_id=None):
+    """The function of the client's, which is the same object as long as the guest has it."""
+    function = functions.get((name, object_id))
+    if function is None:
+        function = functions[name, object_id] = HostFunction(name, doc, object_id)
+    function.__doc__ = doc or function.__doc__
+    return function
 
 
 class HostFunction:
@@ -108,6 +135,28 @@ class Arena:
 
     def add(self, value):
         """Adds an object and what it consists of. Returns its index."""
+        # What is nested is added from the inside, however deep it is.
+        opened = []
+        if self.is_new(value):
+            opened.append((value, iter(parts(value))))
+            self.known[id(value)] = None
+        while opened:
+            outer, left = opened[-1]
+            inner = next((part for part in left if self.is_new(part)), None)
+            if inner is None:
+                opened.pop()
+                del self.known[id(outer)]
+                self.add_one(outer)
+            else:
+                opened.append((inner, iter(parts(inner))))
+                self.known[id(inner)] = None
+        return self.add_one(value)
+
+    def is_new(self, value):
+        """Whether an object has parts, and is not added or being added yet."""
+        return type(value) in CONTAINERS and id(value) not in self.known
+
+    def add_one(self, value):
         kind = type(value)
         if kind is str:
             return self.node(text(value))
@@ -178,10 +227,13 @@ class Arena:
         return [tag, *[self.add(item) for item in value]]
 
     def tuple(self, value):
-        fields = getattr(type(value), "_fields", None)
-        if fields is None or type(value) is tuple:
+        kind = type(value)
+        name, fields = kind.__name__, getattr(kind, "_fields", None)
+        if fields is None and hasattr(kind, "n_sequence_fields"):
+            # One of the interpreter's own, as `sys.version_info`.
+            name, fields = f"{kind.__module__}.{kind.__name__}", kind.__match_args__
+        if fields is None or len(fields) != len(value):
             return self.items("tuple", value)
-        name = type(value).__name__
         return ["named", name, list(fields), *[self.add(item) for item in value]]
 
     def type(self, value):
@@ -229,6 +281,13 @@ class Arena:
         return ["timezone", *fixed_offset(value.utcoffset(None), value.tzname(None))]
 
 
+CONTAINERS = frozenset([list, tuple, dict, set, frozenset])
+
+
+def parts(value):
+    return [*value, *value.values()] if type(value) is dict else value
+
+
 # What describes an object of a type: the first that fits.
 DESCRIPTIONS = (
     (bool, lambda arena, value: bool(value)),
@@ -257,11 +316,6 @@ DESCRIPTIONS = (
     (type(Ellipsis), lambda arena, value: ["ellipsis"]),
     (type(NotImplemented), lambda arena, value: ["not_implemented"]),
 )
-
-
-def text(value):
-    """The text, without what is no character."""
-    return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
 
 
 def capped_repr(value):
@@ -305,33 +359,6 @@ def identity(value):
     return number
 
 
-def exception_name(kind):
-    module = kind.__module__
-    module = MODULE_NAMES.get(module, module)
-    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
-
-
-def describe_exception(error):
-    """The name of an exception that the client has, and the message."""
-    kind = type(error)
-    if kind is KeyError and len(error.args) == 1 and type(error.args[0]) is str:
-        message = error.args[0]
-    else:
-        try:
-            message = str(error)
-        except Exception:
-            message = f"<{kind.__name__}, of which str() failed>"
-    name = exception_name(kind)
-    if name == "dataclasses.FrozenInstanceError":
-        name = "FrozenInstanceError"
-    if name not in EXCEPTIONS:
-        # The client has no such exception, so that a base of it stands for it.
-        base = next(base for base in kind.__mro__ if exception_name(base) in EXCEPTIONS)
-        message = f"{kind.__qualname__}: {message}" if message else kind.__qualname__
-        name = exception_name(base)
-    return name, text(message)
-
-
 def restore(nodes):
     """The objects of all nodes."""
     objects = []
@@ -368,26 +395,10 @@ def restore_time(objects, *fields):
     return datetime.time(*numbers, zone, fold=fold)
 
 
-def exception_of(name, message):
-    """The exception that a name of the client's stands for."""
-    module, _, attribute = name.rpartition(".")
-    if name == "FrozenInstanceError":
-        module, attribute = "dataclasses", name
-    kind = getattr(importlib.import_module(module) if module else builtins, attribute, None)
-    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-        kind = RuntimeError
-    numbered = message and issubclass(kind, OSError) and ERRNO.fullmatch(message)
-    if numbered:
-        number, reason, path = numbered.groups()
-        return kind(int(number), reason, *([] if path is None else [path]))
-    try:
-        return kind() if message is None else kind(message)
-    except TypeError:  # one that wants more than a message, as UnicodeDecodeError does
-        return RuntimeError(message)
-
-
 def restore_type(objects, name, number, origin, is_dataclass, *indexes):
     if origin == BUILTIN:
+        if name in NAMED_TYPES:
+            return NAMED_TYPES[name]
         module, _, attribute = name.rpartition(".")
         kind = getattr(importlib.import_module(module) if module else builtins, attribute, None)
         if not isinstance(kind, type):
@@ -461,7 +472,7 @@ RESTORED = {
     "exception": lambda objects, name, message: exception_of(name, message),
     "type": restore_type,
     "instance": restore_instance,
-    "function": lambda objects, name, doc: HostFunction(name, doc),
+    "function": lambda objects, name, doc: host_function(name, doc),
     "builtin": lambda objects, name: getattr(builtins, name),
     "module": restore_module,
     "file": lambda objects, path, mode: (path, mode),

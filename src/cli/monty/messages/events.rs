@@ -12,6 +12,58 @@ pub(in crate::cli::monty) struct RaisedException {
     pub(in crate::cli::monty) message: Option<String>,
     #[prost(message, repeated, tag = "3")]
     pub(in crate::cli::monty) traceback: Vec<StackFrame>,
+    #[prost(message, optional, tag = "4")]
+    pub(in crate::cli::monty) data: Option<ExcData>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::cli::monty) struct ExcData {
+    #[prost(oneof = "Details", tags = "1, 2")]
+    pub(in crate::cli::monty) kind: Option<Details>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(in crate::cli::monty) enum Details {
+    #[prost(message, tag = "1")]
+    Unicode(UnicodeErrorData),
+    #[prost(message, tag = "2")]
+    Json(JsonErrorData),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::cli::monty) struct UnicodeErrorData {
+    #[prost(string, tag = "1")]
+    pub(in crate::cli::monty) encoding: String,
+    #[prost(oneof = "Cause", tags = "2, 3")]
+    pub(in crate::cli::monty) object: Option<Cause>,
+    #[prost(uint64, tag = "4")]
+    pub(in crate::cli::monty) start: u64,
+    #[prost(uint64, tag = "5")]
+    pub(in crate::cli::monty) end: u64,
+    #[prost(string, tag = "6")]
+    pub(in crate::cli::monty) reason: String,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(in crate::cli::monty) enum Cause {
+    #[prost(bytes, tag = "2")]
+    Bytes(Vec<u8>),
+    #[prost(string, tag = "3")]
+    Str(String),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::cli::monty) struct JsonErrorData {
+    #[prost(string, tag = "1")]
+    pub(in crate::cli::monty) msg: String,
+    #[prost(string, optional, tag = "2")]
+    pub(in crate::cli::monty) doc: Option<String>,
+    #[prost(uint64, tag = "3")]
+    pub(in crate::cli::monty) pos: u64,
+    #[prost(uint64, tag = "4")]
+    pub(in crate::cli::monty) lineno: u64,
+    #[prost(uint64, tag = "5")]
+    pub(in crate::cli::monty) colno: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -128,7 +180,7 @@ pub(in crate::cli::monty) struct OsCall {
     pub(in crate::cli::monty) call_id: u32,
     #[prost(
         oneof = "Call",
-        tags = "2, 6, 7, 8, 9, 12, 13, 16, 17, 18, 19, 20, 21, 27, 28, 29, 30, 31"
+        tags = "2, 3, 4, 6, 7, 8, 9, 12, 13, 14, 16, 17, 18, 19, 20, 21, 27, 28, 29, 30, 31"
     )]
     pub(in crate::cli::monty) call: Option<Call>,
     #[prost(message, optional, tag = "50")]
@@ -141,6 +193,10 @@ pub(in crate::cli::monty) struct OsCall {
 pub(in crate::cli::monty) enum Call {
     #[prost(string, tag = "2")]
     Exists(String),
+    #[prost(string, tag = "3")]
+    IsFile(String),
+    #[prost(string, tag = "4")]
+    IsDir(String),
     #[prost(string, tag = "6")]
     ReadText(String),
     #[prost(string, tag = "7")]
@@ -153,6 +209,8 @@ pub(in crate::cli::monty) enum Call {
     Unlink(String),
     #[prost(string, tag = "13")]
     Rmdir(String),
+    #[prost(message, tag = "14")]
+    WriteText(TextWritten),
     #[prost(message, tag = "16")]
     WriteBytes(Written),
     #[prost(message, tag = "17")]
@@ -183,6 +241,14 @@ pub(in crate::cli::monty) struct Written {
     pub(in crate::cli::monty) path: String,
     #[prost(bytes = "vec", tag = "2")]
     pub(in crate::cli::monty) data: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::cli::monty) struct TextWritten {
+    #[prost(string, tag = "1")]
+    pub(in crate::cli::monty) path: String,
+    #[prost(string, tag = "2")]
+    pub(in crate::cli::monty) data: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
