@@ -5,6 +5,7 @@ use std::time::Duration;
 use isolet::{Display, Execution, MimeData, Outcome, PyException, Termination, Usage, Value};
 
 use super::Failure;
+use super::vocabulary::in_fields;
 
 /// Returns the execution of a run that was interrupted before it began.
 pub(crate) fn interrupted() -> Value {
@@ -133,7 +134,7 @@ fn termination(termination: &Termination) -> Value {
         Termination::Died { .. } => "died",
         _ => "limit",
     };
-    Value::dict([("kind", kind.to_owned()), ("message", termination.to_string())])
+    Value::dict([("kind", kind.to_owned()), ("message", in_fields(&termination.to_string()))])
 }
 
 /// Returns a count as an int.

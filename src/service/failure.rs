@@ -2,6 +2,8 @@
 
 use isolet::{Error, ErrorKind};
 
+use super::vocabulary::in_fields;
+
 /// A request that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
@@ -60,8 +62,8 @@ impl From<Error> for Failure {
         };
         Self {
             kind,
-            message: error.to_string(),
-            hint: error.hint().map(str::to_owned),
+            message: in_fields(&error.to_string()),
+            hint: error.hint().map(in_fields),
             session_alive: error.session_survives(),
         }
     }

@@ -16,6 +16,7 @@ mod sandboxes;
 mod session;
 mod table;
 mod tools;
+mod vocabulary;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
