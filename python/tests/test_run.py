@@ -94,6 +94,11 @@ def test_the_standard_input_and_arguments_are_passed(session: isolet.Session) ->
     execution = session.run(code, stdin="one\ntwo\nthree", argv=["a", "b"])
     assert execution.value == ["one", "two\nthree", ["a", "b"]]
     assert session.run("import sys; sys.stdin.buffer.read()", stdin=b"\xff").value == b"\xff"
+    assert session.eval("sys.argv[1:]") == ["a", "b"]
+    for options in ({"argv": []}, {"argv": [], "program": True}, {"program": True}):
+        session.run("1", argv=["a"])
+        ran = session.run("import sys; print(sys.argv); sys.argv", **options)
+        assert ran.stdout == "['']\n", options
 
 
 def test_a_program_has_no_value(session: isolet.Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import pathlib
 import pickle
 import threading
@@ -75,10 +76,33 @@ def test_files_can_be_put_read_listed_and_removed(
         session.files.get("/nowhere/a")
     session.files.put("new/directory/a.txt", "")
     assert [entry.name for entry in session.files.list("new/directory")] == ["a.txt"]
-    with pytest.raises(isolet.TransferError, match="not empty"):
+    with pytest.raises(OSError, match="not empty") as caught:
         session.files.remove("new/directory")
+    assert caught.value.errno == errno.ENOTEMPTY and caught.value.filename == "new/directory"
     with pytest.raises(FileNotFoundError, match="nowhere"):
         session.files.list("/nowhere")
+
+
+def test_what_cannot_be_done_with_a_file_is_the_os_error_that_it_is_here(
+    session: isolet.Session,
+) -> None:
+    session.run("import os\nos.makedirs('d')\nopen('f', 'w').close()\nopen('r', 'w').close()")
+    session.run("os.chmod('r', 0o400)\nos.symlink('loop', 'loop')")
+    files = session.files
+    for expected, attempt in (
+        (IsADirectoryError, lambda: files.get("d")),
+        (IsADirectoryError, lambda: files.put("d", "")),
+        (NotADirectoryError, lambda: files.get("f/a")),
+        (NotADirectoryError, lambda: files.list("f")),
+        (PermissionError, lambda: files.put("r", "")),
+        (OSError, lambda: files.get("loop")),
+        (OSError, lambda: files.get("n" * 5000)),
+    ):
+        with pytest.raises(expected) as caught:
+            attempt()
+        number = caught.value.errno
+        assert number not in (None, errno.EIO) and type(OSError(number, "")) is type(caught.value)
+    assert session.eval("1") == 1
 
 
 def test_a_stream_yields_output_and_then_the_execution(session: isolet.Session) -> None:

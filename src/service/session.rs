@@ -93,7 +93,7 @@ struct RunOptions {
     run_time: Option<f64>,
     stream: bool,
     stdin: Option<Input>,
-    argv: Vec<String>,
+    argv: Option<Vec<String>>,
     name: Option<String>,
     program: bool,
     allow_return: bool,
@@ -486,9 +486,9 @@ impl SessionEntry {
             if options.is_none() { RunOptions::default() } else { read_options(options)? };
         let Running { request, interrupted } = running;
         let mut cell = Cell::new(code).inputs(inputs).interrupt_flag(interrupted);
-        if !options.argv.is_empty() {
+        if let Some(argv) = options.argv.or_else(|| options.program.then(Vec::new)) {
             let program = options.name.clone().unwrap_or_default();
-            cell = cell.argv(std::iter::once(program).chain(options.argv));
+            cell = cell.argv(std::iter::once(program).chain(argv));
         }
         if let Some(name) = options.name {
             cell = cell.name(name);

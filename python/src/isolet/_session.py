@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._values import shown, text, to_plain, variables
@@ -22,7 +24,7 @@ def run_arguments(inputs: Mapping[str, Any] | None, options: dict[str, Any] | No
 def run_options(
     timeout: float | None,
     stdin: str | bytes | None,
-    argv: Sequence[str],
+    argv: Sequence[str] | None,
     name: str | None,
     program: bool,
     allow_return: bool,
@@ -34,7 +36,7 @@ def run_options(
         options["run_time"] = float(timeout)
     if stdin:
         options["stdin"] = to_plain(stdin, "stdin")
-    if argv:
+    if argv is not None:
         options["argv"] = to_plain(list(argv), "argv")
     if name is not None:
         options["name"] = shown(name)
@@ -81,14 +83,50 @@ def entry_list(answer: list[dict[str, Any]]) -> list[FileEntry]:
     return [FileEntry(each["name"], each["is_dir"], each["size"]) for each in answer]
 
 
-def not_listed(error: TransferError, path: str) -> Exception:
-    """Returns why `list_files` failed: in most cases there is no such directory."""
-    reason = str(error.args[0]).removeprefix(f"the guest could not list `{path}`: ")
-    if reason.startswith("FileNotFoundError: "):
-        return missing(path, "directory")
-    if reason.startswith("NotADirectoryError: "):
-        return NotADirectoryError(errno.ENOTDIR, "this is no directory in the session", path)
-    return error
+# What the guest calls failures of files, and their numbers here: its own are others.
+_FAILURES: dict[str, tuple[type[OSError], int]] = {
+    "FileNotFoundError": (FileNotFoundError, errno.ENOENT),
+    "NotADirectoryError": (NotADirectoryError, errno.ENOTDIR),
+    "IsADirectoryError": (IsADirectoryError, errno.EISDIR),
+    "PermissionError": (PermissionError, errno.EACCES),
+    "FileExistsError": (FileExistsError, errno.EEXIST),
+    "OSError": (OSError, errno.EIO),
+}
+_NUMBERS = {
+    "directory not empty": errno.ENOTEMPTY,
+    "read-only file system": errno.EROFS,
+    "quota exceeded": errno.EDQUOT,
+    "no space left on device": errno.ENOSPC,
+    "file too large": errno.EFBIG,
+    "name too long": errno.ENAMETOOLONG,
+    "symbolic link": errno.ELOOP,
+}
+_REASON = re.compile(
+    r"the guest could not (\w+) `.*?`: (\w+): (?:\[Errno \d+\] )?(.*?)(?:: '.*')?", re.DOTALL
+)
+
+
+def file_failure(error: TransferError, path: str) -> Exception:
+    """Returns why a file could not be read, written, listed or removed."""
+    reason = _REASON.fullmatch(str(error.args[0]))
+    kind, number = _FAILURES.get(reason[2] if reason else "", (None, 0))
+    if reason is None or kind is None:
+        return error
+    if kind is FileNotFoundError:
+        return missing(path, "directory" if reason[1] == "list" else "file")
+    text = reason[3].lower()
+    if kind is OSError:
+        number = next((each for name, each in _NUMBERS.items() if name in text), number)
+    return kind(number, f"{text}, in the session", path)
+
+
+@contextlib.contextmanager
+def files_of(path: str) -> Generator[None, None, None]:
+    """Raises `OSError` for what the guest cannot do with a file."""
+    try:
+        yield
+    except TransferError as error:
+        raise file_failure(error, path) from None
 
 
 def missing(path: str, what: str = "file") -> FileNotFoundError:

@@ -238,7 +238,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -298,7 +298,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -484,21 +484,26 @@ class Files:
                 which is copied.
 
         Raises:
-            TransferError: it cannot be written, or is too large.
-            OSError: the file of this machine cannot be read.
+            OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
+                file of this machine cannot be read.
+            TransferError: it is too large.
             Busy: code runs.
         """
-        self._ask("PUT", _file(path), small(_session.contents(data)))
+        content = small(_session.contents(data))
+        with _session.files_of(os.fspath(path)):
+            self._ask("PUT", _file(path), content)
 
     def get(self, path: str | os.PathLike[str]) -> bytes:
         """Returns what the file `path` contains.
 
         Raises:
             FileNotFoundError: there is no such file.
-            TransferError: it cannot be read, or is larger than the limit `value`.
+            OSError: it cannot be read, such as `IsADirectoryError`.
+            TransferError: it is larger than the limit `value`.
             Busy: code runs.
         """
-        found = self._find("GET", _file(path))
+        with _session.files_of(os.fspath(path)):
+            found = self._find("GET", _file(path))
         if found is None:
             raise _session.missing(os.fspath(path))
         return found
@@ -507,10 +512,11 @@ class Files:
         """Removes the file or empty directory `path`. Returns whether there was one.
 
         Raises:
-            TransferError: it cannot be removed.
+            OSError: it cannot be removed.
             Busy: code runs.
         """
-        return self._find("DELETE", _file(path)) is not None
+        with _session.files_of(os.fspath(path)):
+            return self._find("DELETE", _file(path)) is not None
 
 
 def _job(
@@ -518,7 +524,7 @@ def _job(
     inputs: Inputs | None,
     timeout: float | None,
     stdin: str | bytes | None = None,
-    argv: Sequence[str] = (),
+    argv: Sequence[str] | None = None,
     name: str | None = None,
     program: bool = False,
     allow_return: bool = False,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._core import Core
 
 Inputs = Mapping[str, Any]
-_NEITHER = (None, None)
+_NOTHING = (None, None, None)
 
 
 class Session(Handle):
@@ -44,7 +44,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -67,7 +67,8 @@ class Session(Handle):
                 those in tools. Past it the guest gets `KeyboardInterrupt`, and the result has the
                 status `timeout`, and the output so far.
             stdin: the standard input.
-            argv: `sys.argv` after the name of the program.
+            argv: `sys.argv` after the name of the program. Without it, `sys.argv` stays as it is;
+                a program gets none.
             name: the name of the file in tracebacks, `<cell>` by default.
             program: whether to run it as `python FILE` does, without a value.
             allow_return: whether `return` at the top level ends the code, with its value.
@@ -87,7 +88,7 @@ class Session(Handle):
         """
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = None
-        if stream or stdin or argv or program or allow_return or (timeout, name) != _NEITHER:
+        if stream or stdin or program or allow_return or (timeout, name, argv) != _NOTHING:
             options = _session.run_options(
                 timeout, stdin, argv, name, program, allow_return, stream
             )
@@ -137,7 +138,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -370,21 +371,27 @@ class Files:
                 which is copied.
 
         Raises:
-            TransferError: it cannot be written, or is larger than the limit `value`.
-            OSError: the file of the host cannot be read.
+            OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
+                file of the host cannot be read.
+            TransferError: it is larger than the limit `value`.
             Busy: code runs.
         """
-        self._core.ask("put_file", _session.guest_path(path), _session.contents(data))
+        at, content = _session.guest_path(path), _session.contents(data)
+        with _session.files_of(os.fspath(path)):
+            self._core.ask("put_file", at, content)
 
     def get(self, path: str | os.PathLike[str]) -> bytes:
         """Returns what the file `path` contains.
 
         Raises:
             FileNotFoundError: there is no such file.
-            TransferError: it cannot be read, or is larger than the limit `value`.
+            OSError: it cannot be read, such as `IsADirectoryError`.
+            TransferError: it is larger than the limit `value`.
             Busy: code runs.
         """
-        found = self._core.ask("get_file", _session.guest_path(path))
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            found = self._core.ask("get_file", at)
         if found is None:
             raise _session.missing(os.fspath(path))
         return found
@@ -397,17 +404,18 @@ class Files:
             NotADirectoryError: it is a file.
             Busy: code runs.
         """
-        try:
-            found = self._core.ask("list_files", _session.guest_path(path))
-        except TransferError as error:
-            raise _session.not_listed(error, os.fspath(path)) from None
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            found = self._core.ask("list_files", at)
         return _session.entry_list(found)
 
     def remove(self, path: str | os.PathLike[str]) -> bool:
         """Removes the file or empty directory `path`. Returns whether there was one.
 
         Raises:
-            TransferError: it cannot be removed.
+            OSError: it cannot be removed.
             Busy: code runs.
         """
-        return self._core.ask("remove_file", _session.guest_path(path))
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            return self._core.ask("remove_file", at)

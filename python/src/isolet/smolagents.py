@@ -16,7 +16,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
+from smolagents.local_python_executor import (
+    CodeOutput,
+    ExecutionTimeoutError,
+    InterpreterError,
+    PythonExecutor,
+)
 from smolagents.utils import truncate_content
 
 from ._values import to_plain
@@ -32,7 +37,11 @@ if TYPE_CHECKING:
 
 _PRINTED_CHARS = 50_000
 _MARK = "__isolet_smolagents__"
-_FRAME = re.compile(r'^  File "<cell>", line (\d+)', re.MULTILINE)
+_FRAME = re.compile(r'^[ +|]*File "<cell>", line (\d+)', re.MULTILINE)
+_TRACEBACK = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most", re.MULTILINE)
+# No frames of such a file are in tracebacks, so that those of the tools' wrappers are not.
+_GUEST_NAME = "<isolet>/smolagents"
+_FIELD = re.compile(r" \(`[^`]*`\)|, a part of `[^`]*`")
 
 _GUEST = '''
 def _isolet_install(call, submit):
@@ -105,6 +114,10 @@ _BIND += "del _isolet_tools, _isolet_variables"
 _GET = "__import__('_isolet_smolagents').pack(globals()[_isolet_name])"
 
 
+class StepTimeout(InterpreterError, ExecutionTimeoutError):
+    """A step did not end in time: smolagents' own exception, and an error of the code."""
+
+
 class Executor(PythonExecutor):
     """A `PythonExecutor` whose code runs in a session of isolet.
 
@@ -160,16 +173,17 @@ class Executor(PythonExecutor):
             self._bind(self._session, {}, variables)
 
     def __call__(self, code_action: str) -> CodeOutput:
-        """Runs a step.
+        """Runs a step. The output is the value of its last statement, also of an assignment.
 
         Raises:
             InterpreterError: the code failed. Its text is for the model.
+            StepTimeout: it did not end in time.
         """
         self.state["_print_outputs"] = ""
         session = self._open()
         self._answer.clear()
         try:
-            execution = session.run(code_action, timeout=self.timeout)
+            execution = session.run(_with_last_value(code_action), timeout=self.timeout)
         except SessionClosed as error:
             self._session = None
             raise InterpreterError(f"{error}. {_LOST}") from error
@@ -182,6 +196,8 @@ class Executor(PythonExecutor):
             if self._answer:
                 return CodeOutput(self._answer.pop(), logs, True)
             return CodeOutput(execution.value, logs, False)
+        if execution.status == "timeout":
+            raise StepTimeout(_timeout(execution))
         if execution.error is not None or not execution.ok:
             raise InterpreterError(_error(execution, code_action))
         return CodeOutput(_output(execution), logs, False)
@@ -205,7 +221,7 @@ class Executor(PythonExecutor):
             session = self._sandbox.session()
             session.register(Tool(self._call, name="_isolet_call"))
             session.set_submit(Submit({"answer": Any}, name="_isolet_finish"))
-            session.run(_GUEST).raise_for_error()
+            session.run(_GUEST, name=_GUEST_NAME).raise_for_error()
             self._bind(session, self._tools, self._variables)
             self._session = session
         return session
@@ -267,6 +283,9 @@ class Executor(PythonExecutor):
             return _image(value["data"])
         return {key: self._unpack(item) for key, item in value.items()}
 
+    def _has(self, name: object) -> bool:
+        return self._session is not None and name in self._session
+
     def _get(self, name: str) -> Any:
         session = self._session
         if session is None or name not in session:
@@ -283,6 +302,15 @@ class _State(dict):
 
     def __missing__(self, name: str) -> Any:
         return self._executor._get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._executor._has(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
 
 _LOST = "The session was ended: its variables, functions and imports are lost."
@@ -312,14 +340,20 @@ def _image(data: bytes) -> Any:
 def _error(execution: Execution, code: str) -> str:
     """Returns what smolagents' own executor would say, as far as it applies."""
     error = execution.error
+    failure = _FIELD.sub("", execution.failure or "")
     if error is None:
-        text = f"Code execution failed: {execution.failure}"
+        text = f"Code execution failed: {failure}"
     elif error.type in ("SyntaxError", "IndentationError", "TabError"):
         text = _syntax_error(error.type, error.message, error.args)
     else:
-        lines = _FRAME.findall(error.traceback)
-        where = _statement(code, int(lines[-1])) if lines else ""
+        where = _statement(code, error.traceback)
         text = f"Code execution failed at line '{where}' due to: {execution.failure}"
+    return text if execution.session_alive else f"{text}. {_LOST}"
+
+
+def _timeout(execution: Execution) -> str:
+    reason = _FIELD.sub("", execution.failure or "")
+    text = f"Code execution exceeded the maximum execution time: {reason}"
     return text if execution.session_alive else f"{text}. {_LOST}"
 
 
@@ -335,14 +369,46 @@ def _syntax_error(kind: str, message: str, args: list[Any] | None) -> str:
         return f"Code parsing failed due to: {kind}: {message}"
 
 
-def _statement(code: str, line: int) -> str:
-    """Returns the innermost statement of a line."""
-    found = ""
+def _statement(code: str, traceback: str) -> str:
+    """Returns the statement of the code itself in which an exception was raised."""
+    # The first frame is that of the code: others may be of what earlier code has defined.
+    last = [*_TRACEBACK.finditer(traceback)]
+    frame = _FRAME.search(traceback, last[-1].start() if last else 0)
+    if frame is None:
+        return ""
+    line = int(frame[1])
+    for node in _body(code):
+        if node.lineno <= line <= (node.end_lineno or 0):
+            return ast.get_source_segment(code, node) or ""
+    lines = code.splitlines()
+    return lines[line - 1].strip() if line <= len(lines) else ""
+
+
+def _with_last_value(code: str) -> str:
+    """Returns the code with an expression for the value of a last assignment after it."""
+    body = _body(code)
+    last = body[-1] if body else None
+    if isinstance(last, ast.Assign):
+        target: ast.expr = last.targets[0]
+    elif isinstance(last, ast.AugAssign) or (isinstance(last, ast.AnnAssign) and last.value):
+        target = last.target
+    else:
+        return code
+    if not all(isinstance(node, _PLAIN) for node in ast.walk(target)):
+        # To look it up might do something.
+        return code
+    return f"{code}\n{ast.get_source_segment(code, target)}"
+
+
+_PLAIN = (
+    *(ast.Name, ast.Tuple, ast.List, ast.Attribute, ast.Subscript, ast.Constant),
+    ast.expr_context,
+)
+
+
+def _body(code: str) -> list[ast.stmt]:
     try:
-        for node in ast.walk(ast.parse(code)):
-            if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
-                found = ast.get_source_segment(code, node) or found
-    except SyntaxError:
-        # The guest's Python is newer than this one.
-        found = code.splitlines()[line - 1].strip()
-    return found
+        return ast.parse(code).body
+    except (SyntaxError, ValueError):
+        # The guest's Python is newer than this one, or says what is wrong.
+        return []

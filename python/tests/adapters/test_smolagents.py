@@ -9,7 +9,10 @@ import pytest
 smolagents = pytest.importorskip("smolagents", reason="smolagents is not installed")
 
 from smolagents import CodeAgent, FinalAnswerTool, Model, Tool, tool  # noqa: E402
-from smolagents.local_python_executor import InterpreterError  # noqa: E402
+from smolagents.local_python_executor import (  # noqa: E402
+    ExecutionTimeoutError,
+    InterpreterError,
+)
 from smolagents.models import ChatMessage, MessageRole  # noqa: E402
 
 from isolet.smolagents import Executor  # noqa: E402
@@ -61,7 +64,7 @@ class Counter(Tool):
 def test_output_and_logs(executor):
     found = executor("print('a')\nx = 2\nx + 1")
     assert (found.output, found.logs, found.is_final_answer) == (3, "a\n", False)
-    assert executor("y = x").output is None
+    assert executor("pass").output is None
     assert executor("object").output == "<class 'object'>"
 
 
@@ -96,18 +99,55 @@ def test_an_error_names_the_statement_and_the_exception(executor):
     with pytest.raises(InterpreterError) as caught:
         executor("print('before')\nfor i in [1]:\n    x = 1 / 0")
     assert str(caught.value) == (
-        "Code execution failed at line 'x = 1 / 0' due to: ZeroDivisionError: division by zero"
+        "Code execution failed at line 'for i in [1]:\n    x = 1 / 0' due to: "
+        "ZeroDivisionError: division by zero"
     )
     assert executor.state["_print_outputs"] == "before\n"
     with pytest.raises(InterpreterError, match=r"Code parsing failed on line 2 due to: SyntaxErr"):
         executor("x = 1\nx = = 2")
 
 
+def test_an_error_of_a_tool_names_the_statement_that_called_it(executor):
+    def lookup(key):
+        raise LookupError(f"no {key}")
+
+    executor.send_tools({"lookup": lookup})
+    executor("\n" * 60 + "def look(key):\n    return lookup(key)")
+    assigned = "".join(f"v{number} = {number}\n" for number in range(80))
+    chained = "try:\n    look('a')\nexcept LookupError as error:\n    raise ValueError('b') from error"
+    for code, statement in (
+        ("x = 1\nlookup('a')", "lookup('a')"),
+        (f"{assigned}look('a')", "look('a')"),
+        (f"{assigned}{chained}", chained),
+    ):
+        with pytest.raises(InterpreterError) as caught:
+            executor(code)
+        assert str(caught.value).startswith(f"Code execution failed at line '{statement}' due to:")
+
+
+def test_the_value_of_a_last_assignment_is_the_output(executor):
+    calls = []
+    executor.send_tools({"search": lambda query: calls.append(query) or [query]})
+    for code, output in (
+        ("y = search('x')", ["x"]),
+        ("a = b = y  # once more", ["x"]),
+        ("d = {}\nd['k'] = 2", 2),
+        ("n: int = 3", 3),
+        ("n += 1", 4),
+        ("a, b = 1, 2", [1, 2]),
+        ("d[search('z')[0]] = 5", None),
+        ("n: int", None),
+    ):
+        assert executor(code).output == output, code
+    assert calls == ["x", "z"]
+
+
 def test_a_timeout_keeps_the_variables():
     with Executor(timeout=0.2) as executor:
         executor("x = 1")
-        with pytest.raises(InterpreterError, match="the limit is"):
-            executor("while True: pass")
+        for expected in (InterpreterError, ExecutionTimeoutError):
+            with pytest.raises(expected, match="the limit is 0.2 s$"):
+                executor("while True: pass")
         assert executor("x").output == 1
 
 
@@ -115,7 +155,9 @@ def test_variables_are_sent_and_read(executor):
     executor.send_variables({"given": {"a": [1]}})
     executor("given['a'].append(2)\nmade = 'm'")
     assert executor.state["given"] == {"a": [1, 2]}
-    assert executor.state["made"] == "m"
+    assert executor.state["made"] == executor.state.get("made") == "m"
+    assert "made" in executor.state and "none" not in executor.state
+    assert executor.state.get("none", 3) == 3
     with pytest.raises(KeyError):
         executor.state["none"]
 

@@ -45,7 +45,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -117,7 +117,7 @@ class Session(Handle):
         inputs: Inputs | None = None,
         timeout: float | None = None,
         stdin: str | bytes | None = None,
-        argv: Sequence[str] = (),
+        argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
@@ -335,21 +335,27 @@ class Files:
                 which is copied.
 
         Raises:
-            TransferError: it cannot be written, or is larger than the limit `value`.
-            OSError: the file of the host cannot be read.
+            OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
+                file of the host cannot be read.
+            TransferError: it is larger than the limit `value`.
             Busy: code runs.
         """
-        await self._core.ask("put_file", _session.guest_path(path), _session.contents(data))
+        at, content = _session.guest_path(path), _session.contents(data)
+        with _session.files_of(os.fspath(path)):
+            await self._core.ask("put_file", at, content)
 
     async def get(self, path: str | os.PathLike[str]) -> bytes:
         """Returns what the file `path` contains.
 
         Raises:
             FileNotFoundError: there is no such file.
-            TransferError: it cannot be read, or is larger than the limit `value`.
+            OSError: it cannot be read, such as `IsADirectoryError`.
+            TransferError: it is larger than the limit `value`.
             Busy: code runs.
         """
-        found = await self._core.ask("get_file", _session.guest_path(path))
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            found = await self._core.ask("get_file", at)
         if found is None:
             raise _session.missing(os.fspath(path))
         return found
@@ -362,17 +368,18 @@ class Files:
             NotADirectoryError: it is a file.
             Busy: code runs.
         """
-        try:
-            found = await self._core.ask("list_files", _session.guest_path(path))
-        except TransferError as error:
-            raise _session.not_listed(error, os.fspath(path)) from None
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            found = await self._core.ask("list_files", at)
         return _session.entry_list(found)
 
     async def remove(self, path: str | os.PathLike[str]) -> bool:
         """Removes the file or empty directory `path`. Returns whether there was one.
 
         Raises:
-            TransferError: it cannot be removed.
+            OSError: it cannot be removed.
             Busy: code runs.
         """
-        return await self._core.ask("remove_file", _session.guest_path(path))
+        at = _session.guest_path(path)
+        with _session.files_of(os.fspath(path)):
+            return await self._core.ask("remove_file", at)

@@ -142,7 +142,7 @@ def told() -> Generator[None, None, None]:
         if failed is not None and failed.type == "FileNotFoundError":
             raise FileNotFoundException(failed.message) from error
         raise SandboxException(str(error)) from error
-    except IsoletError as error:
+    except (IsoletError, OSError) as error:
         raise SandboxException(str(error)) from error
 
 

@@ -1,4 +1,4 @@
-"""Exceptions, as Monty's clients know them: a name, a message and, of some, what they consist of."""
+"""Exceptions, as Monty's clients know them: a name, a message and, of some, further fields."""
 
 import builtins
 import importlib
