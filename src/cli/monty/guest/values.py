@@ -11,7 +11,6 @@ import datetime
 import decimal
 import importlib
 import pathlib
-import re
 import types
 import uuid
 import weakref
