@@ -18,6 +18,7 @@ import {
   op_isolet_import,
   op_isolet_net_check,
   op_isolet_net_close,
+  op_isolet_net_connect,
   op_isolet_net_read,
   op_isolet_net_send,
   op_isolet_net_start,
@@ -138,6 +139,8 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
     cancel: (call) => op_isolet_tool_cancel(call),
     /** Why no request can go to a server; empty if one may. */
     net_check: (host, port) => op_isolet_net_check(host, port),
+    /** Connects to a server, for the next request to it; returns the number of the call. */
+    net_connect: (host, port) => op_isolet_net_connect(host, port),
     /** Starts the HTTP exchange described at `address`; returns its number, which is a call's. */
     net_start: (address, length) => op_isolet_net_start(at(address, length)),
     net_send: (exchange, address, length) => op_isolet_net_send(exchange, at(address, length)),

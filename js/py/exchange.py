@@ -5,6 +5,7 @@ The host decides what may be requested, follows no redirect here, and says no wi
 
 import errno
 import weakref
+from _socket import EAI_NONAME, gaierror
 from marshal import dumps
 
 import _isolet_tools as tools
@@ -17,11 +18,64 @@ CHUNK = 256 * 1024  # bytes that are read at a time
 bridge = None
 opened = weakref.WeakSet()  # exchanges that may be open
 
+# The errno that CPython's own sockets give an exception, which comes from the host without one.
+# By name, because a session has other numbers than the interpreter before it.
+ERRNOS = {
+    ConnectionRefusedError: "ECONNREFUSED",
+    ConnectionResetError: "ECONNRESET",
+    ConnectionAbortedError: "ECONNABORTED",
+}
+
 
 def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
     bridge = host_bridge
+
+
+def connect(host, port, timeout=None):
+    """Connects to a server, for the next request to it."""
+    call = bridge.net_connect(host, port)
+    try:
+        size = waits.answered(call, milliseconds(timeout))
+    except BaseException:
+        bridge.net_close(call)
+        raise
+    connected(call, size)
+
+
+async def connect_async(host, port, timeout=None):
+    call = bridge.net_connect(host, port)
+    try:
+        size = await bridge.answered(call, milliseconds(timeout))
+    except BaseException:
+        bridge.net_close(call)
+        raise
+    connected(call, size)
+
+
+def connected(call, size):
+    if size < 0:
+        bridge.net_close(call)
+        raise TimeoutError("timed out")
+    taken(call, size)
+
+
+def taken(call, size):
+    """What a call is answered with. An exception is as CPython's sockets raise it."""
+    try:
+        return tools.take(call, size)
+    except gaierror:
+        raise gaierror(EAI_NONAME, "Name or service not known") from None
+    except OSError as error:
+        name = ERRNOS.get(type(error))
+        if name is None:
+            raise
+        raise type(error)(getattr(errno, name), str(error)) from None
+
+
+def milliseconds(timeout):
+    return -1 if timeout is None else max(0, timeout * 1000)
 
 
 class Exchange:
@@ -75,7 +129,7 @@ class Exchange:
 
     def wait(self, call, is_last=True):
         try:
-            size = waits.answered(call, self.milliseconds())
+            size = waits.answered(call, milliseconds(self.timeout))
         except BaseException:
             self.close()
             raise
@@ -83,7 +137,7 @@ class Exchange:
 
     async def wait_async(self, call):
         try:
-            size = await bridge.answered(call, self.milliseconds())
+            size = await bridge.answered(call, milliseconds(self.timeout))
         except BaseException:
             self.close()
             raise
@@ -94,14 +148,11 @@ class Exchange:
             self.close()
             raise TimeoutError("timed out")
         try:
-            return tools.take(call, size)
+            return taken(call, size)
         except BaseException:
             if is_last:
                 self.close()
             raise
-
-    def milliseconds(self):
-        return -1 if self.timeout is None else max(0, self.timeout * 1000)
 
     def __del__(self):
         if self.number is not None:

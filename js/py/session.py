@@ -66,7 +66,7 @@ BRIDGE = (
     *("has_output", "terminal"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save"),
-    *("net_check", "net_start", "net_send", "net_read", "net_close"),
+    *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
 SYSTEM = sys.__dict__

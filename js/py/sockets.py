@@ -67,12 +67,12 @@ def address_of(host):
 class Socket(Plain):
     """A stream socket whose peer speaks HTTP/1.1. Others are as Pyodide has them.
 
-    Connecting asks the host whether there is anything to connect to; the host connects, if it does,
-    for a request.
+    The host connects, and keeps the connection for the request.
     """
 
     __slots__ = (
-        *("_peer", "_tls", "_timeout", "_sent", "_request", "_exchange", "_received", "_failure"),
+        *("_peer", "_tls", "_timeout", "_sent", "_request", "_exchange", "_has_head"),
+        *("_is_chunked", "_received", "_failure"),
         "__dict__",
     )
 
@@ -87,6 +87,8 @@ class Socket(Plain):
         self._sent = bytearray()  # not yet understood
         self._request = None
         self._exchange = None
+        self._has_head = False
+        self._is_chunked = False
         self._received = b""
         self._failure = None  # what became of the request, for clients that ask twice
 
@@ -101,6 +103,9 @@ class Socket(Plain):
         refusal = exchange.bridge.net_check(host, port)
         if refusal:
             raise PermissionError(refusal)
+        # One that does not wait gets its connection with the request.
+        if self._timeout != 0:
+            exchange.connect(host, port, self._timeout)
         self._peer = (host, port)
 
     def connect_ex(self, address):
@@ -110,6 +115,14 @@ class Socket(Plain):
             self.connect(address)
         except PermissionError:
             return errno.EACCES
+        except TimeoutError:
+            return errno.EAGAIN
+        except socket_module.gaierror:
+            raise
+        except OSError as error:
+            if error.errno is None:
+                raise
+            return error.errno
         return 0
 
     def getpeername(self):
@@ -166,14 +179,14 @@ class Socket(Plain):
             if self._sent:
                 raise self._refusal()
             return b""
-        if not self._received:
-            if self._exchange is None:
-                return b""
-            self._received = self._exchange.read()
-            if not self._received:
-                self._exchange.close()
-                self._exchange = None
-                return b""
+        if not self._received and self._exchange is not None:
+            try:
+                self._received = self._next()
+            except ConnectionAbortedError:
+                self._end()  # the server has closed the connection early, which clients notice
+            except OSError as error:
+                self._failure = error
+                raise
         piece, self._received = self._received[:limit], self._received[limit:]
         return piece
 
@@ -183,10 +196,13 @@ class Socket(Plain):
         view[: len(piece)] = piece
         return len(piece)
 
-    def _real_close(self, *args):
+    def _end(self):
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.close()
+
+    def _real_close(self, *args):
+        self._end()
         super()._real_close(*args)
 
     def detach(self):
@@ -230,11 +246,9 @@ class Socket(Plain):
             del self._sent[: end + 4]
             self._begin(head)
         try:
-            if self._request.advance(self._sent):
-                self._receive_head()
+            self._request.advance(self._sent)
         except BrokenPipeError:
-            self._receive_head()
-            raise
+            raise  # there may be an answer
         except OSError as error:
             self._failure = error
             raise
@@ -263,16 +277,33 @@ class Socket(Plain):
 
         self._request = Outgoing(headers, start)
 
-    def _receive_head(self):
-        if self._exchange is None:
-            return
-        head = self._exchange.head()
+    # What is read: the response as a server writes it.
+
+    def _next(self):
+        """The next bytes of the response; none at its end."""
+        if not self._has_head:
+            head = self._exchange.head()
+            self._has_head = True
+            return self._head(head)
+        piece = self._exchange.read()
+        if not piece:
+            self._end()
+        if self._is_chunked:
+            return b"%x\r\n%b\r\n" % (len(piece), piece)
+        return piece
+
+    def _head(self, head):
         lines = [f"HTTP/1.1 {head['status']} {head['reason']}".encode("latin-1")]
         for name, value in head["headers"]:
-            if name.lower() not in HOP_BY_HOP:
-                lines.append(name.title().encode("latin-1") + b": " + value)
+            name = name.lower()
+            # So that a body which is cut off can be told from one that ends.
+            if name == "transfer-encoding" and value.lower() == b"chunked":
+                self._is_chunked = True
+            elif name in HOP_BY_HOP:
+                continue
+            lines.append(name.title().encode("latin-1") + b": " + value)
         lines += [b"Connection: close", b"", b""]
-        self._received = b"\r\n".join(lines)
+        return b"\r\n".join(lines)
 
     def _refusal(self):
         host, port = self._peer

@@ -10,6 +10,7 @@ import builtins
 import functools
 import types
 import typing
+from _socket import gaierror
 from marshal import dumps, loads  # the guest may put others in their places
 
 import _isolet_waits as waits
@@ -53,6 +54,9 @@ class ToolError(RuntimeError):
     """A tool has failed."""
 
     __module__ = "__main__"
+
+
+OWN = {"ToolError": ToolError, "gaierror": gaierror}  # classes of the host's that builtins lacks
 
 
 def attach(host_bridge):
@@ -315,7 +319,7 @@ def result(answer):
 
 def exception(name, message):
     """The host's error: of the built-in class of that name, or of one made for it."""
-    kind = ToolError if name == "ToolError" else getattr(builtins, name, None)
+    kind = OWN.get(name) or getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
         try:
             return kind(message)

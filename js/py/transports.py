@@ -4,15 +4,18 @@ httpx's asynchronous one would open connections by the event loop, which has non
 would use a browser's `fetch`, which follows redirects by itself and knows no timeouts.
 """
 
+import sys
+
 import _isolet_exchange as exchange
 
 
 def patch_httpx(module):
-    module.AsyncHTTPTransport.handle_async_request = Handlers(module).handle_async_request
+    handlers = Handlers(module, "httpx")
+    module.AsyncHTTPTransport.handle_async_request = handlers.handle_async_request
 
 
 def patch_httpx2(module):
-    handlers = Handlers(module)
+    handlers = Handlers(module, "httpx2")
     module.JavascriptFetchTransport.handle_request = handlers.handle_request
     module.AsyncJavascriptFetchTransport.handle_async_request = handlers.handle_async_request
     # A warning that there are no connection pools and certificates, which the host has.
@@ -20,9 +23,11 @@ def patch_httpx2(module):
 
 
 class Handlers:
-    """What sends a request, made of the library's own classes, which `module` has imported."""
+    """What sends a request, made of the library's own classes. `module` has imported some of them,
+    and once it is loaded the package has all.
+    """
 
-    def __init__(self, module):
+    def __init__(self, module, package):
         make_response = module.Response
 
         class Refused(module.ConnectError, PermissionError):
@@ -30,24 +35,36 @@ class Handlers:
 
             __module__, __qualname__ = "isolet", "Refused"
 
-        def attempt(function, *args):
+        # What becomes of a time-out and of another OSError: while connecting, sending, receiving.
+        connecting = "ConnectTimeout", "ConnectError"
+        sending = "WriteTimeout", "WriteError"
+        receiving = "ReadTimeout", "ReadError"
+
+        def attempt(kinds, function, *args):
             try:
                 return function(*args)
             except OSError as error:
-                raise converted(error) from error
+                raise converted(error, kinds) from error
 
-        async def attempt_async(function, *args):
+        async def attempt_async(kinds, function, *args):
             try:
                 return await function(*args)
             except OSError as error:
-                raise converted(error) from error
+                raise converted(error, kinds) from error
 
-        def converted(error):
+        def converted(error, kinds):
             """The library's own exception in place of an OSError."""
             if isinstance(error, PermissionError):
                 return Refused(str(error))
-            kind = module.ReadTimeout if isinstance(error, TimeoutError) else module.ConnectError
-            return kind(str(error))
+            if isinstance(error, TimeoutError):
+                name = kinds[0]
+            elif isinstance(error, ConnectionAbortedError):
+                name = "RemoteProtocolError"
+            elif isinstance(error, ConnectionRefusedError):
+                name = "ConnectError"  # also where a connection was made again
+            else:
+                name = kinds[1]
+            return getattr(sys.modules[package], name)(error.strerror or str(error))
 
         class Body(module.SyncByteStream, module.AsyncByteStream):
             __module__ = "isolet"
@@ -56,12 +73,12 @@ class Handlers:
                 self.exchange = exchange
 
             def __iter__(self):
-                while piece := attempt(self.exchange.read):
+                while piece := attempt(receiving, self.exchange.read):
                     yield piece
                 self.exchange.close()
 
             async def __aiter__(self):
-                while piece := await attempt_async(self.exchange.read_async):
+                while piece := await attempt_async(receiving, self.exchange.read_async):
                     yield piece
                 self.exchange.close()
 
@@ -80,36 +97,52 @@ class Handlers:
             )
 
         def handle_request(self, request):
-            one, has_body = attempt(start, request)
+            timeouts = times(request)
+            attempt(connecting, exchange.connect, *server(request), timeouts.get("connect"))
+            one, has_body = attempt(sending, start, request, timeouts.get("write"))
             if has_body:
                 for piece in request.stream:
-                    if piece and not attempt(sent, one, piece):
+                    if piece and not attempt(sending, sent, one, piece):
                         break
                 else:
-                    attempt(sent, one, b"")
-            return response(one, attempt(one.head))
+                    attempt(sending, sent, one, b"")
+            one.timeout = timeouts.get("read")
+            return response(one, attempt(receiving, one.head))
 
         async def handle_async_request(self, request):
-            one, has_body = attempt(start, request)
+            timeouts = times(request)
+            connect = exchange.connect_async
+            await attempt_async(connecting, connect, *server(request), timeouts.get("connect"))
+            one, has_body = attempt(sending, start, request, timeouts.get("write"))
             if has_body:
                 async for piece in request.stream:
-                    if piece and not await attempt_async(sent_async, one, piece):
+                    if piece and not await attempt_async(sending, sent_async, one, piece):
                         break
                 else:
-                    await attempt_async(sent_async, one, b"")
-            return response(one, await attempt_async(one.head_async))
+                    await attempt_async(sending, sent_async, one, b"")
+            one.timeout = timeouts.get("read")
+            return response(one, await attempt_async(receiving, one.head_async))
 
         self.handle_request = handle_request
         self.handle_async_request = handle_async_request
 
 
-def start(request):
+def times(request):
+    """The seconds that each step may take; None or missing for as long as the host allows."""
+    return request.extensions.get("timeout", {})
+
+
+def server(request):
+    """Host and port of a request. One to another scheme is the host's to refuse."""
+    return request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
+
+
+def start(request, timeout):
     """Starts an exchange; also says whether the request has a body."""
     headers = [(name.decode("latin-1"), value) for name, value in request.headers.raw]
     names = {name.lower() for name, _ in headers}
     body = names & {"content-length", "transfer-encoding"} and True or None
     headers = [pair for pair in headers if pair[0].lower() != "transfer-encoding"]
-    timeout = request.extensions.get("timeout", {}).get("read")
     return exchange.Exchange(request.method, str(request.url), headers, body, timeout), body
 
 

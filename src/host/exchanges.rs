@@ -45,6 +45,10 @@ impl Exchanges {
     /// Starts an exchange. Fails if the guest's description is not a valid request.
     pub(super) fn start(&self, call: u32, request: &NetRequest<'_>) -> Result<(), ToolError> {
         let request = match *request {
+            NetRequest::Connect { host, port } => {
+                self.network.connect(call, host, port, self.answer(call, |()| Value::None));
+                return Ok(());
+            }
             NetRequest::Encoded(bytes) => decode_request(bytes),
             NetRequest::Fetch { method, url, headers, has_body, body, redirect } => {
                 fetch_request(method, url, headers, has_body.then_some(body), redirect)

@@ -61,6 +61,7 @@ deno_core::extension!(
         ops::saved::op_isolet_saved_memory,
         ops::saved::op_isolet_is_stdlib,
         ops::net::op_isolet_net_check,
+        ops::net::op_isolet_net_connect,
         ops::net::op_isolet_net_start,
         ops::net::op_isolet_net_send,
         ops::net::op_isolet_net_read,

@@ -12,6 +12,7 @@ pub(super) struct Budget(Mutex<Used>);
 #[derive(Debug, Default)]
 struct Used {
     requests: u64,
+    connections: u64,
     request_bytes: u64,
     response_bytes: u64,
 }
@@ -23,6 +24,11 @@ impl Budget {
 
     pub(super) fn charge_request(&self, limits: &NetLimits) -> Result<(), NetError> {
         charge(&mut self.used().requests, 1, limits.requests, "requests of a run")
+    }
+
+    pub(super) fn charge_connection(&self, limits: &NetLimits) -> Result<(), NetError> {
+        let what = "connections of a run";
+        charge(&mut self.used().connections, 1, limits.requests, what)
     }
 
     pub(super) fn charge_sent(&self, bytes: usize, limits: &NetLimits) -> Result<(), NetError> {

@@ -10,7 +10,7 @@ use url::Position;
 
 use super::EventSink;
 use super::budget::Budget;
-use super::connection::Connection;
+use super::connection::{self, Connection};
 use super::error::{NetError, NetErrorKind};
 use super::event::NetEvent;
 use super::head::{ResponseHead, check_headers};
@@ -18,11 +18,14 @@ use super::limits::NetLimits;
 use super::pool::{Key, Pool};
 use super::redirect::{self, Hop};
 use super::request::{Prepared, Redirect};
-use super::resolve::Resolve;
+use super::resolve::{Reached, Resolve};
 use super::response::{Lease, ResponseBody};
 use super::rules::NetPolicy;
-use super::target::{CheckedTarget, Denial, decide};
+use super::target::{self, CheckedTarget, Denial, decide};
 use super::tls::Tls;
+
+/// The method in events about connections.
+const CONNECT: &str = "CONNECT";
 
 /// State that the exchanges of one session share, and no other session.
 pub(super) struct Client {
@@ -69,16 +72,52 @@ impl Client {
         }
     }
 
+    /// Checks a server as far as that is possible without a DNS lookup. Reports only a refusal.
+    pub(super) fn precheck(&self, host: &str, port: u32) -> Result<(), NetError> {
+        target::precheck(&self.policy, host, port).map_err(|denial| {
+            let error = denial.to_error();
+            (self.events)(NetEvent::new(&Err(denial), CONNECT, 0));
+            error
+        })
+    }
+
+    /// Connects to a server, for the next request to it. If there is an idle connection to it,
+    /// that one will serve.
+    pub(super) async fn connect(&self, host: &str, port: u32) -> Result<(), NetError> {
+        self.precheck(host, port)?;
+        let target = self.checked(&target::server_url(host, port), CONNECT, 0).await?;
+        if !self.pool.has(&target) {
+            let stream = connection::reach(&target, &self.limits).await?;
+            self.pool.put_reached(&target, stream);
+        }
+        Ok(())
+    }
+
     /// Decides about a hop and reports the decision to the host.
     async fn decide(&self, hop: &Hop) -> Result<CheckedTarget, NetError> {
         let insecure =
             || hop.url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http:"));
-        let decision = if hop.secure && insecure() {
-            Err(Denial::of(&hop.url, "it is a redirect from https to http"))
-        } else {
-            decide(&self.policy, &*self.resolver, self.limits.resolve_time, &hop.url).await
-        };
-        (self.events)(NetEvent::new(&decision, hop.method.as_str(), hop.count));
+        if hop.secure && insecure() {
+            let denial = Denial::of(&hop.url, "it is a redirect from https to http");
+            return self.reported(Err(denial), hop.method.as_str(), hop.count);
+        }
+        self.checked(&hop.url, hop.method.as_str(), hop.count).await
+    }
+
+    /// Decides about a URL and reports the decision to the host.
+    async fn checked(&self, url: &str, method: &str, hop: u32) -> Result<CheckedTarget, NetError> {
+        let resolver = Reached { pool: &self.pool, resolver: &*self.resolver };
+        let decision = decide(&self.policy, &resolver, self.limits.resolve_time, url).await;
+        self.reported(decision, method, hop)
+    }
+
+    fn reported(
+        &self,
+        decision: Result<CheckedTarget, Denial>,
+        method: &str,
+        hop: u32,
+    ) -> Result<CheckedTarget, NetError> {
+        (self.events)(NetEvent::new(&decision, method, hop));
         decision.map_err(|denial| denial.to_error())
     }
 
@@ -117,6 +156,19 @@ impl Client {
                 },
             }
         }
+        if let Some(mut connection) = self.over_reached(target).await? {
+            match connection.send(request).await {
+                Ok(response) => {
+                    let lease = Lease { connection, key, sent };
+                    return self.receive(response.into_parts(), server, lease);
+                }
+                // The server closed the connection before there was a request.
+                Err(refused) => match refused.unsent {
+                    Some(unsent) => request = *unsent,
+                    None => return Err(failed(&refused.error)),
+                },
+            }
+        }
         let mut connection = Connection::open(target, &self.tls, &self.limits).await?;
         match connection.send(request).await {
             Ok(response) => {
@@ -124,6 +176,17 @@ impl Client {
                 self.receive(response.into_parts(), server, lease)
             }
             Err(refused) => Err(failed(&refused.error)),
+        }
+    }
+
+    /// Begins HTTP on a connection to the target that was made for its next request. Returns `None`
+    /// if there is none, or its server has closed it.
+    async fn over_reached(&self, target: &CheckedTarget) -> Result<Option<Connection>, NetError> {
+        let Some(stream) = self.pool.take_reached(target) else { return Ok(None) };
+        match Connection::open_over(stream, target, &self.tls, &self.limits).await {
+            Ok(connection) => Ok(Some(connection)),
+            Err(NetError { kind: NetErrorKind::Reset | NetErrorKind::Cut, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -15,7 +15,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::body::Outgoing;
 use super::error::NetError;
@@ -39,16 +39,33 @@ impl Connection {
         let deadline = Instant::now() + limits.connect_time;
         let connect = async {
             let stream = connect_any(&target.sockets(), &target.server(), deadline).await?;
-            if target.is_https() {
-                Self::over(tls.connect(target, stream).await?, target, limits).await
-            } else {
-                Self::over(stream, target, limits).await
-            }
+            Self::begin(stream, target, tls, limits).await
         };
-        let late = |_| {
-            NetError::timeout(&format!("connecting to {}", target.server()), limits.connect_time)
-        };
-        timeout_at(deadline, connect).await.map_err(late)?
+        timeout_at(deadline, connect).await.map_err(|_| late(target, limits))?
+    }
+
+    /// As [`open`](Self::open), over a connection that [`reach`] has made.
+    pub(super) async fn open_over(
+        stream: TcpStream,
+        target: &CheckedTarget,
+        tls: &Tls,
+        limits: &NetLimits,
+    ) -> Result<Self, NetError> {
+        let connect = Self::begin(stream, target, tls, limits);
+        timeout(limits.connect_time, connect).await.map_err(|_| late(target, limits))?
+    }
+
+    async fn begin(
+        stream: TcpStream,
+        target: &CheckedTarget,
+        tls: &Tls,
+        limits: &NetLimits,
+    ) -> Result<Self, NetError> {
+        if target.is_https() {
+            Self::over(tls.connect(target, stream).await?, target, limits).await
+        } else {
+            Self::over(stream, target, limits).await
+        }
     }
 
     async fn over<S>(
@@ -113,6 +130,19 @@ pub(super) struct Failed {
     pub(super) error: hyper::Error,
 }
 
+/// Connects to the first address of the target that accepts the connection, and sends nothing.
+pub(super) async fn reach(
+    target: &CheckedTarget,
+    limits: &NetLimits,
+) -> Result<TcpStream, NetError> {
+    let deadline = Instant::now() + limits.connect_time;
+    connect_any(&target.sockets(), &target.server(), deadline).await
+}
+
+fn late(target: &CheckedTarget, limits: &NetLimits) -> NetError {
+    NetError::timeout(&format!("connecting to {}", target.server()), limits.connect_time)
+}
+
 /// Tries the addresses in order, each with its share of the remaining time.
 async fn connect_any(
     vetted: &[SocketAddr],
@@ -123,7 +153,7 @@ async fn connect_any(
     for (index, address) in vetted.iter().enumerate() {
         let left = u32::try_from(vetted.len() - index).unwrap_or(u32::MAX);
         let share = deadline.saturating_duration_since(Instant::now()) / left;
-        match tokio::time::timeout(share, TcpStream::connect(address)).await {
+        match timeout(share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 let peer = stream.peer_addr().map_err(|error| NetError::from_io(&error, server))?;
                 check_peer(peer, vetted, server)?;

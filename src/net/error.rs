@@ -22,8 +22,10 @@ pub(crate) enum NetErrorKind {
     Timeout,
     /// The connection was refused.
     Refused,
-    /// The peer closed or reset the connection.
+    /// The peer reset the connection.
     Reset,
+    /// The peer closed the connection before its response was whole.
+    Cut,
     /// The connection failed in another way: TLS, no route, invalid HTTP.
     Connection,
     /// The name does not exist.
@@ -46,8 +48,9 @@ impl NetError {
             NetErrorKind::Timeout => "TimeoutError",
             NetErrorKind::Refused => "ConnectionRefusedError",
             NetErrorKind::Reset => "ConnectionResetError",
+            NetErrorKind::Cut => "ConnectionAbortedError",
             NetErrorKind::Connection => "ConnectionError",
-            NetErrorKind::NotFound => "OSError",
+            NetErrorKind::NotFound => "gaierror",
             NetErrorKind::Invalid => "ValueError",
             NetErrorKind::Limit => "RuntimeError",
         }
@@ -85,8 +88,10 @@ impl NetError {
             io::ErrorKind::ConnectionRefused => (NetErrorKind::Refused, "refused the connection"),
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::UnexpectedEof => (NetErrorKind::Reset, "broke the connection off"),
+            | io::ErrorKind::BrokenPipe => (NetErrorKind::Reset, "broke the connection off"),
+            io::ErrorKind::UnexpectedEof => {
+                (NetErrorKind::Cut, "closed the connection before its response was whole")
+            }
             io::ErrorKind::TimedOut => (NetErrorKind::Timeout, "did not answer in time"),
             _ => return Self::connection(format!("the connection to {server} failed: {error}")),
         };
@@ -107,7 +112,7 @@ impl NetError {
         }
         if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
             let message = format!("{server} closed the connection before its response was whole");
-            return Self::new(NetErrorKind::Reset, message);
+            return Self::new(NetErrorKind::Cut, message);
         }
         Self::connection(format!("{server} sent what is not HTTP: {error}"))
     }

@@ -141,6 +141,28 @@ impl Task {
     }
 }
 
+/// Connects to a server once it is the attempt's turn.
+pub(super) async fn connect(
+    shared: Arc<Shared>,
+    number: u32,
+    (host, port): (String, u32),
+    place: Place,
+    reply: Reply<()>,
+    ended: Ended,
+) {
+    let connect = async {
+        let _permits = place.turn().await?;
+        if ended.load(Ordering::SeqCst) {
+            return Err(NetError::closed());
+        }
+        shared.client.connect(&host, port).await
+    };
+    let connected = connect.await;
+    // Done first, so that the number can be reused as soon as the answer arrives.
+    shared.forget(number);
+    reply.give(connected);
+}
+
 /// Answers reads until the exchange is closed. A body that fails or takes too long is dropped at
 /// once.
 async fn serve_reads(body: ResponseBody, mut reads: mpsc::Receiver<Read>, clock: &Clock) {

@@ -11,7 +11,8 @@ pub(crate) struct NetLimits {
     pub(crate) response_bytes: u64,
     /// Bytes of URLs, headers and bodies that a run may send.
     pub(crate) request_bytes: u64,
-    /// Requests that a run may start, including denied ones, without redirects.
+    /// Requests that a run may start, including denied ones, without redirects; and connections
+    /// that it may open before it makes requests.
     pub(crate) requests: u64,
     /// Exchanges that may be without a response at a time. Further ones wait.
     pub(crate) concurrent: usize,

@@ -96,12 +96,33 @@ impl Network {
     /// DNS lookup. Only a refusal is reported as an event, because an allowed request is decided
     /// again when it is made.
     pub(crate) fn check(&self, host: &str, port: u32) -> Result<(), NetError> {
-        let client = &self.shared.client;
-        target::precheck(&client.policy, host, port).map_err(|denial| {
-            let error = denial.to_error();
-            (client.events)(NetEvent::new(&Err(denial), "CONNECT", 0));
-            error
-        })
+        self.shared.client.precheck(host, port)
+    }
+
+    /// Connects to a server. The next request to it uses the connection. The caller chooses the
+    /// number `call`, which must be unique in the session and is free again with the answer;
+    /// [`close`](Self::close) gives the attempt up.
+    pub(crate) fn connect(&self, call: u32, host: &str, port: u32, answer: Answer<()>) {
+        let waits = Waits::default();
+        let mut reply = Reply::new(answer);
+        reply.owe(waits.head.begin());
+        let (runtime, place) = match self.admit_connection() {
+            Ok(admitted) => admitted,
+            Err(error) => return reply.give(Err(error)),
+        };
+        let mut exchanges = self.shared.exchanges();
+        let Entry::Vacant(vacant) = exchanges.entry(call) else {
+            drop(exchanges);
+            return reply.give(Err(in_use(call)));
+        };
+        let (shared, ended) = (Arc::clone(&self.shared), Ended::default());
+        let server = (host.to_owned(), port);
+        // The lock is held, so the task cannot remove its entry before it is inserted.
+        let task = exchange::connect(shared, call, server, place, reply, Arc::clone(&ended));
+        let task = runtime.spawn(task).abort_handle();
+        // There is nothing to read.
+        let (reads, _) = mpsc::channel(1);
+        vacant.insert(Exchange { reads, sending: None, waits, ended, task });
     }
 
     /// Starts an exchange. The caller chooses the number `exchange`, which must be unique in the
@@ -114,8 +135,7 @@ impl Network {
         match self.admit(request) {
             Ok(admitted) => {
                 if let Err(head) = self.spawn(exchange, admitted, waits, head) {
-                    let message = format!("exchange {exchange} is open already");
-                    head.give(Err(NetError::invalid(message)));
+                    head.give(Err(in_use(exchange)));
                 }
             }
             Err(error) => head.give(Err(error)),
@@ -195,6 +215,13 @@ impl Network {
         Ok(Admitted { request, sending, place, time, runtime })
     }
 
+    /// Performs all checks of a connection that come before the decision.
+    fn admit_connection(&self) -> Result<(Handle, Place), NetError> {
+        let client = &self.shared.client;
+        client.budget.charge_connection(&client.limits)?;
+        Ok((runtime::handle()?, self.shared.admission.place(&client.limits)?))
+    }
+
     /// Starts the task of an exchange. Returns the reply if the number is in use.
     fn spawn(
         &self,
@@ -225,6 +252,10 @@ struct Admitted {
     place: Place,
     time: Duration,
     runtime: Handle,
+}
+
+fn in_use(exchange: u32) -> NetError {
+    NetError::invalid(format!("exchange {exchange} is open already"))
 }
 
 fn cut_off() -> NetError {

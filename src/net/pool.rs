@@ -1,11 +1,12 @@
-//! Idle connections of one session, each kept for one target.
+//! Connections of one session that no request is using, each kept for one target.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::connection::Connection;
+use super::connection::{Connection, check_peer};
 use super::limits::NetLimits;
 use super::target::CheckedTarget;
 
@@ -35,12 +36,23 @@ pub(super) struct Pool(Mutex<State>);
 #[derive(Default)]
 struct State {
     idle: Vec<Idle>,
+    /// In the order in which they were reached.
+    reached: Vec<Reached>,
     closed: bool,
 }
 
 struct Idle {
     key: Key,
     connection: Connection,
+    since: Instant,
+}
+
+/// A server that was connected to, and that nothing was sent to.
+struct Reached {
+    host: String,
+    port: u16,
+    addresses: Vec<IpAddr>,
+    stream: TcpStream,
     since: Instant,
 }
 
@@ -66,15 +78,70 @@ impl Pool {
         state.idle.push(Idle { key, connection, since: Instant::now() });
     }
 
+    /// Returns `true` if the next request to the target's server needs no new connection.
+    pub(super) fn has(&self, target: &CheckedTarget) -> bool {
+        let key = Key::of(target);
+        let mut state = self.state();
+        state.idle.retain(Idle::is_usable);
+        state.idle.iter().any(|idle| Key { https: key.https, ..idle.key.clone() } == key)
+    }
+
+    /// Keeps a connection that nothing was sent on. If there are too many, the oldest is closed.
+    pub(super) fn put_reached(&self, target: &CheckedTarget, stream: TcpStream) {
+        let mut state = self.state();
+        if state.closed {
+            return;
+        }
+        state.reached.retain(Reached::is_usable);
+        if state.reached.len() >= NetLimits::IDLE_CONNECTIONS {
+            state.reached.remove(0);
+        }
+        state.reached.push(Reached {
+            host: target.host().to_string(),
+            port: target.port(),
+            addresses: target.addresses().to_vec(),
+            stream,
+            since: Instant::now(),
+        });
+    }
+
+    /// Takes a connection to the target's server that nothing was sent on.
+    pub(super) fn take_reached(&self, target: &CheckedTarget) -> Option<TcpStream> {
+        let host = target.host().to_string();
+        let mut state = self.state();
+        state.reached.retain(Reached::is_usable);
+        let is_same = |reached: &Reached| reached.port == target.port() && reached.host == host;
+        let newest = state.reached.iter().rposition(is_same)?;
+        let stream = state.reached.remove(newest).stream;
+        let peer = stream.peer_addr().ok()?;
+        check_peer(peer, &target.sockets(), &host).is_ok().then_some(stream)
+    }
+
+    /// Returns the addresses of a name that was connected to a moment ago for a request which
+    /// follows. They are checked again like an answer of the resolver.
+    pub(super) fn addresses(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let mut state = self.state();
+        state.reached.retain(Reached::is_usable);
+        let reached = state.reached.iter().rfind(|reached| reached.host == name)?;
+        Some(reached.addresses.clone())
+    }
+
     /// Closes all connections. None are kept from now on.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         state.idle.clear();
+        state.reached.clear();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reached {
+    fn is_usable(&self) -> bool {
+        self.since.elapsed() < NetLimits::IDLE_TIME
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::limits::NetLimits;
+use super::pool::Pool;
 
 /// The future of a lookup.
 pub(crate) type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
@@ -17,6 +18,21 @@ pub(crate) type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>
 pub(crate) trait Resolve: Send + Sync {
     /// Looks up a name. An empty result means that the name does not exist.
     fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a>;
+}
+
+/// A resolver that knows the addresses of the servers which are connected to.
+pub(super) struct Reached<'a> {
+    pub(super) pool: &'a Pool,
+    pub(super) resolver: &'a dyn Resolve,
+}
+
+impl Resolve for Reached<'_> {
+    fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a> {
+        match self.pool.addresses(name) {
+            Some(addresses) => Box::pin(std::future::ready(Ok(addresses))),
+            None => self.resolver.lookup(name),
+        }
+    }
 }
 
 /// The system's resolver, with a limit on each session's concurrent lookups. They block threads

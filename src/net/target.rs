@@ -170,9 +170,7 @@ pub(crate) async fn decide(
 /// Decides, as far as that is possible without a DNS lookup, whether any request to a server may be
 /// allowed. Used to refuse a connection before a request is written to it.
 pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), Denial> {
-    let bare = host.contains(':') && !host.starts_with('[');
-    let host = if bare { format!("[{host}]") } else { host.to_owned() };
-    let parsed = Parsed::new(&format!("http://{host}:{port}/"))?;
+    let parsed = Parsed::new(&server_url(host, port))?;
     // A text that the guest takes for a host may contain other parts of a URL, which would hide the
     // port.
     let (path, more) = (parsed.url.path(), &parsed.url[Position::AfterPath..]);
@@ -187,6 +185,12 @@ pub(crate) fn precheck(policy: &NetPolicy, host: &str, port: u32) -> Result<(), 
             .map_err(|reason| parsed.deny(reason)),
         (Ok(()), Host::Name(_)) => Ok(()),
     }
+}
+
+/// Returns a URL of a server, for a decision about a connection to it.
+pub(crate) fn server_url(host: &str, port: u32) -> String {
+    let bare = host.contains(':') && !host.starts_with('[');
+    if bare { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") }
 }
 
 /// A URL that can be requested if the policy allows it.

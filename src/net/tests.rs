@@ -2,6 +2,7 @@
 //! that no DNS query is made.
 
 mod bodies;
+mod connections;
 mod decision;
 mod guest;
 mod headers;

@@ -66,6 +66,9 @@ impl Tls {
                 NetError { kind: NetErrorKind::Connection, .. } => {
                     NetError::connection(format!("TLS with {server} failed: {error}"))
                 }
+                NetError { kind: NetErrorKind::Cut, .. } => {
+                    NetError::new(NetErrorKind::Reset, format!("{server} broke the connection off"))
+                }
                 known => known,
             }
         })

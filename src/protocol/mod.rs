@@ -308,7 +308,7 @@ pub(crate) enum HostRequest<'a> {
         port: u32,
     },
     /// Starts an HTTP exchange, which has the number of the call. The answer, a [`Message`], is the
-    /// head of the response.
+    /// head of the response; none for [`NetRequest::Connect`].
     NetStart {
         /// The number of the call and of the exchange.
         call: u32,
@@ -390,6 +390,13 @@ pub(crate) enum HostRequest<'a> {
 /// An HTTP request as the guest's glue describes it. The host decodes it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum NetRequest<'a> {
+    /// Only the connection to a server, which is kept for the next request to it.
+    Connect {
+        /// A name or an address.
+        host: &'a str,
+        /// The port, if the value is a valid one.
+        port: u32,
+    },
     /// From Python, in the value format.
     Encoded(#[serde(with = "serde_bytes")] &'a [u8]),
     /// From JavaScript's `fetch`.

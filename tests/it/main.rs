@@ -47,6 +47,7 @@ mod matrix;
 mod mcp;
 mod memory;
 mod monty;
+mod network_errors;
 mod node;
 mod notebooks;
 mod output;

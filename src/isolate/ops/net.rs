@@ -26,6 +26,17 @@ pub(crate) fn op_isolet_net_check(
     }
 }
 
+/// Connects to a server, for the next request to it. Returns the number of the call.
+#[op2(fast)]
+pub(crate) fn op_isolet_net_connect(
+    state: &mut OpState,
+    #[string] host: &str,
+    #[smi] port: u32,
+) -> Result<u32, OpError> {
+    let request = NetRequest::Connect { host, port };
+    call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
+}
+
 /// Starts an exchange that our Python glue describes. Returns its number.
 #[op2(fast)]
 pub(crate) fn op_isolet_net_start(

@@ -12,7 +12,7 @@ use super::super::*;
 use super::server::Server;
 
 /// Long enough that only a hang reaches it.
-const HANG: Duration = Duration::from_mins(2);
+pub(super) const HANG: Duration = Duration::from_mins(2);
 
 pub(super) struct Guest {
     pub(super) network: Network,

@@ -78,10 +78,10 @@ fn what_is_no_http_is_an_error() {
     let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(65536));
     let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "a".repeat(1 << 20));
     let cases: [(&str, NetErrorKind); 14] = [
-        ("", NetErrorKind::Reset),
-        ("HTTP/1.1 200 OK\r\nContent-Le", NetErrorKind::Reset),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi", NetErrorKind::Reset),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi", NetErrorKind::Reset),
+        ("", NetErrorKind::Cut),
+        ("HTTP/1.1 200 OK\r\nContent-Le", NetErrorKind::Cut),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi", NetErrorKind::Cut),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhi", NetErrorKind::Cut),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhi", NetErrorKind::Connection),
         ("hello", NetErrorKind::Connection),
         ("SSH-2.0-OpenSSH_9.9\r\n", NetErrorKind::Connection),
