@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 
 import isolet
 
@@ -45,15 +46,49 @@ def test_a_value_with_a_display_is_shown_once() -> None:
     assert "<pre>" not in bundle["text/html"]
 
 
+def framed(page: str) -> str:
+    """What the inner of two frames shows."""
+    outer = page.partition('srcdoc="')[2].partition('"')[0]
+    inner = html.unescape(outer).partition('srcdoc="')[2].partition('"')[0]
+    return html.unescape(inner)
+
+
+def test_a_page_of_the_guest_begins_with_a_policy_that_it_cannot_change() -> None:
+    page = '</head></html>"\'><meta http-equiv=refresh content=0><LINK rel=x><base href=x><links>'
+    page += "<iFrame/srcdoc=x><a\nhref=x><a><frame><abbr>"
+    bundle = shown(displays=[{"data": {"text/html": page}, "is_result": False}])
+    inner = framed(bundle["text/html"])
+    policy = '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+    outer = html.unescape(bundle["text/html"].partition('srcdoc="')[2])
+    assert inner.startswith(policy) and outer.startswith(policy)
+    rest = inner.partition("</head>")[2].lower()
+    names = ("meta", "link ", "base", "iframe", "frame", "a>", "a\n")
+    assert not any(f"<{name}" in rest for name in names), rest
+    assert "<links>" in rest and "<abbr>" in rest
+
+
 def test_pages_of_the_guest_run_no_scripts() -> None:
     for mime in ("text/html", "image/svg+xml", "text/markdown", "text/latex", "text/plain"):
-        html = shown(displays=[{"data": {mime: SCRIPT}, "is_result": False}])["text/html"]
-        assert "<script" not in html
+        page = shown(displays=[{"data": {mime: SCRIPT}, "is_result": False}])["text/html"]
+        assert "<script" not in page
     page = shown(displays=[{"data": {"text/html": f'"{SCRIPT}'}, "is_result": False}])["text/html"]
     assert page.startswith('<iframe sandbox="" ')
-    assert "&quot;&lt;script&gt;" in page
-    html = shown(stdout=SCRIPT, displays=[{"data": {SCRIPT: "x"}}])["text/html"]
-    assert "<script" not in html
+    assert f'"{SCRIPT}' in framed(page)
+    page = shown(stdout=SCRIPT, displays=[{"data": {SCRIPT: "x"}}])["text/html"]
+    assert "<script" not in page
+
+
+def test_text_of_the_guest_does_not_act_on_a_terminal() -> None:
+    text = "a\x1b[2J\x9b\u202e\r\n\tb\u00e9"
+    fields = {"type": "Odd", "message": text, "args": None, "traceback": text}
+    execution = isolet.Execution({"status": "raised", "stdout": text, "exception": fields})
+    plain = execution._repr_mimebundle_()["text/plain"]
+    error = isolet.GuestError(execution)
+    notes = "".join(getattr(error, "__notes__", ()))
+    for shown in (plain, str(error), notes):
+        assert not set("\x1b\x9b\u202e\r") & set(shown)
+    assert str(error) == "Odd: a\\x1b[2J\\x9b\\u202e\n\tb\u00e9"
+    assert execution.stdout == text
 
 
 def test_the_traceback_of_a_run_that_failed_is_shown() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ._inert import inert
+
 if TYPE_CHECKING:
     from .execution import Execution
 
@@ -93,10 +95,10 @@ class GuestError(Exception):
         self.execution = execution
         error = execution.error
         if error is not None and error.traceback and sys.version_info >= (3, 11):
-            self.add_note(error.traceback.rstrip("\n"))
+            self.add_note(inert(error.traceback.rstrip("\n")))
 
     def __str__(self) -> str:
-        return self.execution.failure or self.execution.status
+        return inert(self.execution.failure or self.execution.status)
 
 
 class GuestTimeout(GuestError, TimeoutError):

@@ -114,7 +114,7 @@ def test_an_error_of_a_tool_names_the_statement_that_called_it(executor):
     executor.send_tools({"lookup": lookup})
     executor("\n" * 60 + "def look(key):\n    return lookup(key)")
     assigned = "".join(f"v{number} = {number}\n" for number in range(80))
-    chained = "try:\n    look('a')\nexcept LookupError as error:\n    raise ValueError('b') from error"
+    chained = "try:\n    look('a')\nexcept LookupError as e:\n    raise ValueError('b') from e"
     for code, statement in (
         ("x = 1\nlookup('a')", "lookup('a')"),
         (f"{assigned}look('a')", "look('a')"),
