@@ -30,8 +30,8 @@
 //!   until it is accepted: [`PinDiff`], [`Hub::accept`].
 //! * **Secrets** of the configuration stay in the host's process. Where a server repeats them, in
 //!   results, errors or its log, `[secret]` stands in their place.
-//! * **Sizes.** A message has at most 16 MiB, a server at most 5,000 tools. Descriptions are cut,
-//!   and what a reader does not see is removed from them.
+//! * **Sizes.** An answer has at most 2 MiB ([`HubBuilder::max_answer_bytes`]), a server at most
+//!   5,000 tools. Descriptions are cut, and what a reader does not see is removed from them.
 //!
 //! A server that is a process is *not* sandboxed: it runs as the user, in a small environment, as
 //! in any other client.
@@ -61,6 +61,7 @@ mod tests;
 mod text;
 mod upstream;
 mod value;
+mod wire;
 
 pub use audit::{CallOutcome, CallRecord};
 pub use config::{Client, Config, Environment, Origin, Secret, ServerConfig, Skipped};

@@ -15,12 +15,17 @@ many=N      it has N more tools
 catalogue=FILE   it has the tools of this file of `catalogues/` only, which return their arguments
 sse         over HTTP, it answers with events
 token=TEXT  over HTTP, it wants this authorization
+raw         it has a tool that writes a line as its answer, ID in it being the call's number
+slow=N      it reads nothing in its first N seconds
+odd         over HTTP, its answers have no number; its events have other names, after signs of life
+loses=N     over HTTP, it forgets its session after each call, and refuses the next one with status N
 """
 
 import json
 import os
 import sys
 import threading
+import time
 
 OPTIONS = dict(option.partition("=")[::2] for option in sys.argv[1:])
 VERSION = "2026-07-28"
@@ -56,6 +61,8 @@ def tools():
     ]
     for name in ["fail", "refuse", "crash", "never", "huge", "grow", "noise", "image"]:
         listed.append({"name": name, "inputSchema": schema()})
+    if "raw" in OPTIONS:
+        listed.append({"name": "raw", "inputSchema": schema(line=text)})
     for number in range(int(OPTIONS.get("many", 0))):
         listed.append({"name": f"tool{number:05}", "inputSchema": schema()})
     if "bad" in OPTIONS:
@@ -140,6 +147,11 @@ def handle(message, send):
         if name == "never":
             print("called", file=sys.stderr, flush=True)
             return
+        if name == "raw":
+            line = params["arguments"]["line"].replace("ID", str(message["id"]))
+            sys.stdout.buffer.write(line.encode("latin-1") + b"\n")
+            sys.stdout.flush()
+            return
         if name == "refuse":
             refuse(-32602, "not that")
             return
@@ -158,6 +170,7 @@ def handle(message, send):
 
 
 subscribed = []
+sessions = ["one"]
 
 
 def stdio():
@@ -165,6 +178,7 @@ def stdio():
         with LOCK:
             print(json.dumps(message), flush=True)
 
+    time.sleep(float(OPTIONS.get("slow", 0)))
     for line in sys.stdin:
         handle(json.loads(line), send)
 
@@ -183,7 +197,7 @@ def http():
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             if "legacy" in OPTIONS:
-                self.send_header("Mcp-Session-Id", "one")
+                self.send_header("Mcp-Session-Id", sessions[-1])
             self.end_headers()
             self.wfile.write(body)
 
@@ -211,17 +225,33 @@ def http():
             if "legacy" in OPTIONS and message.get("method") == "server/discover":
                 self.respond(400, b"no session", "text/plain")
                 return
+            method = message.get("method")
+            if "loses" in OPTIONS and method in ("tools/call", "tools/list"):
+                if self.headers["Mcp-Session-Id"] != sessions[-1]:
+                    error = {"code": -32000, "message": "no valid session"}
+                    answer = {"jsonrpc": "2.0", "error": error, "id": None}
+                    self.respond(int(OPTIONS["loses"]), json.dumps(answer).encode())
+                    return
+            if "loses" in OPTIONS and method == "initialize":
+                sessions.append(f"session {len(sessions)}")
             answers = []
             handle(message, answers.append)
+            if "odd" in OPTIONS:
+                for answer in answers:
+                    answer["id"] = None
             if message.get("method") == "subscriptions/listen":
                 answers = []
             if not answers:
                 self.respond(202)
             elif "sse" in OPTIONS:
-                events = "".join(f"data: {json.dumps(answer)}\n\n" for answer in answers)
+                alive = "event: ping\ndata: {}\n\n: hello\n\nevent: heartbeat\ndata: alive\n\n"
+                head = alive + "event: error\n" if "odd" in OPTIONS else ""
+                events = "".join(f"{head}data: {json.dumps(answer)}\n\n" for answer in answers)
                 self.respond(200, events.encode(), "text/event-stream")
             else:
                 self.respond(200, json.dumps(answers[-1]).encode())
+            if "loses" in OPTIONS and method == "tools/call":
+                sessions.append("gone")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     print(server.server_address[1], flush=True)

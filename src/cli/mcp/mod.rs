@@ -3,7 +3,9 @@
 
 mod add;
 mod approvals;
+mod arguments;
 mod http;
+mod incoming;
 mod manage;
 mod model;
 mod outputs;
@@ -13,10 +15,13 @@ mod result;
 mod running;
 mod server;
 mod servers;
+mod stdio;
 mod store;
 mod stubs;
 mod tools;
 mod turn;
+#[path = "../../mcp/wire.rs"]
+mod wire;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +37,7 @@ use tokio::signal::unix::SignalKind;
 
 use self::python::Python;
 use self::server::Server;
+use self::stdio::Stdio;
 use super::socket::Address;
 use super::{PolicyArgs, units};
 
@@ -153,7 +159,7 @@ async fn serve_pipes(python: Arc<Python>) -> Result<()> {
     }
     let server = Server::new(python, "stdio".to_owned());
     let serving = async {
-        let running = match server.serve(stdio_pipes()).await {
+        let running = match server.serve(Stdio::new(stdio_pipes())).await {
             Ok(running) => running,
             // The client left before it had begun.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -9,8 +9,10 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value as Json, json};
 
 use super::approvals::{Call, Calls};
+use super::arguments;
 use super::outputs::{Data, Output};
 use super::python::{PythonSession, Ran};
+use super::tools::RUN_PYTHON;
 use crate::cli::options::in_options;
 
 /// The most images in a result. Further ones are resources.
@@ -30,8 +32,14 @@ pub(super) fn refusal(reason: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(reason)])
 }
 
-/// Returns the result of a run, whose parts have at most `max_chars` characters each.
-pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
+/// Returns the result of a run, whose parts have at most `max_chars` characters each. `ignored`
+/// are the arguments that are none of the `known` ones.
+pub(super) fn of_run(
+    ran: &Ran,
+    ignored: &[String],
+    known: &[&str],
+    max_chars: usize,
+) -> CallToolResult {
     let handle = ran.execution.session_alive().then(|| ran.in_use.handle());
     let mut parts = Parts::new(ran.in_use.session(), handle, max_chars);
     let execution = &ran.execution;
@@ -69,6 +77,8 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
     if text.is_empty() && images.is_empty() {
         text.push_str("The code ran and has no output.");
     }
+    let remark = arguments::remark(RUN_PYTHON, ignored, known);
+    add(&mut text, "", remark.as_deref().unwrap_or_default());
     match handle {
         Some(handle) => add(&mut text, "session: ", handle),
         None => add(&mut text, "", "The session has ended; its variables are gone."),
@@ -79,7 +89,7 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
         .iter()
         .map(|output| (output.name.clone(), output.address(ran.in_use.handle()).into()));
     let truncated: serde_json::Map<String, Json> = truncated.collect();
-    let structured = json!({
+    let mut structured = json!({
         "status": ending.status,
         "session": handle,
         "value": value,
@@ -97,6 +107,9 @@ pub(super) fn of_run(ran: &Ran, max_chars: usize) -> CallToolResult {
         "files": files,
         "ms": u64::try_from(execution.usage().wall_time.as_millis()).unwrap_or(u64::MAX),
     });
+    if !ignored.is_empty() {
+        structured["ignored"] = ignored.into();
+    }
     let mut content = vec![ContentBlock::text(text)];
     content.extend(images);
     content.extend(parts.links(ran.in_use.handle()));

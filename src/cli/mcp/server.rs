@@ -16,9 +16,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, model::CacheScope};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::approvals::{self, Question};
+use super::arguments::Arguments;
 use super::outputs::{Data, Output, read_address};
 use super::parked::Parked;
 use super::python::{Begun, Job, Python, Step};
@@ -35,6 +36,11 @@ const APPROVAL: &str = "approval";
 /// How many tools a search finds, if the model does not say, and at most.
 const FOUND: usize = 10;
 const MAX_FOUND: usize = 50;
+
+/// The parameters of the tools.
+const RUN_PARAMS: &[&str] = &["code", "session", "timeout"];
+const SEARCH_PARAMS: &[&str] = &["query", "server", "limit"];
+const CLOSE_PARAMS: &[&str] = &["session"];
 
 /// A client's view of the server.
 #[derive(Clone)]
@@ -76,7 +82,9 @@ impl Server {
             let step = self.python.step(&owner, begun, &context.ct, beat(&context)).await?;
             let (waiting, questions) = match step {
                 Step::Ended(ran) => {
-                    let result = result::of_run(&ran, self.python.args().result_chars);
+                    let ignored = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS).ignored();
+                    let max_chars = self.python.args().result_chars;
+                    let result = result::of_run(&ran, &ignored, RUN_PARAMS, max_chars);
                     return Ok(CallToolResponse::Complete(result));
                 }
                 Step::Cancelled => return Ok(cancelled()),
@@ -112,9 +120,9 @@ impl Server {
         owner: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Begun>, String> {
-        let mut arguments = Arguments::new(RUN_PYTHON, arguments, &["code", "session", "timeout"])?;
+        let arguments = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS);
         let code = arguments.text("code")?.ok_or("run_python needs `code`, the code to run")?;
-        let handle = arguments.text("session")?;
+        let handle = arguments.session()?;
         let job = Job { code, timeout: arguments.seconds("timeout")? };
         self.python.begin(owner, handle.as_deref(), job, &context.ct).await
     }
@@ -185,11 +193,14 @@ impl Server {
 
     async fn search_tools(&self, arguments: &JsonObject) -> Result<CallToolResult, String> {
         let hub = self.python.hub().ok_or("there are no other servers")?;
-        let mut arguments = Arguments::new(SEARCH_TOOLS, arguments, &["query", "server", "limit"])?;
+        let arguments = Arguments::new(SEARCH_TOOLS, arguments, SEARCH_PARAMS);
         let query = arguments.text("query")?.ok_or("search_tools needs `query`")?;
-        let server = arguments.text("server")?;
+        let server = arguments.name("server")?;
         let limit = arguments.count("limit", MAX_FOUND)?.unwrap_or(FOUND);
-        let text = stubs::search(hub, &query, server.as_deref(), limit).await?;
+        let mut text = stubs::search(hub, &query, server.as_deref(), limit).await?;
+        if let Some(remark) = arguments.remark() {
+            text.extend(["\n", &remark]);
+        }
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
     }
 
@@ -198,11 +209,12 @@ impl Server {
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, String> {
-        let mut arguments = Arguments::new(CLOSE_SESSION, arguments, &["session"])?;
-        let handle = arguments.text("session")?;
+        let arguments = Arguments::new(CLOSE_SESSION, arguments, CLOSE_PARAMS);
+        let handle = arguments.session()?;
         let handle = handle.ok_or("close_session needs `session`, from an earlier result")?;
         self.python.close(&self.owner(context), &handle)?;
-        let text = ContentBlock::text(format!("Session {handle} has ended."));
+        let remark = arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
+        let text = ContentBlock::text(format!("Session {handle} has ended.{remark}"));
         let mut result = CallToolResult::success(vec![text]);
         result.structured_content = Some(json!({"closed": true}));
         Ok(result)
@@ -247,60 +259,6 @@ fn beat(context: &RequestContext<RoleServer>) -> impl Fn(Duration) -> BoxFuture<
             // A client that has gone cancels the call.
             let _ = peer.notify_progress(progress).await;
         })
-    }
-}
-
-/// The arguments of a call, which are a model's.
-struct Arguments<'a> {
-    tool: &'static str,
-    arguments: &'a JsonObject,
-}
-
-impl<'a> Arguments<'a> {
-    fn new(tool: &'static str, arguments: &'a JsonObject, known: &[&str]) -> Result<Self, String> {
-        match arguments.keys().find(|name| !known.contains(&name.as_str())) {
-            Some(name) => {
-                let name: String = name.chars().take(40).collect();
-                let known = known.join("`, `");
-                Err(format!("{tool} has no parameter `{}`; it has `{known}`", name.escape_debug()))
-            }
-            None => Ok(Self { tool, arguments }),
-        }
-    }
-
-    /// Returns a text; `None` if it is missing or null.
-    fn text(&mut self, name: &str) -> Result<Option<String>, String> {
-        match self.arguments.get(name) {
-            None | Some(Json::Null) => Ok(None),
-            Some(Json::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(self.mismatch(name, "a string", other)),
-        }
-    }
-
-    fn seconds(&mut self, name: &str) -> Result<Option<Duration>, String> {
-        let value = match self.arguments.get(name) {
-            None | Some(Json::Null) => return Ok(None),
-            Some(value) => value,
-        };
-        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
-        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        time.map(Some).ok_or_else(|| self.mismatch(name, "a number of seconds above 0", value))
-    }
-
-    fn count(&mut self, name: &str, most: usize) -> Result<Option<usize>, String> {
-        let value = match self.arguments.get(name) {
-            None | Some(Json::Null) => return Ok(None),
-            Some(value) => value,
-        };
-        let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
-        let count = count.filter(|count| (1..=most).contains(count));
-        let wanted = format!("an int of 1 to {most}");
-        count.map(Some).ok_or_else(|| self.mismatch(name, &wanted, value))
-    }
-
-    fn mismatch(&self, name: &str, wanted: &str, found: &Json) -> String {
-        let found: String = found.to_string().chars().take(40).collect();
-        format!("`{name}` of {} is {found}, and has to be {wanted}", self.tool)
     }
 }
 

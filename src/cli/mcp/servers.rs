@@ -40,6 +40,9 @@ pub(super) struct ServerArgs {
     /// Maximum time of a call, for servers whose configuration has none
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     call_timeout: Duration,
+    /// Maximum size of an answer, for servers whose configuration has no `maxAnswerBytes`
+    #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = units::bytes)]
+    max_answer: u64,
     /// Call tools also if their definitions are others than when the server was first used
     #[arg(long)]
     no_pin: bool,
@@ -139,6 +142,7 @@ impl ServerArgs {
         let mut builder = isolet::mcp::Hub::builder()
             .config(config)
             .call_timeout(self.call_timeout)
+            .max_answer_bytes(usize::try_from(self.max_answer).unwrap_or(usize::MAX))
             .on_log(|server, line| {
                 let line = terminal::for_stderr(line).into_owned();
                 // If standard error is closed, nobody can be told.

@@ -1,4 +1,8 @@
 //! The tools of the server, as clients list them: the same ones in the same order for everybody.
+//!
+//! The schemas of arguments have no other keywords than `type`, `description`, `properties` and
+//! `required`: clients hand them to models whose functions know few others, such as Gemini's. What
+//! a schema does not say, the code checks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,10 +171,9 @@ fn search_tools() -> Tool {
         "properties": {
             "query": {"type": "string", "description": "Words of what the tool should do."},
             "server": {"type": "string", "description": "Only tools of this server's module."},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+            "limit": {"type": "integer", "description": "At most so many: 1 to 50, usually 10."},
         },
         "required": ["query"],
-        "additionalProperties": false,
     });
     let annotations = ToolAnnotations::with_title("Search the tools of other servers")
         .read_only(true)
@@ -199,7 +202,6 @@ fn run_input(facts: &Facts) -> Json {
             },
             "timeout": {
                 "type": "number",
-                "exclusiveMinimum": 0,
                 "description": format!(
                     "The most seconds that the code may take: {most}. Then it is interrupted, and \
                      the session goes on."
@@ -207,7 +209,6 @@ fn run_input(facts: &Facts) -> Json {
             },
         },
         "required": ["code"],
-        "additionalProperties": false,
     })
 }
 
@@ -273,6 +274,11 @@ fn run_output() -> Json {
                 "description": "The files that the code has written, in the sandbox.",
             },
             "ms": {"type": "integer", "description": "How long the code ran."},
+            "ignored": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The arguments of the call that run_python does not have.",
+            },
         },
         "required": [
             "status", "session", "value", "repr", "stdout", "stderr", "error", "truncated",
@@ -289,7 +295,6 @@ fn close_session() -> Tool {
             "session": {"type": "string", "description": "The `session` of an earlier result."},
         },
         "required": ["session"],
-        "additionalProperties": false,
     });
     let output = json!({
         "type": "object",

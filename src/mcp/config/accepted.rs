@@ -99,4 +99,23 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         assert_eq!(new(&config(&[one])), ["one"]);
     }
+
+    #[test]
+    fn what_the_file_of_the_environment_says_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, variables) = (directory.path().join("x.json"), directory.path().join("env"));
+        let text = format!(
+            "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"envFile\": {:?}}}}}}}",
+            variables.to_str().unwrap()
+        );
+        let environment = crate::mcp::Environment::default();
+        let config = Config::parse(&text, "x", &environment, crate::mcp::Origin::Imported).unwrap();
+        std::fs::write(&variables, "MODE=quick").unwrap();
+        config.accept(Some(&file)).unwrap();
+        assert!(config.unaccepted(Some(&file)).unwrap().is_empty());
+        std::fs::write(&variables, "NODE_OPTIONS=--require ./evil").unwrap();
+        assert_eq!(config.unaccepted(Some(&file)).unwrap().len(), 1);
+        std::fs::remove_file(&variables).unwrap();
+        assert_eq!(config.unaccepted(Some(&file)).unwrap().len(), 1);
+    }
 }

@@ -67,7 +67,10 @@ impl Client {
             Self::ClaudeDesktop => {
                 Some(environment.settings()?.join("Claude").join("claude_desktop_config.json"))
             }
-            Self::ClaudeCode => Some(home()?.join(".claude.json")),
+            Self::ClaudeCode => {
+                let named = environment.directory("CLAUDE_CONFIG_DIR");
+                Some(named.or_else(home)?.join(".claude.json"))
+            }
             Self::Cursor => Some(home()?.join(".cursor").join("mcp.json")),
             Self::VsCode => {
                 Some(environment.settings()?.join("Code").join("User").join("mcp.json"))

@@ -25,6 +25,7 @@ pub(crate) use server::Reached;
 pub use server::ServerConfig;
 
 use crate::data::error::{Error, ErrorKind};
+use crate::mcp::wire;
 
 /// The maximum size of a configuration, in bytes. Claude Code keeps its histories in it.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -156,7 +157,9 @@ impl Extend<ServerConfig> for Config {
 /// Parses a text as an object of JSON, with comments. `Err` says what is wrong, and shows nothing
 /// of the text, which may have secrets.
 fn object(text: &str) -> Result<Map<String, Json>, String> {
-    match serde_json::from_str(&jsonc::to_json(text)) {
+    // What is half a pair for JavaScript is no character.
+    let text = wire::mended(jsonc::to_json(text).into_bytes()).unwrap_or_else(|(text, _)| text);
+    match serde_json::from_slice(&text) {
         Ok(Json::Object(root)) => Ok(root),
         Ok(other) => Err(format!("it is {}, it has to be an object", read::kind(&other))),
         Err(error) => {

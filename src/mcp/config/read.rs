@@ -49,7 +49,8 @@ pub(super) fn server(
     }
     let mut server = ServerConfig::new(name.to_owned(), transport);
     server.environment = environment.clone();
-    server.disabled = entry.flag("disabled")?;
+    // Some clients have the one key, others the other.
+    server.disabled = entry.flag("disabled")? || entry.optional_flag("enabled")? == Some(false);
     if let Some(rules) = entry.keys.get("isolet") {
         let Json::Object(rules) = rules else {
             return Err(format!("`isolet` is {}, it has to be an object", kind(rules)));
@@ -60,10 +61,12 @@ pub(super) fn server(
         server.ask = rules.texts("ask").map_err(in_rules)?;
         server.deny = rules.texts("deny").map_err(in_rules)?;
         server.max_calls = rules.count("maxCalls").map_err(in_rules)?;
+        let bytes = rules.count("maxAnswerBytes").map_err(in_rules)?;
+        server.max_answer_bytes = bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         server.timeout = rules.duration("timeout").map_err(in_rules)?;
         server.trust_hints = rules.flag("trustHints").map_err(in_rules)?;
         // A policy that is misspelt would be weaker than the one that was meant.
-        let known = ["allow", "ask", "deny", "maxCalls", "timeout", "trustHints"];
+        let known = ["allow", "ask", "deny", "maxAnswerBytes", "maxCalls", "timeout", "trustHints"];
         if let Some(key) = rules.keys.keys().find(|key| !known.contains(&key.as_str())) {
             let known = known.join(", ");
             return Err(in_rules(format!("`{key}` is unknown, the keys are {known}")));
@@ -165,9 +168,13 @@ impl Entry<'_> {
     }
 
     fn flag(&self, key: &str) -> Result<bool, String> {
+        self.optional_flag(key).map(Option::unwrap_or_default)
+    }
+
+    fn optional_flag(&self, key: &str) -> Result<Option<bool>, String> {
         match self.get(key) {
-            None => Ok(false),
-            Some(Json::Bool(flag)) => Ok(*flag),
+            None => Ok(None),
+            Some(Json::Bool(flag)) => Ok(Some(*flag)),
             Some(other) => Err(wrong(key, other, "true or false")),
         }
     }

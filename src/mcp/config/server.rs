@@ -34,6 +34,7 @@ pub struct ServerConfig {
     pub(super) ask: Vec<String>,
     pub(super) deny: Vec<String>,
     pub(super) max_calls: Option<u64>,
+    pub(super) max_answer_bytes: Option<usize>,
     pub(super) timeout: Option<Duration>,
     pub(super) trust_hints: bool,
     /// The environment of its process, and of its variables.
@@ -144,6 +145,7 @@ impl ServerConfig {
             ask: Vec::new(),
             deny: Vec::new(),
             max_calls: None,
+            max_answer_bytes: None,
             timeout: None,
             trust_hints: false,
             environment: Environment::default(),
@@ -195,6 +197,14 @@ impl ServerConfig {
     /// Default: no limit.
     pub fn max_calls(mut self, calls: u64) -> Self {
         self.max_calls = Some(calls);
+        self
+    }
+
+    /// Sets how many bytes an answer may have.
+    ///
+    /// Default: that of the hub.
+    pub fn max_answer_bytes(mut self, bytes: usize) -> Self {
+        self.max_answer_bytes = Some(bytes);
         self
     }
 
@@ -257,7 +267,16 @@ impl ServerConfig {
     pub(super) fn accepted_key(&self) -> String {
         // The form of lists has quotes and escapes, so that two are never the same text.
         let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
-        blake3::hash(format!("{} {rules}", self.key()).as_bytes()).to_hex()[..32].to_owned()
+        // What the file says can start a program, too: by `LD_PRELOAD`, `NODE_OPTIONS`.
+        let variables = match &self.transport {
+            Transport::Stdio { env_file: Some(file), .. } => {
+                let path = file.fill(&self.environment).map(|filled| filled.text);
+                format!(" {:?}", path.and_then(|path| read::env_file(Path::new(&path))))
+            }
+            _ => String::new(),
+        };
+        let text = format!("{} {rules}{variables}", self.key());
+        blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
     }
 
     /// Returns the key of everything that decides what the server is.
@@ -360,6 +379,10 @@ impl ServerConfig {
 
     pub(crate) fn call_limit(&self) -> Option<u64> {
         self.max_calls
+    }
+
+    pub(crate) fn answer_bytes(&self) -> Option<usize> {
+        self.max_answer_bytes
     }
 
     pub(crate) fn call_time(&self) -> Option<Duration> {

@@ -22,6 +22,30 @@ fn reached(server: &ServerConfig) -> (Reached, Redactor) {
 }
 
 #[test]
+fn a_server_is_off_if_either_key_says_so_and_half_a_pair_is_a_character() {
+    for (keys, is_disabled) in [
+        (r#""enabled": false"#, true),
+        (r#""enabled": true"#, false),
+        (r#""enabled": null"#, false),
+        (r#""enabled": true, "disabled": true"#, true),
+        (r#""env": {"N": "\ud83d"}"#, false),
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {keys}}}}}}}"#);
+        assert_eq!(parsed(&text).unwrap().servers()[0].is_disabled(), is_disabled, "{keys}");
+    }
+}
+
+#[test]
+fn the_file_of_claude_code_is_where_its_variable_says() {
+    let file = |variables: &[(&'static str, &'static str)]| {
+        Client::ClaudeCode.file(&Environment::new(variables.iter().copied()))
+    };
+    assert_eq!(file(&[("HOME", "/h")]), Some("/h/.claude.json".into()));
+    let named = file(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c/d")]);
+    assert_eq!(named, Some("/c/d/.claude.json".into()));
+}
+
+#[test]
 fn the_shapes_of_all_clients_are_read() {
     for key in ["mcpServers", "servers"] {
         let text = format!(

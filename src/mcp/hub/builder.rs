@@ -25,6 +25,7 @@ pub struct HubBuilder {
     changed: Changed,
     call_time: Duration,
     start_time: Duration,
+    answer_bytes: usize,
     cache: Place,
     pins: Place,
 }
@@ -47,6 +48,7 @@ impl HubBuilder {
             changed: Arc::new(|_| {}),
             call_time: Duration::from_mins(1),
             start_time: Duration::from_mins(1),
+            answer_bytes: 2 << 20,
             cache: Place::Usual,
             pins: Place::Usual,
         }
@@ -119,6 +121,16 @@ impl HubBuilder {
         self
     }
 
+    /// Sets how many bytes an answer may have, for servers whose configuration has no limit. It may
+    /// also have one value for each 8 of these bytes: many small values take much more memory than
+    /// text. A longer answer is a failure of the call. Lists of tools have 8 MiB at least.
+    ///
+    /// Default: 2 MiB.
+    pub fn max_answer_bytes(mut self, bytes: usize) -> Self {
+        self.answer_bytes = bytes;
+        self
+    }
+
     /// Sets the directory of the lists of tools.
     ///
     /// Default: `isolet/mcp` in the user's cache directory.
@@ -156,6 +168,7 @@ impl HubBuilder {
     pub fn build(self) -> Result<Hub, Error> {
         let surroundings = Surroundings {
             start_time: self.start_time,
+            answer_bytes: self.answer_bytes,
             // Without a directory, only the start takes longer.
             cache_dir: match self.cache {
                 Place::Usual => cache_dir("mcp").ok(),

@@ -52,7 +52,9 @@ async fn a_result_that_is_too_large_is_an_error() {
         let rig = Rig::new();
         let hub = rig.hub(ServerConfig::http("fake", &server.url));
         let error = failed(call(&hub, "huge", []).await);
-        assert!(error.starts_with("ConnectionError: "), "{error}");
+        let said = "ToolError: the server's answer cannot be used: it has 2097153 bytes, the limit \
+                    is 2097152 (`maxAnswerBytes`)";
+        assert_eq!(error, said, "{options:?}");
         call(&hub, "image", []).await.unwrap();
     }
 }
@@ -68,4 +70,32 @@ async fn a_server_that_is_not_there_is_a_connection_error() {
     assert_eq!(error.type_name(), "ConnectionError");
     let error = rig.hub(ServerConfig::http("fake", "ftp://x")).tools("fake").await.unwrap_err();
     assert!(error.message().contains("its URL has the scheme `ftp`"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_counts_whatever_its_number_and_the_name_of_its_event() {
+    for options in [&["legacy", "odd"][..], &["modern", "odd", "sse"], &["legacy", "odd", "sse"]] {
+        let server = HttpFake::start(options);
+        let rig = Rig::new();
+        let hub = rig.hub(ServerConfig::http("fake", &server.url));
+        assert_eq!(call(&hub, "grow", []).await, Ok("done".into()), "{options:?}");
+        let failure = failed(call(&hub, "refuse", []).await);
+        assert_eq!(failure, "ToolError: not that", "{options:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_has_lost_is_begun_anew_and_other_refusals_are_told() {
+    for (status, is_anew) in [(400, true), (404, true), (403, false), (422, false), (500, false)] {
+        let server = HttpFake::start(&["legacy", &format!("loses={status}")]);
+        let rig = Rig::new();
+        let hub = rig.hub(ServerConfig::http("fake", &server.url));
+        assert_eq!(call(&hub, "changing", []).await, Ok("done".into()));
+        let second = call(&hub, "changing", []).await;
+        if is_anew {
+            assert_eq!(second, Ok("done".into()), "{status}");
+        } else {
+            assert_eq!(failed(second), "ToolError: no valid session", "{status}");
+        }
+    }
 }

@@ -179,7 +179,8 @@ async fn a_result_that_is_too_large_fails_its_call_only() {
     let rig = Rig::new();
     let hub = rig.hub(fake(["both"]));
     let error = failed(call(&hub, "huge", []).await);
-    assert_eq!(error, "ToolError: the answer is longer than the limit, 16777216 bytes");
+    let said = "ToolError: the server's answer cannot be used: it has ";
+    assert!(error.starts_with(said) && error.ends_with("(`maxAnswerBytes`)"), "{error}");
     assert_eq!(
         call(&hub, "image", []).await.unwrap().get("data"),
         Some(&Value::bytes(*b"\x89PNG"))
@@ -219,4 +220,54 @@ async fn results_without_a_schema_teach_the_return_type() {
     let learnt = find(hub.clone()).await;
     assert!(learnt.starts_with("find(from_: str) -> "), "{learnt}");
     assert!(!learnt.contains("s3cret"), "{learnt}");
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_fails_its_call_at_once_and_half_a_pair_is_a_character() {
+    let rig = Rig::new();
+    let hub = rig.hub(fake(["legacy", "raw"]).max_answer_bytes(100_000));
+    let answer = |result: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":ID,{result}}}");
+    let ones = "1,".repeat(20_000);
+    for (result, said) in [
+        (r#""result":{"content":[],"structuredContent":{"x":NaN}}"#, "expected value"),
+        (r#""result":{"structuredContent":1e400}"#, "number out of range"),
+        ("\"result\":{\"content\":[\"\u{ff}\"]}", "it is not UTF-8"),
+        (&format!("\"result\":{{\"structuredContent\":[{ones}1]}}"), "values, the limit is 12500"),
+        (r#""error":"boom""#, "ToolError: boom"),
+    ] {
+        let error = failed(call(&hub, "raw", [("line", answer(result).into())]).await);
+        assert!(error.contains(said), "{error}");
+    }
+    for (content, expected) in [
+        (r#"[{"type":"text","text":"a\ud83db"}]"#, Value::from("a\u{fffd}b")),
+        (
+            r#"[{"type":"hologram"},{"type":"text","text":"ok"}]"#,
+            Value::List(vec![r#"{"type":"hologram"}"#.into(), "ok".into()]),
+        ),
+    ] {
+        let line = answer(&format!("\"result\":{{\"content\":{content}}}"));
+        assert_eq!(call(&hub, "raw", [("line", line.into())]).await, Ok(expected));
+    }
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_when_a_server_cannot_be_started() {
+    let rig = Rig::new();
+    let start = |entry: &str| {
+        let text = format!("{{\"mcpServers\": {{\"fake\": {entry}}}}}");
+        let environment = crate::mcp::Environment::default();
+        let config =
+            crate::mcp::Config::parse(&text, "x", &environment, crate::mcp::Origin::Own).unwrap();
+        rig.hub(config.servers()[0].clone())
+    };
+    for (entry, said) in [
+        (r#"{"command": "/bin/sh", "cwd": "/no/such"}"#, "its `cwd` is `/no/such`, which is no"),
+        (
+            r#"{"command": "/no/npx -y server"}"#,
+            "its `command` is `/no/npx` and the others are its `args`",
+        ),
+    ] {
+        let error = start(entry).tools("fake").await.unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }

@@ -1,6 +1,7 @@
 //! A server that is a process of this user. It is not sandboxed.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,6 +13,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 
 use super::Lines;
+use super::answers::Reader;
 
 /// How long a process may take to end by itself once it is no longer needed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -29,14 +31,15 @@ pub(super) struct Process {
     runtime: Handle,
 }
 
-/// Starts a process. Needs a runtime.
+/// Starts a process. Needs a runtime. `Err` says what is missing.
 pub(super) fn start(
     program: &str,
     arguments: &[String],
     env: &BTreeMap<String, String>,
     directory: Option<&Path>,
+    reader: Reader,
     log: LineSink,
-) -> io::Result<(Process, Lines<ChildStdout, ChildStdin>)> {
+) -> Result<(Process, Lines<ChildStdout, ChildStdin>), String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,16 +48,40 @@ pub(super) fn start(
     }
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn()?;
+    let mut child =
+        command.spawn().map_err(|error| failure(program, arguments, directory, &error))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let missing = || io::Error::other("the process has no standard streams");
+    let missing = || format!("`{program}` has no standard streams");
     let stdin = child.stdin.take().ok_or_else(missing)?;
     let stdout = child.stdout.take().ok_or_else(missing)?;
     if let Some(stderr) = child.stderr.take() {
         tokio::spawn(forward(stderr, log));
     }
     let process = Process { child: Some(child), group, runtime: Handle::current() };
-    Ok((process, Lines::new(stdout, stdin)))
+    Ok((process, Lines::new(stdout, stdin, reader)))
+}
+
+/// Says why a process cannot be started: the system has one error for all that may be missing.
+fn failure(
+    program: &str,
+    arguments: &[String],
+    directory: Option<&Path>,
+    error: &io::Error,
+) -> String {
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        let shown = directory.display();
+        return format!("cannot start `{program}`: its `cwd` is `{shown}`, which is no directory");
+    }
+    let mut said = format!("cannot start `{program}`: {error}");
+    let mut words = program.split_whitespace();
+    if let (Some(first), Some(_), true) = (words.next(), words.next(), arguments.is_empty()) {
+        let _ = write!(
+            said,
+            "; if that is a command with arguments, its `command` is `{first}` and the others are \
+             its `args`"
+        );
+    }
+    said
 }
 
 async fn forward(stderr: ChildStderr, log: LineSink) {

@@ -21,10 +21,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use serde_json::Value as Json;
 use url::Url;
 
+use super::answers::Reader;
 use super::catalogue::Era;
 use super::child::{self, LineSink, Process};
 use super::http::HttpClient;
-use super::{MAX_LIST_BYTES, MAX_MESSAGE_BYTES, MAX_TOOLS, Upstream};
+use super::{MAX_LIST_BYTES, MAX_TOOLS, Upstream};
 use crate::data::tool::ToolError;
 use crate::mcp::config::Reached;
 use crate::mcp::definition::Definition;
@@ -62,33 +63,34 @@ impl Start {
 }
 
 impl Connection {
-    /// Connects. `Err` says what failed, in words of the server, too.
+    /// Connects. Answers have at most so many bytes.
     pub(super) async fn open(
         reached: &Reached,
         start: Start,
         listener: Listener,
+        max_bytes: usize,
         log: LineSink,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, StartFailure> {
+        let reader = Reader::new(max_bytes);
         let (service, process, closed) = match reached {
             Reached::Stdio { program, arguments, env, directory } => {
                 let (process, lines) =
-                    child::start(program, arguments, env, directory.as_deref(), log)
-                        .map_err(|error| format!("cannot start `{program}`: {error}"))?;
+                    child::start(program, arguments, env, directory.as_deref(), reader, log)
+                        .map_err(StartFailure::certain)?;
                 let closed = lines.closed();
                 let service = listener.serve_with_lifecycle(lines, start.mode()).await;
                 (service, Some(process), Some(closed))
             }
             Reached::Http { url, headers } => {
-                let client = HttpClient::new(server_url(url)?);
+                let url_of_server = server_url(url).map_err(StartFailure::certain)?;
+                let client = HttpClient::new(url_of_server, reader);
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-                config.custom_headers = converted(headers)?;
-                config.max_json_response_size = MAX_MESSAGE_BYTES;
-                config.max_sse_event_size = MAX_MESSAGE_BYTES;
+                config.custom_headers = converted(headers).map_err(StartFailure::certain)?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 (listener.serve_with_lifecycle(transport, start.mode()).await, None, None)
             }
         };
-        let service = service.map_err(|error| start_failure(&error))?;
+        let service = service.map_err(|error| StartFailure::of(&error))?;
         Ok(Self { service, _process: process, closed, since: Instant::now() })
     }
 
@@ -250,17 +252,44 @@ fn converted(
     Ok(converted)
 }
 
-fn start_failure(error: &ClientInitializeError) -> String {
-    if error.is_authorization_required() {
-        return UNAUTHORIZED.to_owned();
+/// Why a server did not start.
+pub(super) struct StartFailure {
+    /// What failed, in words of the server, too.
+    pub(super) reason: String,
+    pub(super) next: Next,
+}
+
+/// What may help a server that did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Nothing.
+    No,
+    /// The older protocol: it ended at a message that it may not know.
+    Older,
+    /// The newer protocol: it answered, and refused the older.
+    Newer,
+}
+
+impl StartFailure {
+    fn certain(reason: String) -> Self {
+        Self { reason, next: Next::No }
     }
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => {
-            "it ended before it said that it is a server of MCP".to_owned()
+
+    fn of(error: &ClientInitializeError) -> Self {
+        if error.is_authorization_required() {
+            return Self::certain(UNAUTHORIZED.to_owned());
         }
-        ClientInitializeError::TransportError { error, .. } => transport_failure(&error.error),
-        ClientInitializeError::JsonRpcError(error) => error.message.to_string(),
-        other => other.to_string(),
+        let (reason, next) = match error {
+            ClientInitializeError::ConnectionClosed(_) => {
+                ("it ended before it said that it is a server of MCP".to_owned(), Next::Older)
+            }
+            ClientInitializeError::TransportError { error, .. } => {
+                (transport_failure(&error.error), Next::Older)
+            }
+            ClientInitializeError::JsonRpcError(error) => (error.message.to_string(), Next::Newer),
+            other => (other.to_string(), Next::Newer),
+        };
+        Self { reason, next }
     }
 }
 

@@ -13,16 +13,18 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, USER_AGENT, WWW_AUTHEN
 use hyper::http::{HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 use url::{Position, Url};
 
-use super::sse;
+use super::answers::{self, Asked, Reader};
+use super::sse::{self, Pending};
+use crate::mcp::wire::Outline;
 use crate::support::http_connections::Connections;
 
 const SESSION: &str = "mcp-session-id";
@@ -38,11 +40,14 @@ type Failure = StreamableHttpError<io::Error>;
 /// The client of one server. Redirects are not followed: the headers are for the server that the
 /// user named.
 #[derive(Clone)]
-pub(super) struct HttpClient(Arc<Connections>);
+pub(super) struct HttpClient {
+    connections: Arc<Connections>,
+    reader: Reader,
+}
 
 impl HttpClient {
-    pub(super) fn new(url: Url) -> Self {
-        Self(Arc::new(Connections::new(url)))
+    pub(super) fn new(url: Url, reader: Reader) -> Self {
+        Self { connections: Arc::new(Connections::new(url)), reader }
     }
 
     async fn send(
@@ -53,7 +58,7 @@ impl HttpClient {
         session: Option<&str>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Response<Incoming>, Failure> {
-        let url = self.0.url();
+        let url = self.connections.url();
         let invalid =
             |error: hyper::http::Error| StreamableHttpError::Client(io::Error::other(error));
         let host = &url[Position::BeforeHost..Position::AfterPort];
@@ -71,7 +76,7 @@ impl HttpClient {
         let mut request = request.body(body).map_err(invalid)?;
         // Those of the configuration replace ours, as a user who sets them wants.
         request.headers_mut().extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
-        let response = self.0.send(request).await.map_err(StreamableHttpError::Client)?;
+        let response = self.connections.send(request).await.map_err(StreamableHttpError::Client)?;
         let (status, headers) = (response.status(), response.headers());
         let text = |name: HeaderName| {
             headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
@@ -97,72 +102,73 @@ impl StreamableHttpClient for HttpClient {
 
     async fn post_message(
         &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let limits = StreamableHttpResponseLimits::default();
-        self.post_message_with_response_limits(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            limits,
-        )
-        .await
-    }
-
-    async fn post_message_with_response_limits(
-        &self,
         _uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
-        limits: StreamableHttpResponseLimits,
     ) -> Result<StreamableHttpPostResponse, Failure> {
+        let pending = match &message {
+            JsonRpcMessage::Request(request) => {
+                self.reader.sent(&message);
+                let (id, asked) = (request.id.clone(), answers::asked(&request.request));
+                Some(Pending { reader: self.reader.clone(), id, asked })
+            }
+            _ => None,
+        };
         let body = serde_json::to_vec(&message)?;
         let accept = "application/json, text/event-stream";
         let session = session_id.as_deref();
         let response = self.send(Method::POST, accept, Some(body), session, custom_headers).await?;
         let status = response.status();
-        let awaits_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-        if status.is_success() && !awaits_answer {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
+        let Some(pending) = pending else {
+            if status.is_success() {
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
+            let body = whole(response, self.reader.max_bytes(Asked::Other)).await?;
+            return Err(unexpected(status, &body));
+        };
         let new_session = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
         let new_session = new_session.map(str::to_owned);
-        let is_json = has_type(&response, JSON);
         if status.is_success() && has_type(&response, EVENTS) {
-            let body = response.into_body().into_data_stream();
-            let events = sse::events(body, limits.max_sse_event_size);
+            let events = sse::answers(response.into_body().into_data_stream(), pending);
             return Ok(StreamableHttpPostResponse::Sse(events, new_session));
         }
-        let body = whole(response, limits.max_json_response_size).await?;
-        let parsed = if is_json { serde_json::from_slice(&body).ok() } else { None };
-        match parsed {
-            Some(parsed) if status.is_success() => {
-                return Ok(StreamableHttpPostResponse::Json(parsed, new_session));
+        let Pending { reader, id, asked } = &pending;
+        let is_json = has_type(&response, JSON);
+        let max_bytes = reader.max_bytes(*asked);
+        let body = match whole(response, max_bytes).await {
+            Err(StreamableHttpError::ResponseBodyTooLarge { .. }) if status.is_success() => {
+                let reason = answers::too_long(max_bytes.saturating_add(1), max_bytes);
+                let answer = answers::failure(id.clone(), &reason);
+                return Ok(StreamableHttpPostResponse::Json(answer, new_session));
             }
-            Some(JsonRpcMessage::Error(error)) if session.is_some() || !is_discover(&message) => {
-                return Ok(StreamableHttpPostResponse::Json(
-                    JsonRpcMessage::Error(error),
-                    new_session,
-                ));
+            body => body?,
+        };
+        if status == StatusCode::BAD_REQUEST && session.is_some() && speaks_of_session(&body) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let is_object = is_json || body.trim_ascii_start().starts_with(b"{");
+        let answer = is_object.then(|| reader.body(body.to_vec(), id, *asked));
+        match answer {
+            Some(answer) if status.is_success() => {
+                return Ok(StreamableHttpPostResponse::Json(answer, new_session));
             }
-            other if session.is_none() && status.is_client_error() => {
-                if let Some(answer) = rejection(&message, other, status) {
+            // What is no answer of JSON-RPC, such as a proxy's, is shown as it is.
+            Some(answer @ JsonRpcMessage::Error(_))
+                if has_error(&body) && (session.is_some() || *asked != Asked::Discovery) =>
+            {
+                return Ok(StreamableHttpPostResponse::Json(answer, new_session));
+            }
+            answer if session.is_none() && status.is_client_error() => {
+                let answer = answer.filter(|_| has_error(&body));
+                if let Some(answer) = rejection(id, *asked, answer, status) {
                     return Ok(answer);
                 }
             }
             _ => {}
         }
-        let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]).into_owned();
-        let message = format!("HTTP {status}: {shown}");
-        Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(message)))
+        Err(unexpected(status, &body))
     }
 
     async fn delete_session(
@@ -184,32 +190,11 @@ impl StreamableHttpClient for HttpClient {
 
     async fn get_stream(
         &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let max = StreamableHttpResponseLimits::default().max_sse_event_size;
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            max,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
         _uri: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _auth_header: Option<String>,
         mut custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             custom_headers.insert(HeaderName::from_static(LAST_EVENT), id);
@@ -219,7 +204,7 @@ impl StreamableHttpClient for HttpClient {
         if !response.status().is_success() || !has_type(&response, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(sse::events(response.into_body().into_data_stream(), max_sse_event_size))
+        Ok(sse::messages(response.into_body().into_data_stream(), self.reader.clone()))
     }
 }
 
@@ -240,26 +225,39 @@ async fn whole(response: Response<Incoming>, max_size: usize) -> Result<Bytes, F
     })
 }
 
-fn is_discover(message: &ClientJsonRpcMessage) -> bool {
-    let ClientJsonRpcMessage::Request(request) = message else { return false };
-    matches!(request.request, ClientRequest::DiscoverRequest(_))
+/// Returns the error that shows what a server said instead of an answer.
+fn unexpected(status: StatusCode, body: &[u8]) -> Failure {
+    let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}")))
+}
+
+/// Returns `true` if an error is about the session. Servers that have lost it should answer 404,
+/// and some answer 400.
+fn speaks_of_session(body: &[u8]) -> bool {
+    String::from_utf8_lossy(body).to_ascii_lowercase().contains("session")
+}
+
+/// Returns `true` if a body is an error of JSON-RPC, perhaps without all of its fields.
+fn has_error(body: &[u8]) -> bool {
+    let outline = Outline::of(body);
+    outline.is_answer() && outline.is_named
 }
 
 /// Returns the answer that stands for the rejection of a discovery, by which `rmcp` recognises a
 /// server of the older protocol. Such a server may not name the request that it rejects.
 fn rejection(
-    message: &ClientJsonRpcMessage,
+    id: &RequestId,
+    asked: Asked,
     said: Option<ServerJsonRpcMessage>,
     status: StatusCode,
 ) -> Option<StreamableHttpPostResponse> {
-    let ClientJsonRpcMessage::Request(request) = message else { return None };
-    if !is_discover(message) || status == StatusCode::FORBIDDEN {
+    if asked != Asked::Discovery || status == StatusCode::FORBIDDEN {
         return None;
     }
     let error = match said {
-        Some(ServerJsonRpcMessage::Error(error)) => error.error,
+        Some(JsonRpcMessage::Error(error)) => error.error,
         _ => ErrorData::invalid_request(format!("HTTP {status}"), None),
     };
-    let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+    let answer = ServerJsonRpcMessage::error(error, Some(id.clone()));
     Some(StreamableHttpPostResponse::Json(answer, None))
 }

@@ -1,6 +1,7 @@
 //! The servers: started when they are first needed, shared by all sessions, and started again when
 //! they have ended.
 
+mod answers;
 mod catalogue;
 mod child;
 mod connection;
@@ -18,7 +19,7 @@ use tokio::sync::Semaphore;
 
 use self::catalogue::Era;
 pub(crate) use self::catalogue::{Catalogue, Shelf};
-use self::connection::{Connection, Listener, Start};
+use self::connection::{Connection, Listener, Next, Start, StartFailure};
 use self::lines::Lines;
 use super::config::ServerConfig;
 use super::pins::PinFile;
@@ -28,9 +29,6 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::support::background;
 use crate::support::lock::lock;
-
-/// The maximum size of a message of a server, in bytes.
-const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The maximum number of tools of a server. Others are left out.
 const MAX_TOOLS: usize = 5_000;
@@ -61,6 +59,7 @@ pub(crate) type Changed = Arc<dyn Fn(&str) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) start_time: Duration,
+    pub(crate) answer_bytes: usize,
     pub(crate) cache_dir: Option<PathBuf>,
     pub(crate) pin_dir: Option<PathBuf>,
     pub(crate) log: Log,
@@ -297,15 +296,24 @@ impl Upstream {
         });
         let (reached, era) = reached.await.map_err(|error| error.to_string())?;
         let reached = reached?;
-        let (first, second) = match era {
-            None => (Start::Probe, Start::Legacy),
-            Some(Era::Legacy) => (Start::Legacy, Start::Probe),
-            Some(Era::Modern) => (Start::Modern, Start::Probe),
+        let first = match era {
+            None => Start::Probe,
+            Some(Era::Legacy) => Start::Legacy,
+            Some(Era::Modern) => Start::Modern,
         };
         let connection = match self.open(&reached, first).await {
             Ok(connection) => connection,
-            // Some servers end at a message that they do not know, or have become newer or older.
-            Err(reason) => self.open(&reached, second).await.map_err(|_| reason)?,
+            Err(StartFailure { reason, next }) => {
+                // Some servers end at a message that they do not know, or have become newer or
+                // older.
+                let second = match (first, next) {
+                    (_, Next::No) => return Err(reason),
+                    (Start::Probe, Next::Older) => Start::Legacy,
+                    (Start::Probe, Next::Newer) => Start::Modern,
+                    (Start::Legacy | Start::Modern, _) => Start::Probe,
+                };
+                self.open(&reached, second).await.map_err(|_| reason)?
+            }
         };
         let connection = Arc::new(connection);
         self.learn(&connection).await?;
@@ -317,11 +325,12 @@ impl Upstream {
         self: &Arc<Self>,
         reached: &super::config::Reached,
         start: Start,
-    ) -> Result<Connection, String> {
+    ) -> Result<Connection, StartFailure> {
         let (log, name) = (Arc::clone(&self.surroundings.log), self.config.name().to_owned());
         let redactor = lock(&self.redactor).clone();
         let line = Box::new(move |line: &str| log(&name, &redactor.text(line)));
-        Connection::open(reached, start, Listener(Arc::downgrade(self)), line).await
+        let max_bytes = self.config.answer_bytes().unwrap_or(self.surroundings.answer_bytes);
+        Connection::open(reached, start, Listener(Arc::downgrade(self)), max_bytes, line).await
     }
 
     /// Lists the tools and remembers them. Returns how many were left out.

@@ -1,24 +1,128 @@
 //! Streams of server-sent events with a limit on the size of an event.
 
 use std::error::Error as StdError;
-use std::io;
+use std::fmt;
 
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
+use super::answers::{self, Asked, Reader};
+
+/// The names of events that are messages.
+const MESSAGES: [&str; 2] = ["", "message"];
+
+/// A request that waits for its answer, which a stream brings.
+pub(super) struct Pending {
+    pub(super) reader: Reader,
+    pub(super) id: RequestId,
+    pub(super) asked: Asked,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.reader.forget(&self.id);
+    }
+}
+
+/// Parses the body that answers a request. An event that cannot be read fails the request.
+pub(super) fn answers<S, E>(body: S, pending: Pending) -> BoxStream<'static, Result<Sse, SseError>>
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+    E: StdError + Send + Sync + 'static,
+{
+    let max_bytes = pending.reader.max_bytes(pending.asked);
+    let read =
+        events(body, max_bytes).scan((pending, false), move |(pending, has_failed), event| {
+            let Pending { reader, id, asked } = pending;
+            let read = match event {
+                _ if *has_failed => None,
+                Ok(event) => Some(Ok(with_message(event, |data, is_message| {
+                    reader.event(data, is_message, id, *asked)
+                }))),
+                // It may go on in another stream.
+                Err(SseError::Body(error)) if !is_too_long(&*error) => {
+                    Some(Err(SseError::Body(error)))
+                }
+                Err(error) => {
+                    *has_failed = true;
+                    let reason = match error {
+                        SseError::Body(_) => {
+                            answers::too_long(max_bytes.saturating_add(1), max_bytes)
+                        }
+                        error => format!("its events cannot be read: {error}"),
+                    };
+                    let data = text(&answers::failure(id.clone(), &reason));
+                    Some(Ok(Sse { data, ..Sse::default() }))
+                }
+            };
+            std::future::ready(read)
+        });
+    read.boxed()
+}
+
+/// Parses a body that answers no request of its own.
+pub(super) fn messages<S, E>(body: S, reader: Reader) -> BoxStream<'static, Result<Sse, SseError>>
+where
+    S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+    E: StdError + Send + Sync + 'static,
+{
+    let events = events(body, reader.max_bytes(Asked::Page));
+    let read = events.map(move |event| {
+        Ok(with_message(event?, |data, is_message| reader.stray_event(data, is_message)))
+    });
+    read.boxed()
+}
+
+/// Returns an event that is a message or empty, whatever its name.
+fn with_message(
+    mut event: Sse,
+    read: impl FnOnce(Vec<u8>, bool) -> Option<ServerJsonRpcMessage>,
+) -> Sse {
+    let name = event.event.take().unwrap_or_default();
+    let data = event.data.take().unwrap_or_default().into_bytes();
+    event.data = read(data, MESSAGES.contains(&&*name)).and_then(|message| text(&message));
+    event
+}
+
+fn text(message: &ServerJsonRpcMessage) -> Option<String> {
+    serde_json::to_string(message).ok()
+}
+
+fn is_too_long(error: &(dyn StdError + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(Broken::TooLong(_)))
+}
+
+/// Why a stream is not read on.
+#[derive(Debug)]
+enum Broken {
+    TooLong(usize),
+    Body(Box<dyn StdError + Send + Sync>),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(limit) => write!(f, "an event has more bytes than the limit, {limit}"),
+            Self::Body(error) => error.fmt(f),
+        }
+    }
+}
+
+impl StdError for Broken {}
+
 /// Parses a body. It fails at an event of more than `max_bytes` bytes.
-pub(super) fn events<S, E>(body: S, max_bytes: usize) -> BoxStream<'static, Result<Sse, SseError>>
+fn events<S, E>(body: S, max_bytes: usize) -> BoxStream<'static, Result<Sse, SseError>>
 where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
     E: StdError + Send + Sync + 'static,
 {
     let mut size = Size::default();
     let bounded = body.map(move |chunk| {
-        let chunk = chunk.map_err(io::Error::other)?;
+        let chunk = chunk.map_err(|error| Broken::Body(error.into()))?;
         if size.add(&chunk) > max_bytes {
-            let message = format!("an event has more bytes than the limit, {max_bytes}");
-            return Err(io::Error::other(message));
+            return Err(Broken::TooLong(max_bytes));
         }
         Ok(chunk)
     });
@@ -52,6 +156,8 @@ impl Size {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[tokio::test]

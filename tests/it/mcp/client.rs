@@ -94,8 +94,17 @@ impl Client {
     }
 
     pub(super) fn send(&mut self, message: &Value) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+        self.write(format!("{message}\n").as_bytes());
+    }
+
+    /// Writes bytes as they are.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Closes the input.
+    pub(super) fn close(&mut self) {
+        drop(self.input.take());
     }
 
     /// Sends a request. Returns its number.

@@ -25,8 +25,14 @@ struct Server {
 
 impl Server {
     fn start(args: &[&str], lines: usize) -> Self {
-        let mut child =
-            command(["mcp", "--http"]).args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut server = command(["mcp", "--http"]);
+        server.args(args);
+        Self::of(server, lines)
+    }
+
+    /// Starts a server by this command.
+    fn of(mut server: Command, lines: usize) -> Self {
+        let mut child = server.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let said: Vec<String> = stderr.lines().take(lines).map(Result::unwrap).collect();
         let address = said[0].strip_prefix("listening at ").unwrap();
@@ -180,6 +186,145 @@ fn pages_of_other_origins_and_other_host_names_are_refused() {
     assert_eq!(status(&[("Host", "evil.example.com")]), 403);
     let port = server.address.rsplit(':').next().unwrap();
     assert_eq!(status(&[("Host", &format!("localhost:{port}"))]), 200);
+}
+
+/// Sends a request without the headers that clients of the protocol have. Returns the head of the
+/// answer, in lower case, and its body.
+fn plain(address: &str, method: &str, headers: &[(&str, &str)], body: &str) -> (String, Value) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LONGEST)).unwrap();
+    let mut request = format!("{method} /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        write!(request, "{name}: {value}\r\n").unwrap();
+    }
+    write!(request, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body = serde_json::from_str(body).unwrap_or_else(|_| body.into());
+    (head.to_ascii_lowercase(), body)
+}
+
+fn status(head: &str) -> &str {
+    head.split(' ').nth(1).unwrap()
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_is_asked_answered_and_can_read_it() {
+    let scratch = Scratch::new("mcp-cors");
+    let path = token_file(scratch.path());
+    let allowed = "https://app.example.com";
+    let args = ["127.0.0.1:0", "--token-file", &path, "--allow-origin", allowed];
+    let server = Server::start(&args, 1);
+    let ask =
+        [("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", "x-y")];
+    let asked = |origin| {
+        let headers = [&[("Origin", origin)], &ask[..]].concat();
+        plain(&server.address, "OPTIONS", &headers, "").0
+    };
+    let head = asked(allowed);
+    assert_eq!(status(&head), "204", "{head}");
+    for line in [
+        "access-control-allow-origin: https://app.example.com",
+        "access-control-allow-headers: x-y",
+        "access-control-allow-methods: get, post, delete, options",
+        "vary: origin",
+    ] {
+        assert!(head.contains(line), "{head}");
+    }
+    let head = asked("https://evil.example.com");
+    assert!(status(&head) != "204" && !head.contains("access-control"), "{head}");
+
+    let (origin, kind) = (("Origin", allowed), ("Content-Type", "application/json"));
+    let bearer = format!("Bearer {TOKEN}");
+    let token = ("Authorization", bearer.as_str());
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}})
+    .to_string();
+    let (head, _) = plain(&server.address, "POST", &[origin, kind, token], &hello);
+    assert_eq!(status(&head), "200", "{head}");
+    assert!(head.contains("access-control-allow-origin: https://app.example.com"), "{head}");
+    assert!(head.contains("access-control-expose-headers: mcp-session-id"), "{head}");
+    // Also why it was refused.
+    let (head, said) = plain(&server.address, "POST", &[origin, kind], &hello);
+    assert_eq!((status(&head), &said["id"]), ("401", &Value::Null), "{head}");
+    assert!(head.contains("access-control-allow-origin: https://app.example.com"), "{head}");
+}
+
+#[test]
+fn clients_may_read_one_form_only_and_refusals_are_messages() {
+    let scratch = Scratch::new("mcp-accept");
+    let server = Server::with_token(&scratch);
+    let bearer = format!("Bearer {TOKEN}");
+    let (kind, token) = (("Content-Type", "application/json"), ("Authorization", bearer.as_str()));
+    let post = |headers: &[(&str, &str)], body: &str| {
+        plain(&server.address, "POST", &[&[kind, token], headers].concat(), body)
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}}})
+    .to_string();
+    let mut session = String::new();
+    for (accept, form) in [
+        ("*/*", "text/event-stream"),
+        ("text/event-stream", "text/event-stream"),
+        ("application/json", "application/json"),
+    ] {
+        let (head, body) = post(&[("Accept", accept)], &hello);
+        assert_eq!(status(&head), "200", "{accept}: {body}");
+        assert!(head.contains(&format!("content-type: {form}")), "{accept}: {head}");
+        let line = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        session = line.unwrap().to_owned();
+        if form == "application/json" {
+            assert_eq!(body["result"]["serverInfo"]["name"], "isolet", "{body}");
+        }
+    }
+    let in_session = [("Accept", "application/json"), ("Mcp-Session-Id", session.as_str())];
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":
+        {"name":"run_python","arguments":{"code":"len('\ud83d!')"}}}"#;
+    let (_, body) = post(&in_session, call);
+    assert_eq!(
+        (&body["id"], &body["result"]["structuredContent"]["value"]),
+        (&json!(7), &json!(2))
+    );
+    for (headers, body, expected, id) in [
+        (&in_session[..], r#"{"jsonrpc":"2.0","id":7,"method":"ping","x":NaN}"#, "400", json!(7)),
+        (&[("Accept", "image/png")], &*hello, "406", Value::Null),
+        (&[("Mcp-Session-Id", "gone")], call, "404", Value::Null),
+    ] {
+        let (head, said) = post(headers, body);
+        assert_eq!((status(&head), &said["id"]), (expected, &id), "{said}");
+        assert_eq!(said["jsonrpc"], "2.0");
+    }
+    let (head, said) = plain(&server.address, "GET", &[token, ("Accept", "*/*")], "");
+    assert_eq!((status(&head), &said["id"]), ("400", &Value::Null), "{said}");
+    let (head, _) = plain(&server.address, "DELETE", &[token, in_session[1]], "");
+    assert_eq!(status(&head), "204", "{head}");
+}
+
+#[test]
+fn strangers_that_say_nothing_keep_nobody_waiting() {
+    let scratch = Scratch::new("mcp-strangers");
+    let path = token_file(scratch.path());
+    let isolet = command([""]);
+    let mut few = Command::new("sh");
+    few.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""]).arg(isolet.get_program());
+    few.envs(isolet.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    few.args(["mcp", "--http", "127.0.0.1:0", "--token-file", &path]).stdin(Stdio::null());
+    let server = Server::of(few, 1);
+    // More than it has descriptors, half of them with half a head.
+    let strangers = (0..160).map(|at| {
+        let mut stranger = TcpStream::connect(&server.address).unwrap();
+        if at % 2 == 0 {
+            stranger.write_all(b"POST /mcp HTTP/1.1\r\nX: ").unwrap();
+        }
+        stranger
+    });
+    let _strangers: Vec<TcpStream> = strangers.collect();
+    let (status, answer) = server.call(&[], "tools/list", json!({}));
+    assert_eq!(status, 200, "{answer}");
 }
 
 #[test]

@@ -8,3 +8,4 @@ mod results;
 mod servers;
 mod sessions;
 mod sleep;
+mod tolerance;

@@ -5,9 +5,12 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 
 use serde_json::{Map, Value};
 
+use super::halves::Halves;
+
 /// A file with servers, to be edited.
 pub(super) struct Json {
     root: CstRootNode,
+    halves: Halves,
     key: &'static str,
     /// What the file has to say after the edits.
     expected: Value,
@@ -32,7 +35,8 @@ impl Json {
     /// shows nothing of it, which may have secrets.
     pub(super) fn parse(text: &str, key: &'static str) -> Result<Self, String> {
         let text = if text.trim().is_empty() { "" } else { text };
-        let root = root(text)?;
+        let (halves, text) = Halves::replaced(text)?;
+        let root = root(&text)?;
         let object = |value: Option<Value>, what: &str| match value {
             None => Ok(Map::new()),
             Some(Value::Object(members)) => Ok(members),
@@ -41,12 +45,13 @@ impl Json {
         let mut expected = object(root.to_serde_value(), "it")?;
         let servers = object(expected.get(key).cloned(), &format!("`{key}`"))?;
         expected.insert(key.to_owned(), Value::Object(servers));
-        Ok(Self { root, key, expected: Value::Object(expected) })
+        Ok(Self { root, halves, key, expected: Value::Object(expected) })
     }
 
     /// Reads a file of isolet's own, which may have its servers as VS Code has them.
     pub(super) fn parse_own(text: &str) -> Result<Self, String> {
-        let root = root(text).ok().and_then(|root| root.to_serde_value());
+        let text_of_json = Halves::replaced(text).map(|(_, text)| text).unwrap_or_default();
+        let root = root(&text_of_json).ok().and_then(|root| root.to_serde_value());
         let has = |key: &str| root.as_ref().is_some_and(|root| root.get(key).is_some());
         let is_of_vscode = has("servers") && !has("mcpServers");
         Self::parse(text, if is_of_vscode { "servers" } else { "mcpServers" })
@@ -98,7 +103,7 @@ impl Json {
                 self.key
             ));
         }
-        Ok(text)
+        Ok(self.halves.restored(&text))
     }
 
     fn object(&self) -> Result<CstObject, String> {
@@ -157,6 +162,7 @@ mod tests {
             "{\"mcpServers\": { // empty\n}, \"z\": [1, 2,],}\n",
             "{\"mcpServers\": {\n \"x\": {} /* a */, /* b */ }}",
             "{\"z\": \"\\u00e9\\ud83d\\ude00 // no /* no */\", \"mcpServers\": {}}",
+            "{\"\\ud83d\": 1, \"mcpServers\": {\"a\": {\"env\": {\"N\": \"\\uDC00x\"}}}}",
         ] {
             let new = added(text).unwrap();
             assert!(is_kept(text, &new), "{text}\n{new}");

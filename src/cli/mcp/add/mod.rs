@@ -2,6 +2,7 @@
 
 mod diff;
 mod file;
+mod halves;
 mod json;
 mod moved;
 mod toml;

@@ -1,6 +1,8 @@
 //! `isolet mcp --http`: the protocol over HTTP, for clients that know the token.
 
-use std::convert::Infallible;
+mod cross_origin;
+mod front;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -11,34 +13,27 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper::header::{AUTHORIZATION, HeaderMap};
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
+use self::cross_origin::Origins;
+use self::front::Front;
 use super::McpArgs;
+use super::incoming::MAX_BYTES;
 use super::python::Python;
 use super::server::Server;
+use crate::cli::http_server::{self, Limits};
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 
 /// The only path that is served.
 const PATH: &str = "/mcp";
 
-/// How many connections are served at a time. Further ones wait.
-const MAX_CONNECTIONS: usize = 256;
-
-/// The most bytes of a request.
-const MAX_REQUEST_BYTES: usize = 16 << 20;
+/// How many connections there may be. For a further one, a silent one ends: first those whose
+/// clients have not sent the token.
+const MAX_CONNECTIONS: usize = 512;
 
 /// The origins of pages that this machine serves. Such a page still has to know the token.
 const LOCAL_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
@@ -51,6 +46,7 @@ pub(super) struct Listener {
     socket: Socket,
     /// `None` for a Unix socket without a token: its file lets its owner in only.
     token: Option<Token>,
+    origins: Origins,
     config: StreamableHttpServerConfig,
 }
 
@@ -80,12 +76,13 @@ impl Listener {
         let mut hosts: Vec<String> = LOOPBACK.iter().map(|&host| host.to_owned()).collect();
         hosts.extend(args.allow_host.iter().cloned());
         let local = LOCAL_ORIGINS.iter().map(|&origin| origin.to_owned());
-        let origins = local.chain(args.allow_origin.iter().cloned());
+        let allowed: Vec<String> = local.chain(args.allow_origin.iter().cloned()).collect();
+        let origins = Origins::new(allowed.iter().map(String::as_str));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
-            .with_allowed_origins(origins)
+            .with_allowed_origins(allowed)
             .enforce_origin_validation()
-            .with_max_request_body_bytes(MAX_REQUEST_BYTES);
+            .with_max_request_body_bytes(2 * MAX_BYTES);
         let mut stderr = std::io::stderr().lock();
         let (socket, token) = match address {
             Address::Tcp(address) => {
@@ -114,7 +111,7 @@ impl Listener {
                 (Socket::Unix(socket, path.clone()), given)
             }
         };
-        Ok(Self { socket, token, config })
+        Ok(Self { socket, token, origins, config })
     }
 
     /// Serves clients until a signal ends the process.
@@ -123,39 +120,21 @@ impl Listener {
         sessions.session_config.keep_alive = Some(python.args().session_ttl);
         let factory = move || Ok(Server::new(Arc::clone(&python), "http".to_owned()));
         let service = StreamableHttpService::new(factory, Arc::new(sessions), self.config);
-        let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let front = Front { service, token: self.token };
-        let accepting = async {
-            match &self.socket {
-                Socket::Tcp(socket) => {
-                    socket.set_nonblocking(true)?;
-                    let socket = TcpListener::from_std(socket.try_clone()?)?;
-                    loop {
-                        let place = Arc::clone(&connections).acquire_owned().await?;
-                        if let Ok((stream, _)) = socket.accept().await {
-                            // Answers are short, and a client waits for each.
-                            let _ = stream.set_nodelay(true);
-                            front.clone().spawn(stream, place);
-                        }
-                    }
-                }
-                Socket::Unix(socket, _) => {
-                    socket.set_nonblocking(true)?;
-                    let socket = UnixListener::from_std(socket.try_clone()?)?;
-                    loop {
-                        let place = Arc::clone(&connections).acquire_owned().await?;
-                        if let Ok((stream, _)) = socket.accept().await {
-                            front.clone().spawn(stream, place);
-                        }
-                    }
-                }
-            }
+        let front = Front { service, token: self.token, origins: Arc::new(self.origins) };
+        let (listener, file) = match self.socket {
+            Socket::Tcp(socket) => (http_server::Listener::tcp(socket), None),
+            Socket::Unix(socket, path) => (http_server::Listener::unix(socket), Some(path)),
         };
+        let listener = listener.context("the socket cannot be listened at")?;
+        let limits = Limits::new(MAX_CONNECTIONS);
+        // Nobody cancels it: at the end, sessions go to sleep and answers are given up.
+        let end = CancellationToken::new();
+        let answer = move |request| front.clone().answer(request);
         let served = tokio::select! {
-            served = accepting => served,
+            () = http_server::serve(listener, limits, end, answer) => Ok(()),
             ended = super::told_to_end() => ended,
         };
-        if let Socket::Unix(_, path) = &self.socket {
+        if let Some(path) = file {
             // Somebody else may have removed it.
             let _ = fs::remove_file(path);
         }
@@ -163,79 +142,15 @@ impl Listener {
     }
 }
 
-/// Looks at requests before the protocol does.
-#[derive(Clone)]
-struct Front {
-    service: StreamableHttpService<Server, LocalSessionManager>,
-    token: Option<Token>,
-}
-
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-
-impl Front {
-    fn spawn(
-        self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        place: tokio::sync::OwnedSemaphorePermit,
-    ) {
-        tokio::spawn(async move {
-            let answer = service_fn(|request| {
-                let front = self.clone();
-                async move { Ok::<_, Infallible>(front.answer(request).await) }
-            });
-            // A client that breaks off is nobody's failure.
-            let _ = hyper::server::conn::http1::Builder::new()
-                .timer(hyper_util::rt::TokioTimer::new())
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-            drop(place);
-        });
-    }
-
-    async fn answer(mut self, mut request: Request<Incoming>) -> Answer {
-        if request.uri().path() != PATH {
-            return refused(StatusCode::NOT_FOUND, "the only path is /mcp");
-        }
-        let principal = match self.token {
-            None => "unix".to_owned(),
-            Some(token) if token.is_sent_by(&request) => "token".to_owned(),
-            Some(_) => {
-                let mut answer = refused(
-                    StatusCode::UNAUTHORIZED,
-                    "the request needs the header `Authorization: Bearer TOKEN` with the token of \
-                     this server",
-                );
-                answer
-                    .headers_mut()
-                    .insert(WWW_AUTHENTICATE, hyper::header::HeaderValue::from_static("Bearer"));
-                return answer;
-            }
-        };
-        request.extensions_mut().insert(Principal(principal));
-        match tower_service::Service::call(&mut self.service, request).await {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        }
-    }
-}
-
 impl Token {
-    fn is_sent_by(self, request: &Request<Incoming>) -> bool {
-        let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    fn is_sent_by(self, headers: &HeaderMap) -> bool {
+        let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = sent.and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         token.is_some_and(|token| blake3::hash(token.as_bytes()) == self.0)
     }
-}
-
-fn refused(status: StatusCode, reason: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(reason.as_bytes())).boxed());
-    *answer.status_mut() = status;
-    let plain = hyper::header::HeaderValue::from_static("text/plain; charset=utf-8");
-    answer.headers_mut().insert(CONTENT_TYPE, plain);
-    answer
 }
 
 /// Reads the token of a file, which nobody else may read.
