@@ -3,6 +3,8 @@
 #[cfg(all(feature = "engine", target_os = "linux"))]
 mod worker;
 
+use crate::support::signals::outlive_file_size_limit;
+
 /// Lets isolet start workers from this program. Call it in the first line of `main`.
 ///
 /// [`Isolation::Process`](crate::Isolation::Process), the default on Linux, gives each session a
@@ -29,9 +31,14 @@ mod worker;
 /// They use an installed `isolet` command of the same version, found in the program's directory or
 /// on the `PATH`, or set with [`EngineBuilder::worker`](crate::EngineBuilder::worker).
 ///
-/// On other systems than Linux there is no process isolation, and `init` does nothing. Without the
-/// feature `engine` it does nothing either: there workers start from the installed command.
+/// It also keeps SIGXFSZ from ending this process, which a guest's write to a mount can cause where
+/// the size of files is limited, unless the program has said what is to become of that signal.
+/// Making an [`Engine`](crate::Engine) does the same.
+///
+/// On other systems than Linux there is no process isolation, and `init` makes no worker. Without
+/// the feature `engine` it makes none either: there workers start from the installed command.
 pub fn init() {
+    outlive_file_size_limit();
     #[cfg(all(feature = "engine", target_os = "linux"))]
     worker::init();
 }

@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use isolet::{ASSETS_VARIABLE, Engine, Error, ErrorKind, find_assets};
 use isolet_pyodide_assets::{
     Authorities, Bar, FetchOptions, Progress, Silent, fetch, lock, verify,
 };
 
+use super::progress::notice;
 use super::{exit, units};
 
 #[derive(clap::Subcommand)]
@@ -63,8 +64,13 @@ pub(super) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
 }
 
 /// Makes the memory image, or a new one if the one there cannot be used.
-fn prepare(dir: &Path) -> Result<(), Error> {
-    Engine::builder().assets(dir).replace_damaged_image().build().map(drop)
+fn prepare(dir: &Path) -> Result<()> {
+    let builder = Engine::builder().assets(dir).replace_damaged_image();
+    let engine = builder.on_notice(notice).build()?;
+    if engine.image_notice().is_some() {
+        bail!("nothing was prepared, because no image could be stored");
+    }
+    Ok(())
 }
 
 /// Opens an engine from the assets. If a file is missing in isolet's own directory of assets,

@@ -31,7 +31,9 @@ mod progress;
 mod repl;
 mod report;
 mod run;
+mod secret;
 mod serve;
+mod signals;
 mod sixel;
 mod socket;
 mod tables;
@@ -159,6 +161,8 @@ impl PolicyArgs {
         let (engine, packages) =
             assets::open_engine(assets, &self.permissions.ca_file, |assets| {
                 let builder = self.isolation.confine(Engine::builder().assets(assets));
+                let builder =
+                    if self.quiet { builder } else { builder.on_notice(progress::notice) };
                 progress.during(&progress::of_engine(packages), || {
                     self.permissions.engine(builder, self.memory, packages.to_vec())
                 })
@@ -190,6 +194,7 @@ const NOTICES: &str = include_str!("../../third_party/licenses/THIRD-PARTY.txt")
 pub(crate) fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     if deno_shim::is_called_for(arguments.next().as_ref()) {
+        signals::end_as_first_process();
         let result = deno_shim::deno_shim(arguments, None);
         return result.unwrap_or_else(|error| exit::report(&error));
     }
@@ -209,6 +214,11 @@ pub(crate) fn main() -> ExitCode {
         Command::Packages(packages::PackagesCommand::Fetch(args)) => args.json,
         _ => false,
     };
+    match &cli.command {
+        Command::Mcp(args) if !args.is_chore() => {}
+        Command::Serve(args) if !args.is_pipe() => {}
+        _ => signals::end_as_first_process(),
+    }
     let result = match cli.command {
         Command::Run(args) => run::run(args, assets),
         Command::Repl(args) => repl::repl(&args, assets),
@@ -241,7 +251,8 @@ fn engine(
     isolation: &isolation::IsolationArgs,
 ) -> Result<Engine> {
     assets::open_engine(assets, &[], |assets| {
-        Ok(isolation.confine(Engine::builder().assets(assets)).build()?)
+        let builder = Engine::builder().assets(assets).on_notice(progress::notice);
+        Ok(isolation.confine(builder).build()?)
     })
 }
 

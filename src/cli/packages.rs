@@ -52,7 +52,7 @@ pub(super) struct FetchArgs {
 pub(super) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Result<ExitCode> {
     let PackagesCommand::Fetch(args) = command;
     let engine = assets::open_engine(assets, &args.ca_file, |assets| {
-        Ok(Engine::builder().assets(assets).build()?)
+        Ok(Engine::builder().assets(assets).on_notice(progress::notice).build()?)
     })?;
     let sandbox = Sandbox::builder(&engine).permissions(args.permissions()?).build()?;
     let packages: Vec<String> = args.packages.iter().flatten().cloned().collect();

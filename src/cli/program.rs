@@ -87,8 +87,12 @@ impl Program {
         cell: Cell,
         permissions: &mut PermissionArgs,
     ) -> Result<Self> {
-        let current = std::env::current_dir().context("the current directory is unknown")?;
-        Ok(Self::beside(current, source, cell, permissions))
+        // One that was deleted has nothing to import, as for python.
+        Ok(match std::env::current_dir() {
+            Ok(current) => Self::beside(current, source, cell, permissions),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::new(source, cell),
+            Err(error) => return Err(error).context("the current directory is unknown"),
+        })
     }
 
     /// Makes a program that imports from a directory of the host, if the guest sees that.

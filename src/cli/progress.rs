@@ -65,6 +65,16 @@ pub(super) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
+/// Says something that a person should know, once, on standard error.
+pub(super) fn notice(text: &str) {
+    // If standard error is closed, nobody can be told.
+    let _ = writeln!(
+        io::stderr(),
+        "{}isolet: {text}",
+        if io::stderr().is_terminal() { ERASE } else { "" }
+    );
+}
+
 /// Describes the work of making an engine for these packages.
 pub(super) fn of_engine(packages: &[String]) -> String {
     match packages {

@@ -14,6 +14,7 @@ mod place;
 pub(crate) mod saved;
 mod sources;
 mod store;
+mod turn;
 mod v8_flags;
 
 use std::fs;
@@ -47,6 +48,8 @@ pub(crate) struct ImageFile {
     /// All of it, which only an isolate of this process reads.
     bytes: Bytes,
     shared: Option<SharedFile>,
+    /// Why it was not stored, if it was made just now.
+    unstored: Option<String>,
 }
 
 impl ImageFile {
@@ -75,23 +78,35 @@ impl ImageFile {
                 let bytes = fs::read(path).map_err(|error| unusable(path, error))?;
                 Self::verified(bytes.into(), None, place).map(Some)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // What cannot be reached is not there, and cannot be put there either.
+            Err(error) if is_out_of_reach(&error) => Ok(None),
             Err(error) => Err(unusable(path, error)),
         }
+    }
+
+    /// An image that could not be stored.
+    #[cfg(feature = "engine")]
+    pub(crate) fn unstored(bytes: Vec<u8>, reason: String) -> Self {
+        Self { unstored: Some(reason), ..Self::in_memory(bytes) }
+    }
+
+    /// Returns why the image could not be stored.
+    pub(crate) fn why_unstored(&self) -> Option<&str> {
+        self.unstored.as_deref()
     }
 
     /// An image that is in no directory.
     pub(crate) fn in_memory(bytes: Vec<u8>) -> Self {
         let shared = SharedFile::new("isolet-image", &bytes);
         match shared.and_then(|shared| Ok((shared.map()?, shared))) {
-            Ok((bytes, shared)) => Self { path: None, bytes, shared: Some(shared) },
-            Err(_) => Self { path: None, bytes: bytes.into(), shared: None },
+            Ok((bytes, shared)) => Self { path: None, bytes, shared: Some(shared), unstored: None },
+            Err(_) => Self { path: None, bytes: bytes.into(), shared: None, unstored: None },
         }
     }
 
     /// An image that another process has verified.
     pub(crate) fn received(shared: SharedFile) -> io::Result<Self> {
-        Ok(Self { path: None, bytes: shared.map()?, shared: Some(shared) })
+        Ok(Self { path: None, bytes: shared.map()?, shared: Some(shared), unstored: None })
     }
 
     /// Returns where the image is stored, if it could be.
@@ -128,7 +143,7 @@ impl ImageFile {
         if !header.starts_with(MAGIC) || &header[MAGIC.len()..][..32] != key.as_bytes() {
             return Err(wrong(place, &format!("is not the one of key {key}")));
         }
-        Ok(Self { path: Some(place.path().to_owned()), bytes, shared })
+        Ok(Self { path: Some(place.path().to_owned()), bytes, shared, unstored: None })
     }
 }
 
@@ -188,5 +203,16 @@ fn digest(contents: &[u8]) -> blake3::Hash {
 
 fn unusable(path: &Path, error: io::Error) -> Error {
     let message = format!("image `{}` cannot be used: {error}", path.display());
-    Error::new(ErrorKind::Assets, message).with_source(error)
+    let shown = path.parent().unwrap_or(path).display();
+    let hint = format!(
+        "delete `{shown}`, or set XDG_CACHE_HOME to a directory that only this user and root may \
+         write to"
+    );
+    Error::new(ErrorKind::Assets, message).with_source(error).with_hint(hint)
+}
+
+/// Whether there is no such file for this user.
+fn is_out_of_reach(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    [NotFound, PermissionDenied, NotADirectory].contains(&error.kind())
 }

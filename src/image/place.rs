@@ -101,9 +101,7 @@ pub(super) fn open_own(path: &Path) -> io::Result<File> {
     let file = File::open(path)?;
     #[cfg(unix)]
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        check_directory(&fs::metadata(dir)?).map_err(|reason| {
-            io::Error::other(format!("in the directory `{}` {reason}", dir.display()))
-        })?;
+        check_directory(dir)?;
     }
     #[cfg(unix)]
     {
@@ -123,9 +121,22 @@ pub(super) fn open_own(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Returns the part of an image's name that all images of the same build have.
+pub(super) fn base_of(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix(PREFIX).or_else(|| name.strip_prefix(PRELOADED))?;
+    rest.get(..16)
+}
+
 /// Fails if others could replace files in a directory, and names them.
 #[cfg(unix)]
-fn check_directory(metadata: &fs::Metadata) -> Result<(), String> {
+pub(super) fn check_directory(dir: &Path) -> io::Result<()> {
+    check_metadata(&fs::metadata(dir)?).map_err(|reason| {
+        io::Error::other(format!("in the directory `{}` {reason}", dir.display()))
+    })
+}
+
+#[cfg(unix)]
+fn check_metadata(metadata: &fs::Metadata) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
 
     const STICKY: u32 = 0o1000;

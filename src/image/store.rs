@@ -1,19 +1,21 @@
 //! Stores images, and removes those that nobody needs any more.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::checked::{image_of, record_of};
-use super::place::{PREFIX, PRELOADED, Place};
-
-/// The file that a process locks while it makes an image.
-const TURN: &str = ".image.lock";
+use super::place::{PRELOADED, Place, base_of};
 
 /// The maximum size of the images with packages in a directory together, in bytes.
 pub(crate) const PRELOADED_BYTES: u64 = 2 << 30;
+
+/// How many other builds keep their images in a directory.
+const OTHER_BUILDS: usize = 2;
 
 /// How often the use of an image is noted. Noting it changes the file, which is then verified anew.
 const NOTED: Duration = Duration::from_hours(1);
@@ -22,20 +24,12 @@ const NOTED: Duration = Duration::from_hours(1);
 const REFUSED: &str = "refused";
 
 impl Place {
-    /// Waits until no other process makes an image in this directory. Others then wait until the
-    /// file is dropped or the process ends. Returns `None` if files cannot be locked: several
-    /// processes may then make the same image, and the last one is kept.
-    pub(crate) fn turn(&self) -> Option<File> {
-        self.make_directory();
-        let file = File::options().create(true).append(true).open(self.dir.join(TURN)).ok()?;
-        file.lock().ok().map(|()| file)
-    }
-
     /// Stores the image atomically, and removes images that are no longer of use.
     pub(crate) fn store(&self, file: &[u8]) -> io::Result<()> {
         static STORED: AtomicU64 = AtomicU64::new(0);
-        let (process, nth) = (std::process::id(), STORED.fetch_add(1, Ordering::Relaxed));
-        let temporary = self.dir.join(format!(".{PREFIX}{process}-{nth}.tmp"));
+        #[cfg(unix)]
+        super::place::check_directory(&self.dir)?;
+        let temporary = self.temporary(STORED.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -52,7 +46,7 @@ impl Place {
     }
 
     /// Makes the directory, which only this user may write to.
-    fn make_directory(&self) {
+    pub(super) fn make_directory(&self) {
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -60,19 +54,32 @@ impl Place {
         let _ = builder.recursive(true).create(&self.dir);
     }
 
-    /// Removes images of other versions.
+    /// Removes images of other builds, except the newest. Several may be in use by turns, and have
+    /// the same version number.
     fn remove_outdated(&self) -> io::Result<()> {
+        let mut others = BTreeMap::<String, (SystemTime, Vec<PathBuf>)>::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let name = image_of(&name).unwrap_or(&name);
-            let is_image = [PREFIX, PRELOADED].iter().any(|prefix| name.starts_with(prefix));
-            if is_image && !self.current.iter().any(|current| name.starts_with(current)) {
-                // Another process may have removed it first; this also applies below.
-                let _ = fs::remove_file(entry.path());
-            }
+            let Some(base) = base_of(name).filter(|_| !self.is_current(name)) else { continue };
+            let written = entry.metadata().and_then(|found| found.modified());
+            let (newest, paths) =
+                others.entry(base.to_owned()).or_insert((SystemTime::UNIX_EPOCH, Vec::new()));
+            *newest = written.map_or(*newest, |written| written.max(*newest));
+            paths.push(entry.path());
+        }
+        let mut others: Vec<_> = others.into_values().collect();
+        others.sort_by_key(|(newest, _)| Reverse(*newest));
+        for path in others.into_iter().skip(OTHER_BUILDS).flat_map(|(_, paths)| paths) {
+            // Another process may have removed it first; this also applies below.
+            let _ = fs::remove_file(path);
         }
         Ok(())
+    }
+
+    fn is_current(&self, name: &str) -> bool {
+        self.current.iter().any(|current| name.starts_with(current))
     }
 
     /// Removes the images that were not used for the longest time, until the others are within the
@@ -120,5 +127,39 @@ impl Place {
     pub(crate) fn refuse(&self, reason: &str) {
         // Otherwise it is tried again.
         let _ = fs::write(self.path().with_extension(REFUSED), reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolet_pyodide_assets::{Digest, lock};
+
+    use super::*;
+    use crate::image::Importer;
+    use crate::packages::Preload;
+
+    #[test]
+    fn builds_that_take_turns_keep_their_images_and_older_ones_lose_theirs() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, preload) = (dir.path(), Preload::default());
+        let place = Place::new(home, home, lock().unwrap(), &preload, Importer::Owner);
+        let other = |number: u8| {
+            let digest = Digest::of(&[number]).to_string();
+            home.join(format!("image-{}.bin", &digest[..16]))
+        };
+        for number in 0..4 {
+            fs::write(other(number), "image").unwrap();
+            fs::write(record_of(&other(number)).unwrap(), "record").unwrap();
+            for path in [other(number), record_of(&other(number)).unwrap()] {
+                let file = File::options().write(true).open(path).unwrap();
+                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(number.into());
+                file.set_modified(time).unwrap();
+            }
+        }
+        place.store(b"new").unwrap();
+        let kept: Vec<bool> = (0..4).map(|number| other(number).exists()).collect();
+        assert_eq!(kept, [false, false, true, true]);
+        assert!(!record_of(&other(0)).unwrap().exists() && record_of(&other(3)).unwrap().exists());
+        assert!(place.path().exists());
     }
 }

@@ -20,7 +20,14 @@ pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
             .with_source(error)
             .with_hint(format!("name a directory in {ASSETS_VARIABLE}"))
     })?;
-    Ok(strategy.cache_dir().join("isolet").join(name))
+    let dir = strategy.cache_dir();
+    if dir.is_absolute() {
+        return Ok(dir.join("isolet").join(name));
+    }
+    // With a home that is not, which would mean another directory in each current one.
+    let message = format!("the user's cache directory is `{}`, no absolute path", dir.display());
+    let hint = format!("set XDG_CACHE_HOME, HOME or {ASSETS_VARIABLE} to an absolute path");
+    Err(Error::new(ErrorKind::Assets, message).with_hint(hint))
 }
 
 /// Returns isolet's directory `name` in the user's data directory, for what cannot be made again.

@@ -23,6 +23,7 @@ pub(crate) mod shared_file;
 pub(crate) mod shared_file;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_words;
+pub(crate) mod signals;
 pub(crate) mod spin;
 pub(crate) mod watchdog;
 #[cfg(feature = "mcp")]

@@ -10,6 +10,7 @@ use memmap2::Mmap;
 use rustix::fs::{
     MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fcntl_getfl, memfd_create,
 };
+use rustix::io::Errno;
 
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::GROW).union(SealFlags::SHRINK).union(SealFlags::SEAL);
@@ -21,8 +22,7 @@ pub(crate) struct SharedFile(OwnedFd);
 impl SharedFile {
     /// Copies `bytes` into a new sealed file in memory.
     pub(crate) fn new(name: &str, bytes: &[u8]) -> io::Result<Self> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut file = File::from(file);
+        let mut file = File::from(memory_file(name)?);
         file.write_all(bytes)?;
         fcntl_add_seals(&file, SEALS)?;
         Ok(Self(file.into()))
@@ -36,17 +36,17 @@ impl SharedFile {
 
     /// Checks and wraps a file that another process has created or opened.
     pub(crate) fn received(file: OwnedFd) -> io::Result<Self> {
-        match fcntl_get_seals(&file) {
-            Ok(seals) if !seals.contains(SEALS) => {
-                let message = format!("its seals are {seals:?}, {SEALS:?} are needed");
-                Err(io::Error::other(message))
-            }
-            // A file on disk, which has no seals.
-            Err(_) if fcntl_getfl(&file)?.intersects(OFlags::WRONLY | OFlags::RDWR) => {
-                Err(io::Error::other("it is open for writing"))
-            }
-            _ => Ok(Self(file)),
+        // Only files of tmpfs and hugetlbfs have seals. A file in memory that nobody has sealed is
+        // not told by its seals from one in a directory: both may have only the one against seals.
+        let seals = fcntl_get_seals(&file).unwrap_or(SealFlags::empty());
+        let is_sealed = seals.contains(SEALS);
+        if !is_sealed && fcntl_getfl(&file)?.intersects(OFlags::WRONLY | OFlags::RDWR) {
+            let message = format!(
+                "it is open for writing, and its seals are {seals:?}, {SEALS:?} are needed"
+            );
+            return Err(io::Error::other(message));
         }
+        Ok(Self(file))
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -66,6 +66,22 @@ impl SharedFile {
     }
 }
 
+/// Makes an empty file in memory, which can be sealed. An error names the call, which a container
+/// may deny.
+pub(super) fn memory_file(name: &str) -> io::Result<OwnedFd> {
+    memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        .map_err(|errno| said_of("memfd_create, which makes files in memory", errno))
+}
+
+/// Puts before an error what has failed, unless the error says which limit is reached.
+pub(super) fn said_of(what: &str, errno: Errno) -> io::Error {
+    let error = io::Error::from(errno);
+    if [Errno::MFILE, Errno::NFILE].contains(&errno) {
+        return error;
+    }
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,14 +97,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_on_disk_is_taken_if_it_was_opened_to_be_read() {
-        let path = std::env::temp_dir().join(format!("isolet-shared-file-{}", std::process::id()));
-        let written = File::create(&path).unwrap();
-        (&written).write_all(b"on disk").unwrap();
-        assert!(SharedFile::of_file(&written).is_err());
-        let shared = SharedFile::of_file(&File::open(&path).unwrap()).unwrap();
-        assert_eq!(shared.map().unwrap(), b"on disk"[..]);
-        std::fs::remove_file(&path).unwrap();
+    fn a_file_of_any_file_system_is_taken_if_it_was_opened_to_be_read() {
+        // Mostly a disk, and tmpfs, whose files have seals.
+        for dir in [std::env::temp_dir(), "/dev/shm".into()] {
+            let Ok(dir) = tempfile::tempdir_in(dir) else { continue };
+            let path = dir.path().join("file");
+            let written = File::create(&path).unwrap();
+            (&written).write_all(b"in a directory").unwrap();
+            assert!(SharedFile::of_file(&written).is_err());
+            let opened = File::open(&path).unwrap();
+            let shared = SharedFile::of_file(&opened).unwrap();
+            assert_eq!(shared.map().unwrap(), b"in a directory"[..]);
+            // As when another process replaces it at this moment.
+            std::fs::remove_file(&path).unwrap();
+            assert_eq!(SharedFile::of_file(&opened).unwrap().map().unwrap(), shared.map().unwrap());
+        }
     }
 
     #[test]

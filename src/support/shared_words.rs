@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{
-    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
-};
+use rustix::fs::{SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
+
+use super::shared_file::{memory_file, said_of};
 
 /// The file never changes its size, so that no access to the mapping fails.
 const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::SEAL);
@@ -25,8 +25,9 @@ pub(crate) struct SharedWords {
 impl SharedWords {
     /// Makes a file in memory with this many words, all zero.
     pub(crate) fn file(name: &str, count: usize) -> io::Result<OwnedFd> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        ftruncate(&file, bytes(count)? as u64)?;
+        let file = memory_file(name)?;
+        ftruncate(&file, bytes(count)? as u64)
+            .map_err(|errno| said_of("a file in memory cannot grow", errno))?;
         fcntl_add_seals(&file, SEALS)?;
         Ok(file)
     }
@@ -115,7 +116,7 @@ mod tests {
         let file = SharedWords::file("test", 1000).unwrap();
         let error = SharedWords::map(file.as_fd(), 1001).unwrap_err();
         assert_eq!(error.to_string(), "it has 8000 bytes, 8008 are needed");
-        let file = memfd_create("test", MemfdFlags::ALLOW_SEALING).unwrap();
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&file, 8000).unwrap();
         let error = SharedWords::map(file.as_fd(), 1000).unwrap_err();
         assert!(error.to_string().contains("are needed"), "{error}");

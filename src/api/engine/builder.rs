@@ -1,5 +1,6 @@
 //! Makes an [`Engine`]: everything that one is told.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,6 +46,27 @@ pub struct EngineBuilder {
     pub(super) spare_sessions: usize,
     /// Reads what workers send, as far as it can.
     pub(super) event_loop: Option<Handle>,
+    pub(super) on_notice: OnNotice,
+}
+
+/// What to call with sentences for a person.
+#[derive(Clone, Default)]
+pub(super) struct OnNotice(Option<Arc<Tell>>);
+
+type Tell = dyn Fn(&str) + Send + Sync;
+
+impl OnNotice {
+    pub(super) fn tell(&self, text: &str) {
+        if let Some(call) = &self.0 {
+            call(text);
+        }
+    }
+}
+
+impl fmt::Debug for OnNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "a function" } else { "none" })
+    }
 }
 
 impl Default for EngineBuilder {
@@ -60,6 +82,7 @@ impl Default for EngineBuilder {
             max_sessions: Engine::DEFAULT_MAX_SESSIONS,
             spare_sessions: Engine::DEFAULT_SPARE_SESSIONS,
             event_loop: None,
+            on_notice: OnNotice::default(),
         }
     }
 }
@@ -255,6 +278,15 @@ impl EngineBuilder {
     /// [`confine_preloaded`](Self::confine_preloaded).
     pub fn spare_sessions(mut self, sessions: usize) -> Self {
         self.spare_sessions = sessions;
+        self
+    }
+
+    /// Calls a function with sentences for the person who runs the program, while the engine is
+    /// built: the image cannot be stored, so that every start makes it again, or another process
+    /// that makes it does not come to an end. Default: they are not told;
+    /// [`Engine::image_notice`] has the first one.
+    pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_notice = OnNotice(Some(Arc::new(tell)));
         self
     }
 

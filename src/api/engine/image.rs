@@ -32,6 +32,9 @@ pub(super) struct Wanted<'a> {
     pub(super) confinement: &'a Confinement,
     pub(super) importer: Importer,
     pub(super) damaged: DamagedImage,
+    /// Gets sentences for a person.
+    #[cfg_attr(not(feature = "engine"), expect(dead_code, reason = "another program makes it"))]
+    pub(super) tell: &'a dyn Fn(&str),
 }
 
 /// Finds the image, or has it made.
@@ -64,7 +67,7 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
         on_threads = OnThreads::new(preload, importer == Importer::GuestThread);
         Some(&on_threads)
     };
-    crate::isolate::make_image(wanted.assets, place, maker, replaces)
+    crate::isolate::make_image(wanted.assets, place, maker, replaces, &wanted.tell)
 }
 
 #[cfg(not(feature = "engine"))]

@@ -30,6 +30,7 @@ use crate::isolate::lost_threads;
 use crate::packages::Preload;
 use crate::protocol::codec;
 use crate::support::cache_dir::cache_dir;
+use crate::support::signals::outlive_file_size_limit;
 pub use builder::EngineBuilder;
 
 /// V8 and a verified Pyodide, shared by all sessions of the process.
@@ -45,6 +46,8 @@ pub struct Engine {
 struct Inner {
     lock_json: Arc<[u8]>,
     assets_dir: PathBuf,
+    /// Why the image was not stored.
+    unstored: Option<String>,
     preload: Preload,
     confinement: Confinement,
     max_sessions: usize,
@@ -85,6 +88,7 @@ impl Engine {
     }
 
     fn open(told: EngineBuilder) -> Result<Self, Error> {
+        outlive_file_size_limit();
         let assets_dir = match told.assets {
             Some(dir) => dir,
             None => crate::api::assets::find_assets(None)?,
@@ -111,7 +115,15 @@ impl Engine {
             confinement: &told.confinement,
             importer,
             damaged: told.damaged_image,
+            tell: &|text| told.on_notice.tell(text),
         })?;
+        let unstored = image.why_unstored().map(|reason| {
+            let dir = if preload.is_empty() { &home } else { &images };
+            unstored(dir, &assets_dir, reason)
+        });
+        if let Some(text) = &unstored {
+            told.on_notice.tell(text);
+        }
         let is_confined = importer == Importer::GuestWorker;
         let interpreters = Arc::new(Interpreters::new(image, is_confined, told.event_loop)?);
         let pool = Pool::new({
@@ -122,6 +134,7 @@ impl Engine {
         let inner = Inner {
             lock_json,
             assets_dir,
+            unstored,
             preload,
             confinement,
             max_sessions,
@@ -154,6 +167,13 @@ impl Engine {
     #[must_use]
     pub fn image_path(&self) -> Option<&Path> {
         self.inner.interpreters.image.path()
+    }
+
+    /// Returns why this engine's image, which it has made, could not be stored, and what helps.
+    /// Every start makes such an image again.
+    #[must_use]
+    pub fn image_notice(&self) -> Option<&str> {
+        self.inner.unstored.as_deref()
     }
 
     /// Keeps `sessions` interpreters booted and ready. Sandboxes with the engine's isolation and
@@ -248,6 +268,20 @@ impl Engine {
     pub(crate) fn pool(&self) -> &Pool {
         &self.inner.pool
     }
+}
+
+/// Says why an image was not stored in a directory, and what helps.
+fn unstored(dir: &Path, assets: &Path, reason: &str) -> String {
+    let remedy = if dir == assets && cache_dir("images").is_ok() {
+        "run `isolet assets prepare` as a user who may write to it, or set ISOLET_ASSETS to a copy"
+    } else {
+        "set XDG_CACHE_HOME to a directory that this user may write to, and nobody else"
+    };
+    format!(
+        "the memory image cannot be kept in `{}`: {reason}; every start makes it again, which \
+         takes seconds; {remedy}",
+        dir.display()
+    )
 }
 
 impl fmt::Debug for Engine {

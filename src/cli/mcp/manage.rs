@@ -14,7 +14,7 @@ use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, 
 use super::servers::ServerArgs;
 use super::{add, stubs};
 use crate::cli::filter::strictly;
-use crate::cli::{assets, exit, json, json_text, run, terminal};
+use crate::cli::{assets, exit, json, json_text, progress, run, terminal};
 
 #[derive(clap::Subcommand)]
 pub(super) enum Action {
@@ -166,8 +166,9 @@ fn call(hub: &Hub, tool: &str, arguments: &[String], assets: Option<&Path>) -> R
         let value = json_text::parse(value).unwrap_or_else(|_| Value::from(value));
         given.push((Value::from(name), value));
     }
-    let engine =
-        assets::open_engine(assets, &[], |assets| Ok(Engine::builder().assets(assets).build()?))?;
+    let engine = assets::open_engine(assets, &[], |assets| {
+        Ok(Engine::builder().assets(assets).on_notice(progress::notice).build()?)
+    })?;
     let builder = Sandbox::builder(&engine).limits(Limits::default());
     let sandbox = hub.modules().into_iter().fold(builder, SandboxBuilder::module).build()?;
     let inputs = [

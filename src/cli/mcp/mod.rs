@@ -33,13 +33,14 @@ use anyhow::{Context, Result, bail};
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
+use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 
 use self::python::Python;
 use self::server::Server;
 use self::stdio::Stdio;
 use super::socket::Address;
-use super::{PolicyArgs, units};
+use super::{PolicyArgs, signals, units};
 
 /// The most threads that run guests at the same time, beyond which calls wait.
 const RUNNING_THREADS: usize = 512;
@@ -100,6 +101,13 @@ pub(super) struct McpArgs {
     model: model::ModelArgs,
     #[command(flatten)]
     policy: PolicyArgs,
+}
+
+impl McpArgs {
+    /// Whether it is asked for something else than to serve.
+    pub(super) fn is_chore(&self) -> bool {
+        self.action.is_some()
+    }
 }
 
 /// Serves one client on standard input and output, or many by HTTP.
@@ -178,8 +186,20 @@ async fn serve_pipes(python: Arc<Python>) -> Result<()> {
 async fn told_to_end() -> Result<()> {
     let mut terminated = tokio::signal::unix::signal(SignalKind::terminate())
         .context("the signal SIGTERM is not noticed")?;
+    // Whoever has started it so that the end of the terminal does not end it, means that.
+    let mut hung_up = (!signals::is_ignored(Signal::HUP))
+        .then(|| tokio::signal::unix::signal(SignalKind::hangup()))
+        .transpose()
+        .context("the signal SIGHUP is not noticed")?;
+    let hung_up = async {
+        match &mut hung_up {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         _ = terminated.recv() => Ok(()),
+        () = hung_up => Ok(()),
         interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C is not noticed"),
     }
 }

@@ -45,6 +45,13 @@ pub(super) struct ServeArgs {
     isolation: IsolationArgs,
 }
 
+impl ServeArgs {
+    /// Whether it speaks with the program that has started it, and no other.
+    pub(super) fn is_pipe(&self) -> bool {
+        self.stdio
+    }
+}
+
 /// Serves until the client, or a signal, ends it.
 pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
     #[cfg(feature = "serve")]
@@ -72,6 +79,7 @@ fn engines(
 ) -> Result<Engines> {
     let base = assets::open_engine(assets, &[], |assets| {
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
+        let builder = builder.on_notice(progress::notice);
         let builder = adjust(args.isolation.confine(builder))?;
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";

@@ -212,12 +212,13 @@ pub(crate) trait Maker {
 /// it at `place`. One that another process has made meanwhile is taken.
 ///
 /// An image that cannot be stored serves this process only. One that is there and cannot be used is
-/// an error unless `replace_damaged`.
+/// an error unless `replace_damaged`. `tell` gets a sentence if another process takes long.
 pub(crate) fn make(
     dir: &Path,
     place: &Place,
     maker: Option<&dyn Maker>,
     replace_damaged: bool,
+    tell: &dyn Fn(&str),
 ) -> Result<ImageFile, Error> {
     // An image with packages has everything of the one without.
     let with_packages = match maker {
@@ -225,14 +226,14 @@ pub(crate) fn make(
             let place = place.without_packages();
             let base = match ImageFile::find(&place)? {
                 Some(base) => base,
-                None => make(dir, &place, None, replace_damaged)?,
+                None => make(dir, &place, None, replace_damaged, tell)?,
             };
             Some((maker, Image::new(base.into())?))
         }
         None => None,
     };
     // Of several that start at once, one makes the image and the others find it.
-    let _turn = place.turn();
+    let _turn = place.turn(tell);
     match ImageFile::find(place) {
         Ok(Some(image)) => return Ok(image),
         Err(error) if !replace_damaged => return Err(error),
@@ -287,8 +288,11 @@ fn build_with_packages(
 }
 
 fn store(place: &Place, file: Vec<u8>) -> ImageFile {
-    let stored = place.store(&file).ok().and_then(|()| ImageFile::find(place).ok()?);
-    stored.unwrap_or_else(|| ImageFile::in_memory(file))
+    let stored = place.store(&file).map_err(|error| error.to_string()).and_then(|()| {
+        let found = ImageFile::find(place).map_err(|error| error.to_string())?;
+        found.ok_or_else(|| "it is gone at once".to_owned())
+    });
+    stored.unwrap_or_else(|reason| ImageFile::unstored(file, reason))
 }
 
 /// Reads the list of libraries, with the contents that follow one another.

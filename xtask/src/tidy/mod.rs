@@ -56,6 +56,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/isolate/restore.rs",
     "src/support/shared_file.rs",
     "src/support/shared_words.rs",
+    "src/support/signals.rs",
     "src/worker/child/copying.rs",
     "src/worker/child/fork_server.rs",
     "src/worker/child/guardian.rs",

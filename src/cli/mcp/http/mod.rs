@@ -3,9 +3,7 @@
 mod cross_origin;
 mod front;
 
-use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +24,7 @@ use super::incoming::MAX_BYTES;
 use super::python::Python;
 use super::server::Server;
 use crate::cli::http_server::{self, Limits};
+use crate::cli::secret;
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 
 /// The only path that is served.
@@ -136,7 +135,7 @@ impl Listener {
         };
         if let Some(path) = file {
             // Somebody else may have removed it.
-            let _ = fs::remove_file(path);
+            let _ = std::fs::remove_file(path);
         }
         served
     }
@@ -156,10 +155,7 @@ impl Token {
 /// Reads the token of a file, which nobody else may read.
 fn read_token(path: &Path) -> Result<Token> {
     let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
-    let mode = fs::metadata(path).with_context(|| format!("cannot read `{shown}`"))?;
-    let mode = mode.permissions().mode() & 0o077;
-    ensure!(mode == 0, "others may use `{shown}`, which has the token; `chmod 600` it");
+    let text = secret::read(path)?;
     let token = text.trim();
     let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
     ensure!(
@@ -183,6 +179,9 @@ fn new_token() -> Result<(Token, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

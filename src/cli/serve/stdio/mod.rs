@@ -31,8 +31,11 @@ const WAITING_THREADS: usize = 2;
 
 /// Serves one client until its input ends or it asks for the end.
 pub(super) fn serve(wire: Wire, engines: Engines) -> Result<ExitCode> {
-    // Ctrl-C at a terminal reaches this process, too. The client decides what it means.
-    ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
+    // Ctrl-C at a terminal reaches this process, too. The client decides what it means, unless it
+    // is outside of the container whose first process this is.
+    if !rustix::process::getpid().is_init() {
+        ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
+    }
     let input = rustix::stdio::stdin().try_clone_to_owned();
     let input = File::from(input.context("there is no standard input")?);
     let gate = input.try_clone().and_then(Gate::new).context("the input cannot be awaited")?;
