@@ -37,6 +37,18 @@ impl Failure {
         Self::new("denied", message)
     }
 
+    /// More than there may be.
+    #[cfg(feature = "serve")]
+    pub(crate) fn limit(message: impl Into<String>) -> Self {
+        Self::new("limit", message)
+    }
+
+    /// The same with what helps.
+    #[cfg(feature = "serve")]
+    pub(crate) fn with_hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+
     pub(super) fn busy(session: i64) -> Self {
         let message = format!("session {session} is busy, a run is under way in it");
         Self::new("busy", message)

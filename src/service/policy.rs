@@ -15,6 +15,19 @@ use super::sandboxes::Made;
 use super::tools::{self, ToolHandler};
 use super::{Failure, execution};
 
+/// How many bytes a value takes on a node unless its operator says otherwise: those of other
+/// clients are in the same process.
+#[cfg(feature = "serve")]
+const NODE_VALUE_BYTES: u64 = 32 << 20;
+
+/// How many bytes the arguments of waiting calls take there.
+#[cfg(feature = "serve")]
+const NODE_CALL_BYTES: u64 = 8 << 20;
+
+/// How many bytes the displays of a run take there.
+#[cfg(feature = "serve")]
+const NODE_DISPLAY_BYTES: u64 = 8 << 20;
+
 /// A policy, as `docs/protocol.md` describes it.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -79,21 +92,36 @@ macro_rules! limits {
                 Self { run_time, ..Self::default() }
             }
 
+            /// Raises the limit of the time of a run to so many seconds, if it is lower.
+            pub(super) fn raise_run_time(&mut self, seconds: Option<f64>) {
+                self.run_time = match (self.run_time, seconds) {
+                    (Some(own), Some(seconds)) => Some(own.max(seconds)),
+                    (own, _) => own,
+                };
+            }
+
             /// Replaces limits by those that `other` has.
             pub(super) fn replace(&mut self, other: Self) {
                 $(self.$name = other.$name.or(self.$name);)*
             }
 
-            /// Lowers limits to those of the ceiling.
-            pub(super) fn lower(&mut self, ceiling: &Self) {
-                let default = Limits::default();
-                $(if let Some(most) = ceiling.$name {
-                    let own = self.$name.unwrap_or($default(&default));
+            /// The limits of sessions of a node of whose limits nobody says anything.
+            pub(super) fn of_node() -> Self {
+                let default = Limits::default()
+                    .max_value_bytes(NODE_VALUE_BYTES)
+                    .max_call_bytes(NODE_CALL_BYTES)
+                    .max_display_bytes(NODE_DISPLAY_BYTES);
+                Self { $($name: Some($default(&default)),)* }
+            }
+
+            /// Lowers limits to those of `most`.
+            pub(super) fn lower(&mut self, most: &Self) {
+                $(if let (Some(own), Some(most)) = (self.$name, most.$name) {
                     self.$name = Some(if own < most { own } else { most });
                 })*
             }
 
-            /// Checks that no limit is above those of the ceiling `self`.
+            /// Checks that no limit is above those of `self`.
             pub(super) fn check(&self, asked: &Self) -> Result<(), Failure> {
                 $(if let (Some(most), Some(asked)) = (self.$name, asked.$name)
                     // What is no number is not lower either.
@@ -101,7 +129,8 @@ macro_rules! limits {
                 {
                     let name = stringify!($name);
                     let message = format!("`limits.{name}`: limit {most}, asked for {asked}");
-                    return Err(Failure::denied(message));
+                    let hint = "leave it out, or ask the operator to raise it in the ceiling";
+                    return Err(Failure::denied(message).with_hint(hint));
                 })*
                 Ok(())
             }
@@ -138,6 +167,12 @@ impl Policy {
     #[cfg(feature = "serve")]
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.limits.memory.unwrap_or(Limits::default().memory_bytes())
+    }
+
+    /// The most bytes of a value.
+    #[cfg(feature = "serve")]
+    pub(super) fn value_bytes(&self) -> u64 {
+        self.limits.value.unwrap_or(NODE_VALUE_BYTES)
     }
 
     #[cfg(feature = "serve")]

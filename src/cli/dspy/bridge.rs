@@ -49,9 +49,7 @@ fn result(answer: Incoming) -> Result<Value, Failure> {
     }
     let result = answer.result.ok_or_else(|| Failure::Malformed("no result".to_owned()))?;
     match result.value {
-        Value::Str(text) if result.kind == "json" => {
-            json::parse(&text).map_err(|error| Failure::Malformed(error.to_string()))
-        }
+        Value::Str(text) if result.kind == "json" => json::parse(&text).map_err(Failure::Malformed),
         value => Ok(value),
     }
 }

@@ -32,8 +32,7 @@ impl Wire {
             }
             Self::Json => {
                 let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-                let value = json_text::parse(text).map_err(|error| error.to_string())?;
-                from_json(value)
+                from_json(json_text::parse(text)?)
             }
         }
     }
@@ -47,6 +46,33 @@ impl Wire {
                 let _ = serde_json::to_writer(to, &ToJson(message));
             }
         }
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Wire {
+    /// Returns how many bytes a value has as JSON.
+    pub(super) fn json_length(value: &Value) -> u64 {
+        let mut length = Length(0);
+        // Counting does not fail.
+        let _ = serde_json::to_writer(&mut length, &ToJson(value));
+        length.0
+    }
+}
+
+/// Counts what is written.
+#[cfg(feature = "serve")]
+struct Length(u64);
+
+#[cfg(feature = "serve")]
+impl std::io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

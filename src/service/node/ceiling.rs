@@ -16,6 +16,7 @@ pub(crate) struct Ceiling {
     packages: Vec<String>,
     /// How many copies may descend from a session at once.
     forkable: usize,
+    /// The highest limits. One that is missing here is that of the node's policy, or its default.
     limits: LimitsEntry,
 }
 
@@ -33,7 +34,12 @@ pub(crate) struct Wishes {
     pub(crate) packages: bool,
     /// The limit `run_time`, in seconds.
     pub(crate) run_time: Option<f64>,
+    /// Up to where clients of this protocol may have `run_time`, unless the ceiling names it.
+    pub(crate) most_run_time: Option<f64>,
 }
+
+/// The usual `most_run_time` of other protocols, in seconds.
+pub(crate) const MOST_SECONDS: f64 = 300.0;
 
 impl Ceiling {
     /// Adds what a client asks for to what all sessions have.
@@ -47,7 +53,8 @@ impl Ceiling {
         asked: Policy,
         wishes: &Wishes,
     ) -> Result<Policy, Failure> {
-        self.check(&asked)?;
+        let most = self.limits(base, wishes);
+        self.check(&asked, &most)?;
         let mut policy = base.clone();
         policy.tools = asked.tools.or(policy.tools);
         policy.submit = asked.submit.or(policy.submit);
@@ -66,15 +73,26 @@ impl Ceiling {
             policy.allow_packages.extend(named.cloned());
         }
         policy.forkable = asked.forkable.or(policy.forkable);
-        let mut limits = LimitsEntry::of_run_time(wishes.run_time);
+        let mut limits = LimitsEntry::of_node();
+        limits.replace(LimitsEntry::of_run_time(wishes.run_time));
         limits.replace(policy.limits);
         limits.replace(asked.limits);
-        limits.lower(&self.limits);
+        limits.lower(&most);
         policy.limits = limits;
         Ok(policy)
     }
 
-    fn check(&self, asked: &Policy) -> Result<(), Failure> {
+    /// The highest limits that a session may have: those of the ceiling, else those of the node's
+    /// policy, else the defaults. All have an end.
+    fn limits(&self, base: &Policy, wishes: &Wishes) -> LimitsEntry {
+        let mut most = LimitsEntry::of_node();
+        most.raise_run_time(wishes.most_run_time);
+        most.replace(base.limits.clone());
+        most.replace(self.limits.clone());
+        most
+    }
+
+    fn check(&self, asked: &Policy, most: &LimitsEntry) -> Result<(), Failure> {
         if asked.has_what_operators_set() {
             return Err(Failure::denied(format!(
                 "{OPERATORS} are set by the node's operator only"
@@ -99,7 +117,7 @@ impl Ceiling {
             let limit = self.forkable;
             return Err(Failure::denied(format!("`forkable`: limit {limit}, asked for {copies}")));
         }
-        self.limits.check(&asked.limits)
+        most.check(&asked.limits)
     }
 }
 
@@ -243,6 +261,46 @@ mod tests {
     }
 
     #[test]
+    fn every_limit_has_an_end_whatever_the_ceiling_names() {
+        // That of docs/serve.md.
+        let docs = "limits = { run_time = 60, memory = 1_000_000_000 }";
+        let base = policy(r#"{"limits": {"stdout": 5000000}}"#);
+        for (name, default) in [
+            ("run_time", 60.0),
+            ("host_time", 3600.0),
+            ("grace", 0.5),
+            ("memory", 1e9),
+            ("stdout", 5e6),
+            ("stderr", 1_048_576.0),
+            ("value", 33_554_432.0),
+            ("calls", 8_388_608.0),
+            ("source", 16_777_216.0),
+            ("display_bytes", 8_388_608.0),
+            ("displays", 100.0),
+            ("files", 1000.0),
+            ("output_lines", 1e6),
+            ("tool_calls", 1e4),
+            ("concurrent_tools", 16.0),
+            ("refusals", 1e4),
+        ] {
+            let asked = |value: f64| {
+                // An int, where one is wanted.
+                let text = format!("{{\"limits\": {{\"{name}\": {value}}}}}");
+                ceiling(docs).admit(&base, policy(&text), &Wishes::default())
+            };
+            let failure = asked(1e12).err().unwrap();
+            let text = format!("`limits.{name}`: limit {default}, asked for 1000000000000");
+            assert_eq!(failure.message, text);
+            assert!(failure.hint.unwrap().contains("ceiling"));
+            assert!(asked(default).is_ok(), "{name}");
+            assert!(asked((default / 4.0).ceil()).is_ok() || default < 1.0, "{name}");
+        }
+        let nothing = ceiling("").admit(&Policy::default(), policy("{}"), &Wishes::default());
+        let limits = nothing.ok().unwrap().limits.limits().ok().unwrap();
+        assert_eq!((limits.run_time().as_secs(), limits.value_bytes()), (30, 32 << 20));
+    }
+
+    #[test]
     fn packages_are_compared_as_indexes_do() {
         let ceiling = ceiling(r#"packages = ["scikit_learn", "numpy"]"#);
         let asked = r#"{"allow_packages": ["Scikit-Learn>=1", "numpy[x]"]}"#;
@@ -269,7 +327,12 @@ mod tests {
 
     #[test]
     fn a_wish_is_granted_as_far_as_the_ceiling_goes() {
-        let wishes = Wishes { public_net: true, packages: true, run_time: Some(300.0) };
+        let wishes = Wishes {
+            public_net: true,
+            packages: true,
+            run_time: Some(1e9),
+            most_run_time: Some(MOST_SECONDS),
+        };
         let granted = |text: &str| {
             let granted = ceiling(text).admit(&Policy::default(), policy("{}"), &wishes);
             let granted = granted.ok().unwrap();

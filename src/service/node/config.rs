@@ -23,6 +23,15 @@ const MOST: usize = 2500;
 /// The most connections by default, if there are descriptors for them.
 const MAX_CONNECTIONS: usize = 50_000;
 
+/// How many bytes of requests and unread answers there are by default.
+const MAX_IN_FLIGHT: u64 = 256 << 20;
+
+/// The least `max_answer`: what every answer without a value, displays and output fits into.
+const LEAST_ANSWER: u64 = 1 << 20;
+
+/// How many bytes an answer has by default.
+const MAX_ANSWER: u64 = 16 << 20;
+
 /// A file of configuration, in TOML.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,6 +42,10 @@ pub(crate) struct Config {
     memory_reserve: f64,
     /// The maximum number of connections.
     max_connections: usize,
+    /// The maximum number of bytes of requests and unread answers.
+    max_in_flight: u64,
+    /// The maximum number of bytes of an answer.
+    max_answer: u64,
     /// The maximum number of runs at once; two for each processor if it is missing.
     max_runs: Option<usize>,
     /// The maximum number of runs of a tenant that wait for their turn.
@@ -62,6 +75,8 @@ impl Default for Config {
             max_sessions: None,
             memory_reserve: 0.1,
             max_connections: MAX_CONNECTIONS,
+            max_in_flight: MAX_IN_FLIGHT,
+            max_answer: MAX_ANSWER,
             max_runs: None,
             max_queue: 1000,
             queue_time: 30.0,
@@ -82,6 +97,8 @@ pub(crate) struct Settings {
     pub(crate) max_sessions: usize,
     pub(crate) memory_reserve: f64,
     pub(crate) max_connections: usize,
+    pub(crate) max_in_flight: u64,
+    pub(crate) max_answer: u64,
     pub(crate) audit_log: Option<PathBuf>,
     pub(crate) store: Option<StoreSettings>,
     pub(crate) max_runs: usize,
@@ -168,6 +185,15 @@ impl Config {
                 None => by_memory(),
             },
             memory_reserve: part("memory_reserve", self.memory_reserve)?,
+            max_in_flight: self.max_in_flight,
+            max_answer: if self.max_answer >= LEAST_ANSWER {
+                self.max_answer
+            } else {
+                let bytes = self.max_answer;
+                return Err(format!(
+                    "`max_answer` is {bytes}, and has to be {LEAST_ANSWER} or more"
+                ));
+            },
             max_connections: at_least_one("max_connections", self.max_connections)?,
             audit_log: self.audit_log,
             store: match self.store {
@@ -216,6 +242,7 @@ mod tests {
         assert!(refusal("ttl = -1").contains("`ttl` is -1"));
         assert!(refusal("max_sessions = 0").contains("`max_sessions` is 0"));
         assert!(refusal("memory_reserve = 10").contains("`memory_reserve` is 10"));
+        assert!(refusal("max_answer = 5").contains("`max_answer` is 5"));
         assert!(refusal("max_runs = 0").contains("`max_runs` is 0"));
         assert!(refusal("max_session = 1").contains("max_session"));
         let text = refusal("ttl = 1\nidle = \"x\"");

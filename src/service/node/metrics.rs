@@ -212,7 +212,7 @@ impl Metrics {
 fn gate(refusal: &Refusal) -> Option<&'static str> {
     match refusal {
         Refusal::Key => Some("key"),
-        Refusal::Full(_) => Some("capacity"),
+        Refusal::Full(_) | Refusal::InFlight(_) => Some("capacity"),
         Refusal::Memory(_) => Some("memory"),
         Refusal::Quota(_) | Refusal::TooFast(..) => Some("quota"),
         Refusal::Waited(_) => Some("queue"),

@@ -11,6 +11,7 @@ mod contexts;
 mod creations;
 mod guest;
 mod ids;
+mod in_flight;
 mod memory;
 mod metrics;
 mod named;
@@ -39,6 +40,7 @@ use opentelemetry::global::BoxedTracer;
 use self::audit::Audit;
 use self::creations::Creations;
 use self::ids::{Ids, Origin};
+use self::in_flight::InFlight;
 use self::named::Named;
 use self::places::Places;
 use self::replies::Replies;
@@ -51,10 +53,11 @@ use self::traces::Traces;
 use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
 
 pub(crate) use self::audit::{Happened, Sink};
-pub(crate) use self::ceiling::Wishes;
+pub(crate) use self::ceiling::{MOST_SECONDS, Wishes};
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::guest::Raised;
+pub(crate) use self::in_flight::Charge;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;
@@ -98,6 +101,8 @@ pub(crate) enum Refusal {
     /// The tenant has started as many sessions as it may in a second, which is the first. It may
     /// start one after the second.
     TooFast(f64, Duration),
+    /// The node has as many bytes of requests and answers under way as it may.
+    InFlight(u64),
     /// The run has waited for its turn for this time.
     Waited(Duration),
     /// The node ends.
@@ -169,6 +174,7 @@ pub(crate) struct Node {
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
     sockets: Sockets,
+    in_flight: Arc<InFlight>,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -205,6 +211,7 @@ impl Node {
             tenants: RwLock::new(Arc::new(tenants)),
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
+            in_flight: InFlight::new(settings.max_in_flight),
             starts: RunGate::new(processors, usize::MAX),
             places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
@@ -284,6 +291,11 @@ impl Node {
     /// Returns how many connections there may be.
     pub(crate) fn max_connections(&self) -> usize {
         self.settings.max_connections
+    }
+
+    /// Returns how many bytes an answer may have.
+    pub(crate) fn max_answer(&self) -> u64 {
+        self.settings.max_answer
     }
 
     /// Returns how many runs there may be at once.

@@ -54,6 +54,8 @@ impl Node {
     /// Waits for the tenant's turn to run code.
     async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
         let tenant = &session.session().tenant;
+        // An answer more, where others are not read, would not be read either.
+        self.check_in_flight(tenant, 1)?;
         let (patience, since) = (self.settings.queue_time, Instant::now());
         let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
         let entered = tokio::time::timeout(patience, entering).await;

@@ -67,6 +67,11 @@ impl NodeSession {
         &self.policy
     }
 
+    /// Returns how many bytes a value may have.
+    pub(crate) fn max_value(&self) -> u64 {
+        self.policy.value_bytes()
+    }
+
     pub(crate) fn use_so_far(&self) -> Use {
         *lock(&self.use_so_far)
     }

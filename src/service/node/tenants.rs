@@ -27,11 +27,19 @@ pub(crate) struct Quotas {
     pub(crate) starts: f64,
     /// The maximum number of paused sessions and snapshots.
     pub(crate) saved: usize,
+    /// The maximum number of bytes of requests and unread answers.
+    pub(crate) in_flight: u64,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self { sessions: usize::MAX, runs: usize::MAX, starts: f64::INFINITY, saved: usize::MAX }
+        Self {
+            sessions: usize::MAX,
+            runs: usize::MAX,
+            starts: f64::INFINITY,
+            saved: usize::MAX,
+            in_flight: u64::MAX,
+        }
     }
 }
 

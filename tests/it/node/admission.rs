@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Node, key_hash};
+use super::{Events, Node, key_hash};
 use crate::util::{LONGEST, Scratch};
 
 /// A request's head, without the body that it announces.
@@ -129,4 +129,71 @@ async fn connections_that_say_nothing_end_before_those_of_known_clients() {
         let read = timeout(LONGEST, stream.read(&mut [0])).await.unwrap();
         assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
     }
+}
+
+#[tokio::test]
+async fn bodies_and_values_have_a_bound_and_give_it_back() {
+    let scratch = Scratch::new("node-bodies");
+    let config = format!(
+        "max_in_flight = 16_000_000\nmax_answer = 2_000_000\n
+        [tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let (a, b) = ([("x-api-key", "a")], [("x-api-key", "b")]);
+    // One whose length is announced is refused before it comes, another one when it is too long.
+    let mut chunked = Vec::new();
+    for length in ["content-length: 8000001", "transfer-encoding: chunked"] {
+        let mut stream = TcpStream::connect(&node.place).await.unwrap();
+        let head = "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nx-api-key: a\r\n";
+        stream.write_all(format!("{head}{length}\r\n\r\n").as_bytes()).await.unwrap();
+        if length.contains("chunked") {
+            stream.write_all(b"8f0d18\r\n").await.unwrap();
+            stream.write_all(&vec![b' '; 9_375_000]).await.unwrap();
+        }
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"}\n") {
+            assert_ne!(timeout(LONGEST, stream.read_buf(&mut answer)).await.unwrap().unwrap(), 0);
+        }
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
+        assert!(answer.contains("retry-after: 1") && answer.contains("limit 8000000"), "{answer}");
+        chunked.push(stream);
+    }
+    // What they took was given back.
+    let large = json!({"code": "1", "stdin": "x".repeat(7_900_000)});
+    let given = async { while node.ask_as(&a, "POST /v1/run", &large).await.0 != 200 {} };
+    timeout(LONGEST, given).await.unwrap();
+    drop(chunked);
+    // A body has a million values at most, in every protocol.
+    let many = "0,".repeat(1_000_000);
+    for (request, body) in [
+        ("POST /v1/run", format!("{{\"code\": [{many}0]}}")),
+        ("POST /v1/run", format!("{{\"code\": [{}]}}", many.replace("0,", "{},"))),
+        ("POST /v1/sessions", format!("{{\"metadata\": [{many}0]}}")),
+        ("POST /run_code", format!("{{\"code\": [{many}0]}}")),
+        ("POST /execute", format!("{{\"generated_code\": [{many}0]}}")),
+        ("POST /openenv/coding/step", format!("{{\"action\": [{many}0]}}")),
+        ("POST /sandboxes", format!("{{\"metadata\": [{many}0]}}")),
+    ] {
+        let response = node.send_text(request, &b, body).await;
+        assert_eq!(response.status(), 413, "{request}");
+    }
+    let response = node.send_text("POST /v1/batch", &b, format!("{{\"code\": [{many}0]}}")).await;
+    let line = Events::of(response).next().await.unwrap();
+    assert_eq!(line["problem"]["code"], "too_large", "{line}");
+    // A value that JSON makes six times as long is an error of the execution.
+    let nul = json!({"code": "'\\0' * 1_000_000"});
+    let (status, execution) = node.ask_as(&b, "POST /v1/run", &nul).await;
+    assert_eq!((status, execution.get("value")), (200, None));
+    let error = execution["value_error"].as_str().unwrap();
+    assert!(error.contains("6000002 bytes as JSON: limit 2000000"), "{error}");
+    let (_, session) = node.ask_as(&b, "POST /v1/sessions", &json!({})).await;
+    let id = session["id"].as_str().unwrap();
+    let nul = json!({"code": "a = '\\0' * 1_000_000"});
+    assert_eq!(node.ask_as(&b, &format!("POST /v1/sessions/{id}/runs"), &nul).await.0, 200);
+    let variable = format!("GET /v1/sessions/{id}/variables/a");
+    let (status, problem) = node.ask_as(&b, &variable, &Value::Null).await;
+    assert_eq!((status, &problem["code"]), (422, &json!("limit")), "{problem}");
 }

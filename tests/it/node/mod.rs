@@ -62,6 +62,11 @@ impl Node {
         Self::start(&["--config", path.to_str().unwrap()])
     }
 
+    /// Starts a node whose clients may have more time than by default.
+    pub(crate) fn patient(scratch: &Scratch) -> Self {
+        Self::configured(scratch, "[ceiling]\nlimits = { run_time = 1000, grace = 100 }")
+    }
+
     pub(crate) async fn connect(&self) -> SendRequest<Full<Bytes>> {
         if self.place.starts_with('/') {
             connected(UnixStream::connect(&self.place).await.unwrap()).await

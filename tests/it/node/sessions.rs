@@ -96,7 +96,8 @@ async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
-    let node = Node::start(&[]);
+    let scratch = Scratch::new("node-gone");
+    let node = Node::patient(&scratch);
     // However loaded the machine is, the interrupt comes in time.
     let policy = json!({"limits": {"grace": 100}});
     let id = node.session(&json!({"inputs": {"x": 5}, "policy": policy})).await;
@@ -294,7 +295,7 @@ async fn an_answer_that_is_being_sent_arrives_though_the_node_ends() {
     let node = Node::start(&[]);
     let id = node.session(&json!({})).await;
     let path = format!("POST /v1/sessions/{id}/runs");
-    let length = 20_000_000;
+    let length = 15_000_000;
     let code = json!({"code": format!("'x' * {length}")});
     // Its head is there, and most of its body waits for the client.
     let answer = node.send(&path, &[], &code).await;

@@ -190,7 +190,8 @@ async fn requests_on_one_socket_are_answered_in_their_order_with_their_names() {
 
 #[tokio::test]
 async fn tools_are_answered_and_runs_interrupted_while_they_go_on() {
-    let node = Node::start(&[]);
+    let scratch = Scratch::new("websocket-tools");
+    let node = Node::patient(&scratch);
     let mut client = Client::connect(&node, "/v1/ws").await;
     let tools = json!([{"name": "ask", "parameters": [{"name": "what"}]}]);
     // However loaded the machine is, the interrupt comes in time.
@@ -247,7 +248,8 @@ async fn a_run_that_is_interrupted_while_it_waits_for_its_turn_does_not_begin() 
 
 #[tokio::test]
 async fn a_socket_that_is_closed_ends_its_run_and_its_own_session() {
-    let node = Node::start(&[]);
+    let scratch = Scratch::new("websocket-closed");
+    let node = Node::patient(&scratch);
     let id = node.session(&json!({"policy": {"limits": {"grace": 100}}})).await;
     let endless =
         json!({"type": "run", "code": "print('begun', end='', flush=True)\nwhile True: pass"});
@@ -268,7 +270,8 @@ async fn a_socket_that_is_closed_ends_its_run_and_its_own_session() {
 
 #[tokio::test]
 async fn a_guest_waits_for_a_client_that_does_not_read() {
-    let node = Node::start(&[]);
+    let scratch = Scratch::new("websocket-unread");
+    let node = Node::patient(&scratch);
     let mut client = Client::connect(&node, "/v1/ws").await;
     let limits = json!({"run_time": 1000, "grace": 100});
     client.ask(&json!({"type": "session", "policy": {"limits": limits}})).await;

@@ -1,24 +1,19 @@
 //! Who asks comes first: one layer around all routes looks at the key or token of each request,
 //! before anything of its body is read.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::HeaderMap;
-use axum::http::header::EXPECT;
+use axum::http::header::{CONTENT_LENGTH, EXPECT};
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
-use hyper::body::{Frame, SizeHint};
-use tokio::runtime::Handle;
 
 use super::problem::Problem;
-use super::{MAX_BODY_BYTES, Who, e2b, nemo_skills};
+use super::transfer::{Download, Transfer, Upload};
+use super::{Who, e2b, nemo_skills};
 use crate::cli::http_server::Peer;
 use crate::service::node::{Credentials, Node, Refusal};
 
@@ -37,11 +32,6 @@ const PUBLIC: [&str; 9] = [
 ];
 
 const HEALTH: &str = "/health";
-
-/// How long, and how much, a client may still send after it was refused. Who is sending reads no
-/// answer, and would find the connection reset instead.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES: usize = MAX_BODY_BYTES;
 
 /// The protocols whose clients read refusals in forms of their own.
 enum Protocol {
@@ -109,77 +99,42 @@ fn is_of(route: &str, path: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Lets a request through whose key or token is right. A token is right for its session only.
+/// Lets a request through whose key or token is right, if there is room for its body. A token is
+/// right for its session only.
 pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let path = parts.uri.path().to_owned();
     // Who waits to be told to send it sends nothing before.
-    let lingers = !parts.headers.contains_key(EXPECT);
+    let mut upload = Upload::new(body, !parts.headers.contains_key(EXPECT));
+    let path = parts.uri.path().to_owned();
     if is_public(&path, &parts.headers) {
-        drop(Upload { body, lingers });
         return next.run(Request::from_parts(parts, Body::empty())).await;
     }
     let protocol = Protocol::of(&path, &parts.headers);
     let credentials = protocol.credentials(&mut parts).await;
     let subject = protocol.subject(&path, &parts.headers);
-    match node.authenticate(&credentials, subject) {
-        Ok(_tenant) => {
-            if let Some(peer) = parts.extensions.get::<Peer>() {
-                peer.is_known();
-            }
-            let body = Body::new(Upload { body, lingers });
-            next.run(Request::from_parts(parts, body)).await
+    let admitted = node.authenticate(&credentials, subject).and_then(|tenant| {
+        if let Some(peer) = parts.extensions.get::<Peer>() {
+            peer.is_known();
         }
-        Err(refusal) => {
-            drop(Upload { body, lingers });
-            protocol.refuse(refusal)
+        let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let length = length.and_then(|length| length.parse().ok()).unwrap_or_default();
+        // What is too large for any node is refused as that.
+        if length <= super::MAX_BODY_BYTES as u64 {
+            node.check_in_flight(&tenant, length)?;
         }
-    }
-}
-
-/// The body of a request. What nobody has read of it when it is dropped is read and thrown away, so
-/// that its client gets to read the answer.
-struct Upload {
-    body: Body,
-    lingers: bool,
-}
-
-impl HttpBody for Upload {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        if self.body.is_end_stream() || !self.lingers {
-            return;
-        }
-        let mut body = std::mem::take(&mut self.body);
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(tokio::time::timeout(LINGER, async move {
-            let mut left = LINGER_BYTES;
-            while let Some(Ok(frame)) = body.frame().await {
-                let length = frame.data_ref().map_or(0, Bytes::len);
-                let Some(rest) = left.checked_sub(length) else { return };
-                left = rest;
-            }
-        }));
-    }
+        Ok(tenant)
+    });
+    let tenant = match admitted {
+        Ok(tenant) => tenant,
+        Err(refusal) => return protocol.refuse(refusal),
+    };
+    let transfer = Transfer::new(node.charge(&tenant));
+    upload.count(transfer.clone());
+    // What was read counts until the request has been carried out.
+    parts.extensions.insert(transfer.clone());
+    let response = next.run(Request::from_parts(parts, Body::new(upload))).await;
+    drop(transfer);
+    response.map(|body| Body::new(Download::new(body, node.charge(&tenant))))
 }
 
 #[cfg(test)]

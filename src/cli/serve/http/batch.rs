@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
@@ -14,10 +14,11 @@ use isolet::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{Given, line};
+use super::body::{Given, decoded, line};
 use super::openapi::Refusals;
 use super::problem::Problem;
 use super::runs::{EVENTS, Once};
+use super::transfer::{self, Transfer};
 use super::{MAX_BODY_BYTES, Who};
 use crate::cli::http_server::Patient;
 use crate::service::node::{Node, Tenant};
@@ -36,9 +37,14 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     request_body(content = String, content_type = "application/x-ndjson"),
     responses((status = 200, body = String, content_type = "application/x-ndjson"), Refusals),
 )]
-async fn batch(State(node): State<Arc<Node>>, who: Who, body: Body) -> Result<Response, Problem> {
+async fn batch(
+    State(node): State<Arc<Node>>,
+    who: Who,
+    Extension(transfer): Extension<Transfer>,
+    body: Body,
+) -> Result<Response, Problem> {
     let tenant = node.tenant(&who.0)?;
-    let items = Lines::of(body);
+    let items = Lines::of(body, transfer);
     let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     // No further lines are read while the client does not read.
@@ -95,10 +101,17 @@ fn answers(
 }
 
 async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
-    let (id, once) = match Given::read(&line).await {
+    let mut charge = node.charge(&tenant);
+    let taken = decoded(&line).and_then(|decoded| Ok(charge.take((line.len() + decoded) as u64)?));
+    let read = match taken {
+        Ok(()) => Given::read(&line).await,
+        Err(problem) => Err(problem),
+    };
+    let (id, once) = match read {
         Ok(Given(item)) => split(item),
         Err(problem) => (Value::None, Err(problem)),
     };
+    drop(line);
     match once {
         Ok(once) => answered(id, once.run(&node, &tenant, node.queue_time()).await),
         Err(problem) => answered(id, Err(problem)),
@@ -129,11 +142,13 @@ struct Lines {
     read: Vec<u8>,
     /// How many bytes of what was read have no end of a line.
     searched: usize,
+    /// Counts what was read and is no line yet.
+    transfer: Transfer,
 }
 
 impl Lines {
-    fn of(body: Body) -> Self {
-        Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0 }
+    fn of(body: Body, transfer: Transfer) -> Self {
+        Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0, transfer }
     }
 
     /// Returns the next line that is not empty; `None` after the last one.
@@ -145,6 +160,7 @@ impl Lines {
             if let Some(at) = found {
                 let rest = self.read.split_off(self.searched + at + 1);
                 let line = std::mem::replace(&mut self.read, rest);
+                self.transfer.charge().give_back(line.len() as u64);
                 self.searched = 0;
                 if !line.trim_ascii().is_empty() {
                     return Ok(Some(line));
@@ -157,9 +173,10 @@ impl Lines {
             }
             match self.chunks.next().await {
                 Some(Ok(chunk)) => self.read.extend_from_slice(&chunk),
-                Some(Err(error)) => return Err(Problem::unreadable(error.to_string())),
+                Some(Err(error)) => return Err(transfer::problem(&error)),
                 None => {
                     let line = std::mem::take(&mut self.read);
+                    self.transfer.charge().clear();
                     self.searched = 0;
                     return Ok(Some(line).filter(|line| !line.trim_ascii().is_empty()));
                 }

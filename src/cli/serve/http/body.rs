@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use super::super::wire::Wire;
-use super::MAX_BODY_BYTES;
 use super::problem::Problem;
+use super::transfer::{self, Transfer};
+use crate::cli::json_text;
 
 const BODY: &str = "the body";
 
@@ -23,7 +24,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
+        let transfer = request.extensions().get::<Transfer>().cloned();
         let Raw(bytes) = Raw::from_request(request, state).await?;
+        if let Some(transfer) = transfer {
+            transfer.take(decoded(&bytes)?)?;
+        }
         Self::read(&bytes).await
     }
 }
@@ -46,6 +51,33 @@ impl<T: DeserializeOwned> Given<T> {
 /// From this many bytes on, JSON is read and written where it delays no other request.
 const LARGE_BYTES: usize = 256 << 10;
 
+/// JSON of what has fewer bytes and items has less than a MiB.
+const SMALL_BYTES: usize = 32 << 10;
+
+/// The most values of a body, a line or a message: what takes some 64 MiB once it is decoded.
+const MAX_VALUES: usize = 1_000_000;
+
+/// The bytes that a value takes until it has its place.
+const VALUE_BYTES: usize = 64;
+
+/// Returns how many bytes JSON takes once it is decoded, its texts aside. What little there is of
+/// a short one is not counted.
+pub(super) fn decoded(json: &[u8]) -> Result<usize, Problem> {
+    if json.len() < LARGE_BYTES {
+        return Ok(0);
+    }
+    Ok(count_values(BODY, json)? * VALUE_BYTES)
+}
+
+/// Returns how many values JSON has, which is checked. `what` names it.
+pub(super) fn count_values(what: &str, json: &[u8]) -> Result<usize, Problem> {
+    let count = json_text::count(json);
+    if count <= MAX_VALUES {
+        return Ok(count);
+    }
+    Err(Problem::too_many_values(format!("{what} has more values than the limit of {MAX_VALUES}")))
+}
+
 /// Does work on so many bytes. If there are many, the thread's other requests go on meanwhile.
 fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes < LARGE_BYTES { work() } else { tokio::task::block_in_place(work) }
@@ -66,6 +98,7 @@ pub(super) async fn in_turn<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
 
 /// Decodes JSON. `what` names it in errors.
 pub(super) fn decode(what: &str, bytes: &[u8]) -> Result<Value, Problem> {
+    count_values(what, bytes)?;
     let value = Wire::Json.decode(bytes);
     value.map_err(|error| Problem::unreadable(format!("{what} is no JSON: {error}")))
 }
@@ -87,12 +120,8 @@ pub(super) struct Raw(pub(super) Bytes);
 impl<S: Send + Sync> FromRequest<S> for Raw {
     type Rejection = Problem;
 
-    async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
-        let bytes = Bytes::from_request(request, state).await;
-        bytes.map(Self).map_err(|error| match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(MAX_BODY_BYTES),
-            _ => Problem::unreadable(error.body_text()),
-        })
+    async fn from_request(request: Request<Body>, _state: &S) -> Result<Self, Problem> {
+        transfer::read(request.into_body()).await.map(Self)
     }
 }
 
@@ -139,6 +168,16 @@ pub(super) fn line(value: Value) -> Vec<u8> {
     let mut text = json(value);
     text.push(b'\n');
     text
+}
+
+/// Whether a value is so small that no answer is too long for it.
+pub(super) fn is_small(value: &Value) -> bool {
+    size(value) < SMALL_BYTES
+}
+
+/// Does work on a value. If it is large, the thread's other requests go on meanwhile.
+pub(super) fn aside_of<T>(value: &Value, work: impl FnOnce() -> T) -> T {
+    aside(size(value), work)
 }
 
 /// Returns the size of a value's texts and items, or [`LARGE_BYTES`] if it is larger.

@@ -21,7 +21,9 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 async fn execute(State(node): State<Arc<Node>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let parent = otlp::parent(&parts.headers);
-    let body = Given::<Value>::from_request(Request::new(body), &node).await;
+    let mut given = Request::new(body);
+    *given.extensions_mut() = parts.extensions.clone();
+    let body = Given::<Value>::from_request(given, &node).await;
     let answered = match body {
         Ok(Given(body)) if body.get("generated_code").is_some() => {
             let work = nemo_skills::execute(Arc::clone(&node), parts, body);

@@ -2,11 +2,13 @@
 //! says how they refuse.
 
 mod admission;
+mod answers;
 mod audit_log;
 mod batch;
 mod body;
 mod e2b;
 mod execute;
+mod meter;
 mod nemo_skills;
 mod openapi;
 mod openenv;
@@ -17,6 +19,7 @@ mod sandbox_fusion;
 mod saved;
 mod sessions;
 mod sockets;
+mod transfer;
 mod websocket;
 
 use std::fs;
@@ -253,6 +256,7 @@ fn router(node: Arc<Node>) -> Router {
         .route("/metrics", get(metrics))
         .fallback(async || Problem::no_route())
         .method_not_allowed_fallback(async || Problem::no_method())
+        // Of forms; `transfer` has the limit of all others.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         // Around all routes, so that none can be forgotten.
         .layer(from_fn_with_state(Arc::clone(&node), admission::admit))

@@ -17,16 +17,13 @@ use serde_json::{Value as AnyJson, json};
 use super::Who;
 use super::body::Foreign;
 use super::problem::Problem;
-use crate::service::node::{NewRun, NewSession, Node, Tenant, Wishes};
+use crate::service::node::{MOST_SECONDS, NewRun, NewSession, Node, Tenant, Wishes};
 
 /// The header with the name of a session.
 const SESSION: &str = "x-session-id";
 
 /// How long a request waits for room on the node. Clients wait for the time of the code and 5 s.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-/// How long code in a session may take, in seconds, unless the ceiling has less.
-const RUN_SECONDS: f64 = 300.0;
 
 /// What follows output of which there is more.
 const CUT: &str = "<output cut>";
@@ -104,7 +101,7 @@ async fn run_cell(
     name: &str,
     wanted: Wanted,
 ) -> Result<AnyJson, Problem> {
-    let wishes = Wishes { packages: true, run_time: Some(RUN_SECONDS), ..Wishes::default() };
+    let wishes = wishes(MOST_SECONDS);
     let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
     let options = Value::dict([("run_time", wanted.timeout)]);
@@ -121,7 +118,7 @@ async fn run_program(
     tenant: &Arc<Tenant>,
     wanted: Wanted,
 ) -> Result<AnyJson, Problem> {
-    let wishes = Wishes { packages: true, run_time: Some(wanted.timeout), ..Wishes::default() };
+    let wishes = wishes(wanted.timeout);
     let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
     let session = node.create_own(tenant, new, PATIENCE).await?;
     let options = Value::dict([
@@ -133,6 +130,11 @@ async fn run_program(
     let ran = node.run(session.used(), run).await;
     session.end().await;
     Ok(output(&wanted, &ran?, Kind::Program))
+}
+
+fn wishes(seconds: f64) -> Wishes {
+    let (run_time, most_run_time) = (Some(seconds), Some(MOST_SECONDS));
+    Wishes { packages: true, run_time, most_run_time, ..Wishes::default() }
 }
 
 fn no_policy() -> Value {

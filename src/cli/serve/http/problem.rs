@@ -12,7 +12,7 @@ use crate::service::Failure;
 use crate::service::node::{Memory, Refusal};
 
 /// A refused request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Problem {
     status: StatusCode,
     code: &'static str,
@@ -52,6 +52,18 @@ impl Problem {
     pub(super) fn too_large(limit: usize) -> Self {
         let detail = format!("the body is larger than {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+    }
+
+    /// A body with more values than there may be.
+    pub(super) fn too_many_values(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
+            .with_hint("send large data as a file, or as one string")
+    }
+
+    /// A client that has stopped to send its body.
+    pub(super) fn too_slow(seconds: u64) -> Self {
+        let detail = format!("nothing of the body has come for {seconds} s");
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
     }
 
     pub(super) fn nothing(detail: impl Into<String>) -> Self {
@@ -140,6 +152,10 @@ impl From<Refusal> for Problem {
             Refusal::NoSnapshot(id) => Self::nothing(format!("there is no snapshot `{id}`")),
             Refusal::Full(limit) => {
                 let detail = format!("the node is full: limit {limit} sessions");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()
+            }
+            Refusal::InFlight(limit) => {
+                let detail = format!("bytes of requests and unread answers at once: limit {limit}");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()
             }
             Refusal::Memory(Memory { available, total }) => {

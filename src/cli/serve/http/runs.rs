@@ -18,13 +18,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Who;
+use super::answers::fit;
 use super::body::{Answered, Given, Part, line, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::sessions::Wanted;
 use crate::cli::http_server::Patient;
 use crate::service::Answer;
-use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant};
+use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant, Used};
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
@@ -106,10 +107,13 @@ async fn run(
     let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if !accepted.contains(EVENTS) {
         let execution = node.run(&session, job.new_run(false)?).await?;
+        let execution = fit(&node, &session, execution);
         return Ok(Answered(StatusCode::OK, execution).into_response());
     }
+    // The same session, for as long as its events are told.
+    let same = node.find(&who.0, &id)?;
     let streamed = node.stream(session, job.new_run(true)?).await?;
-    let mut response = Response::new(Body::from_stream(lines(streamed)));
+    let mut response = Response::new(Body::from_stream(lines(node, same, streamed)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     // The guest waits for a client that does not read.
     response.extensions_mut().insert(Patient);
@@ -117,11 +121,16 @@ async fn run(
 }
 
 /// The lines of a run that is listened to; the last one has its result.
-fn lines(streamed: Streamed) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
-    streamed.said().map(|said| {
+fn lines(
+    node: Arc<Node>,
+    session: Used,
+    streamed: Streamed,
+) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
+    streamed.said().map(move |said| {
         Ok(match said {
             Said::Event(event) => line(told(event)).into(),
             Said::End(Ok(execution)) => {
+                let execution = fit(&node, &session, execution);
                 line(Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
             }
             Said::End(Err(refusal)) => {
@@ -241,6 +250,7 @@ impl Once {
         let new = Wanted::of(self.policy).new_session()?;
         let session = node.create_own(tenant, new, patience).await?;
         let ran = node.run(session.used(), run).await;
+        let ran = ran.map(|execution| fit(node, session.used(), execution));
         session.end().await;
         Ok(ran?)
     }

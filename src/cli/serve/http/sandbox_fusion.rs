@@ -17,10 +17,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as AnyJson, json};
 
 use super::Who;
+use super::answers::check_length;
 use super::body::{Foreign, Given, in_turn};
 use super::problem::Problem;
 use crate::service::SessionCommand;
-use crate::service::node::{NewRun, NewSession, Node, OwnSession, Refusal, Used};
+use crate::service::node::{
+    MOST_SECONDS, NewRun, NewSession, Node, OwnSession, Refusal, Used, Wishes,
+};
 
 /// How long a request waits for room on the node. Clients wait for a program's time and 10 s more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -153,7 +156,7 @@ async fn run_jupyter(
     let ran = async {
         put(&node, session.used(), &notebook.files).await?;
         let started = Instant::now();
-        let (mut cells, mut driver) = (Vec::new(), CommandResult::finished());
+        let (mut cells, mut driver, mut length) = (Vec::new(), CommandResult::finished(), 0);
         for code in &notebook.cells {
             let left = notebook.total_timeout - started.elapsed().as_secs_f64();
             let time = match notebook.cell_timeout {
@@ -163,7 +166,10 @@ async fn run_jupyter(
             let options = Value::dict([("run_time", Value::from(time.max(0.0)))]);
             let run = NewRun { code: code.clone(), inputs: Vec::new(), options };
             let execution = node.run(session.used(), run).await?;
-            cells.push(cell(&execution));
+            let shown = cell(&execution);
+            length += shown.to_string().len() as u64;
+            check_length(&node, length)?;
+            cells.push(shown);
             let result = CommandResult::of(&execution);
             if execution.get("session_alive").is_some() || result.return_code.is_none() {
                 driver = CommandResult { stdout: String::new(), ..result };
@@ -208,6 +214,7 @@ async fn start(
     }
     let new = NewSession {
         policy: Value::dict([("limits", Value::dict(limits))]),
+        wishes: Wishes { most_run_time: Some(MOST_SECONDS), ..Wishes::default() },
         ..NewSession::default()
     };
     node.create_own(&tenant, new, PATIENCE).await
@@ -245,10 +252,12 @@ async fn fetch(
     session: &Used,
     paths: &[String],
 ) -> Result<BTreeMap<String, String>, Refusal> {
-    let mut files = BTreeMap::new();
+    let (mut files, mut length) = (BTreeMap::new(), 0);
     for path in paths {
         let command = SessionCommand::GetFile { path: place(path) };
         if let Value::Bytes(bytes) = node.carry_out(session, command).await? {
+            length += bytes.len().div_ceil(3) as u64 * 4;
+            check_length(node, length)?;
             files.insert(path.clone(), STANDARD.encode(bytes));
         }
     }

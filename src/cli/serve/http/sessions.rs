@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::answers::checked;
 use super::body::{Answered, Given, Part, Raw, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
@@ -226,7 +227,8 @@ async fn list_variables(
 ) -> Result<Answered, Problem> {
     let session = node.find(&who.0, &id)?;
     let variables = node.carry_out(&session, SessionCommand::Variables).await?;
-    Ok(Answered(StatusCode::OK, Value::dict([("variables", variables)])))
+    let answer = Value::dict([("variables", variables)]);
+    Ok(Answered(StatusCode::OK, checked(&node, answer)?))
 }
 
 /// Returns a variable.
@@ -248,7 +250,8 @@ async fn get_variable(
     let found = node.carry_out(&session, SessionCommand::Get { name: name.clone() }).await?;
     match found {
         Value::List(mut items) if items.len() == 1 => {
-            Ok(Answered(StatusCode::OK, Value::dict([("value", items.remove(0))])))
+            let answer = Value::dict([("value", items.remove(0))]);
+            Ok(Answered(StatusCode::OK, checked(&node, answer)?))
         }
         _ => Err(Problem::nothing(format!("there is no variable `{name}`"))),
     }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tokio_websockets::CloseCode;
 
+use super::answers::{checked, fit, fit_message};
 use super::body::{decode, in_turn, json, read, variables};
 use super::problem::Problem;
 use super::runs::{Job, ToolAnswer, told};
@@ -246,6 +247,7 @@ impl Conversation {
             ("set" | "reset", _) => Ok(Value::None),
             (_, value) => Ok(value),
         });
+        let value = value.and_then(|value| checked(&self.node, value));
         Ok(Some(match value {
             Ok(value) => json(answered("ok", id, vec![("value".into(), value)])),
             Err(problem) => failed(id, &problem),
@@ -276,10 +278,11 @@ impl Conversation {
 
     /// Runs code, and tells its events. Returns the last one.
     async fn run(&mut self, id: Option<Value>, fields: Value) -> Result<Vec<u8>, Gone> {
-        let begun = read(MESSAGE, fields)
-            .and_then(|job: Job| job.new_run(true))
-            .and_then(|run| Ok((run, self.node.find(&self.who, &self.id)?)));
-        let (run, session) = match begun {
+        let begun = read(MESSAGE, fields).and_then(|job: Job| job.new_run(true)).and_then(|run| {
+            let find = || self.node.find(&self.who, &self.id);
+            Ok((run, find()?, find()?))
+        });
+        let (run, session, same) = match begun {
             Ok(begun) => begun,
             Err(problem) => return Ok(failed(id, &problem)),
         };
@@ -317,7 +320,7 @@ impl Conversation {
             self.socket.deliver(event).await.ok_or(Gone)?;
         }
         Ok(match result {
-            Ok(execution) => ended(id, execution),
+            Ok(execution) => ended(id, fit_message(fit(&self.node, &same, execution))),
             Err(refusal) => failed(id, &refusal.into()),
         })
     }

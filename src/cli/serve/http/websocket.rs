@@ -27,7 +27,9 @@ use tokio_websockets::{
     CloseCode, Error, Limits, Message, Payload, ServerBuilder, WebSocketStream,
 };
 
+use super::meter::{Meter, Metered};
 use super::problem::Problem;
+use super::transfer::Transfer;
 use crate::service::node::Node;
 
 /// What a server appends to a client's key (RFC 6455, section 1.3).
@@ -52,6 +54,7 @@ const MAX_REASON_BYTES: usize = 123;
 pub(super) struct Upgrade {
     connection: OnUpgrade,
     accept: HeaderValue,
+    transfer: Transfer,
 }
 
 impl<S: Sync> FromRequestParts<S> for Upgrade {
@@ -77,7 +80,8 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
         let accept = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, &accept);
         let accept = HeaderValue::from_str(&STANDARD.encode(accept)).map_err(|_| unreadable())?;
         let connection = parts.extensions.remove::<OnUpgrade>().ok_or_else(unreadable)?;
-        Ok(Self { connection, accept })
+        let transfer = parts.extensions.get::<Transfer>().cloned().ok_or_else(unreadable)?;
+        Ok(Self { connection, accept, transfer })
     }
 }
 
@@ -108,19 +112,19 @@ impl Upgrade {
     ) -> Result<Response, Problem> {
         let held = node.sockets().take()?;
         let silence = node.idle().max(Duration::from_secs(1));
-        let connection = self.connection;
+        let Self { connection, accept, transfer } = self;
         tokio::spawn(async move {
             let _held = held;
             // It fails if the client has gone meanwhile.
             if let Ok(connection) = connection.await {
-                serve(Socket::new(connection, max_bytes, silence)).await;
+                serve(Socket::new(connection, max_bytes, silence, transfer)).await;
             }
         });
         let mut response = StatusCode::SWITCHING_PROTOCOLS.into_response();
         let headers = response.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-        headers.insert(SEC_WEBSOCKET_ACCEPT, self.accept);
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
         Ok(response)
     }
 }
@@ -137,7 +141,12 @@ pub(super) enum Turn {
 
 /// A connection that has been accepted.
 pub(super) struct Socket {
-    stream: WebSocketStream<TokioIo<Upgraded>>,
+    stream: WebSocketStream<Metered<TokioIo<Upgraded>>>,
+    /// Counts what has come and not been carried out, and what is being sent.
+    meter: Meter,
+    /// The bytes of the message that was taken last, and of the one that is being sent.
+    taken: usize,
+    sending: usize,
     max_bytes: usize,
     /// Set while something waits for the peer to read.
     is_sending: bool,
@@ -154,14 +163,20 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    fn new(connection: Upgraded, max_bytes: usize, silence: Duration) -> Self {
+    fn new(connection: Upgraded, max_bytes: usize, silence: Duration, transfer: Transfer) -> Self {
+        let meter = Meter::new(transfer);
         let limits = Limits::default().max_payload_len(Some(max_bytes));
-        let stream = ServerBuilder::new().limits(limits).serve(TokioIo::new(connection));
+        let stream = ServerBuilder::new()
+            .limits(limits)
+            .serve(Metered::new(TokioIo::new(connection), meter.clone()));
         let period = PING_EVERY.min(silence / 4);
         let mut pings = interval_at(Instant::now() + period, period);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             stream,
+            meter,
+            taken: 0,
+            sending: 0,
             max_bytes,
             is_sending: false,
             pongs: 0,
@@ -180,6 +195,8 @@ impl Socket {
 
     /// Begins to send a message, which [`turn`](Self::turn) goes on with.
     pub(super) fn send(&mut self, text: Vec<u8>) {
+        self.sending = text.len();
+        self.hold();
         // It fails once the connection is closed, which is what `turn` says then.
         let _ = self.stream.start_send_unpin(Message::text(text));
         self.is_sending = true;
@@ -188,11 +205,18 @@ impl Socket {
     /// Waits for what happens next. Dropping the future loses nothing.
     pub(super) async fn turn(&mut self) -> Turn {
         loop {
-            let Self { stream, is_sending, pongs, pings, heard, fault, max_bytes, .. } = self;
-            let mut link = Link { stream, is_sending, pongs, heard, fault, max_bytes: *max_bytes };
-            tokio::select! {
-                turn = poll_fn(|context| link.poll(context)) => return turn,
-                _ = pings.tick() => {}
+            let Self { stream, meter, is_sending, pongs, pings, heard, fault, .. } = self;
+            let max_bytes = self.max_bytes;
+            let mut link = Link { stream, meter, is_sending, pongs, heard, fault, max_bytes };
+            let turn = tokio::select! {
+                turn = poll_fn(|context| link.poll(context)) => Some(turn),
+                _ = pings.tick() => None,
+            };
+            if self.has_room() && std::mem::take(&mut self.sending) > 0 {
+                self.hold();
+            }
+            if let Some(turn) = turn {
+                return turn;
             }
             if self.heard.elapsed() >= self.silence {
                 let seconds = self.silence.as_secs_f64();
@@ -209,12 +233,20 @@ impl Socket {
 
     /// Waits for the next message; `None` if the peer has gone.
     pub(super) async fn next(&mut self) -> Option<Payload> {
-        if let Some(message) = self.waiting.pop_front() {
-            return Some(message);
+        // The one before has been carried out.
+        let waiting = self.waiting.pop_front();
+        self.taken = waiting.as_ref().map_or(0, |message| message.len());
+        self.hold();
+        if waiting.is_some() {
+            return waiting;
         }
         loop {
             match self.turn().await {
-                Turn::Message(message) => return Some(message),
+                Turn::Message(message) => {
+                    self.taken = message.len();
+                    self.hold();
+                    return Some(message);
+                }
                 Turn::Sent => {}
                 Turn::Gone => return None,
             }
@@ -268,7 +300,14 @@ impl Socket {
             return None;
         }
         self.waiting.push_back(message);
+        self.hold();
         Some(())
+    }
+
+    /// Counts the messages that are there.
+    fn hold(&self) {
+        let waiting: usize = self.waiting.iter().map(|waiting| waiting.len()).sum();
+        self.meter.hold((waiting + self.taken + self.sending) as u64);
     }
 
     /// Ends the connection. A fault of the peer is the reason, if there is one.
@@ -289,7 +328,8 @@ impl Socket {
 
 /// The parts of a socket that reading and writing need.
 struct Link<'a> {
-    stream: &'a mut WebSocketStream<TokioIo<Upgraded>>,
+    stream: &'a mut WebSocketStream<Metered<TokioIo<Upgraded>>>,
+    meter: &'a Meter,
     is_sending: &'a mut bool,
     pongs: &'a mut usize,
     heard: &'a mut Instant,
@@ -315,13 +355,17 @@ impl Link<'_> {
             *self.heard = Instant::now();
             match next {
                 Some(Ok(message)) if message.is_text() => {
+                    self.meter.arrived();
                     return Poll::Ready(Turn::Message(message.into_payload()));
                 }
                 Some(Ok(message)) if message.is_ping() => {
+                    self.meter.passed(message.as_payload().len());
                     *self.pongs += 1;
                     *self.is_sending = true;
                 }
-                Some(Ok(message)) if message.is_pong() => {}
+                Some(Ok(message)) if message.is_pong() => {
+                    self.meter.passed(message.as_payload().len());
+                }
                 Some(Ok(message)) if message.is_binary() => {
                     let reason = "messages have to be text".to_owned();
                     return self.gone(CloseCode::UNSUPPORTED_DATA, reason);
@@ -330,7 +374,12 @@ impl Link<'_> {
                     let reason = format!("a message: limit {} bytes", self.max_bytes);
                     return self.gone(CloseCode::MESSAGE_TOO_BIG, reason);
                 }
-                _ => return Poll::Ready(Turn::Gone),
+                _ => {
+                    if let Some(problem) = self.meter.problem() {
+                        return self.gone(CloseCode::POLICY_VIOLATION, problem.detail().to_owned());
+                    }
+                    return Poll::Ready(Turn::Gone);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -15,7 +15,8 @@ use serde_json::{Value as AnyJson, json};
 
 use super::files::place;
 use super::{Failed, Reached, text};
-use crate::cli::serve::http::body::Foreign;
+use crate::cli::serve::http::body::{Foreign, Raw};
+use crate::cli::serve::http::problem::Problem;
 use crate::service::node::{Node, Raised};
 
 /// The most levels of directories that are listed.
@@ -96,7 +97,7 @@ struct Asked {
     destination: String,
 }
 
-async fn processes(headers: HeaderMap, _body: Bytes) -> Response {
+async fn processes(headers: HeaderMap) -> Response {
     RpcError::unimplemented(NO_PROCESSES).answer(&headers)
 }
 
@@ -105,8 +106,12 @@ async fn file_system(
     reached: Reached,
     Path(method): Path<String>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Raw, Problem>,
 ) -> Response {
+    let Raw(body) = match body {
+        Ok(body) => body,
+        Err(problem) => return Failed(problem).into_response(),
+    };
     let called = call(&node, &reached, &method, &headers, &body).await;
     match called {
         Ok(Ok(answer)) => Foreign(answer).into_response(),

@@ -18,13 +18,10 @@ use super::{ENVD_VERSION, Failed, Sent};
 use crate::cli::serve::http::body::Foreign;
 use crate::cli::serve::http::problem::Problem;
 use crate::cli::serve::http::{Again, Who};
-use crate::service::node::{Listed, NewSession, Node, Refusal, Used, Wishes};
+use crate::service::node::{Listed, MOST_SECONDS, NewSession, Node, Refusal, Used, Wishes};
 
 /// How long a sandbox lives if its client does not say, in seconds.
 const DEFAULT_SECONDS: f64 = 300.0;
-
-/// How long a run may take, in seconds, unless the ceiling has less.
-const RUN_SECONDS: f64 = 300.0;
 
 /// How many sandboxes a list has at most.
 const MAX_LISTED: usize = 100;
@@ -105,7 +102,8 @@ impl Wanted {
             wishes: Wishes {
                 public_net: network.has_internet,
                 packages: true,
-                run_time: Some(RUN_SECONDS),
+                run_time: Some(MOST_SECONDS),
+                most_run_time: Some(MOST_SECONDS),
             },
             ttl: Some(self.timeout.unwrap_or(DEFAULT_SECONDS)),
             pauses_at_end: self.auto_pause.unwrap_or_default(),

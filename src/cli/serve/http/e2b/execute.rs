@@ -20,6 +20,7 @@ use super::pip::{self, Cell};
 use super::results::{self, failed};
 use super::{Failed, Reached};
 use crate::cli::http_server::Patient;
+use crate::cli::serve::http::answers::{checked, fit};
 use crate::service::node::{Event, NewRun, Node, Refusal, Said, Used};
 
 /// The name of a package, as `load_packages` says it.
@@ -81,7 +82,7 @@ async fn run(
     let lines = streamed.said().flat_map(move |said| {
         stream::iter(match said {
             Said::Event(event) => told(&node, &same, event).into_iter().collect(),
-            Said::End(result) => last(result, number),
+            Said::End(result) => last(&node, &same, result, number),
         })
     });
     Ok(answered(stream::iter(first).chain(lines)))
@@ -126,7 +127,12 @@ fn told(node: &Node, session: &Used, event: Event) -> Option<AnyJson> {
         Event::Output(_, text) => Some(output("stdout", &text)),
         // The value of the cell is told at its end, with its text.
         Event::Display(display) if results::is_main(&display) => None,
-        Event::Display(display) => Some(results::of_display(&display)),
+        Event::Display(display) => Some(match checked(node, display) {
+            Ok(display) => results::of_display(&display),
+            Err(problem) => {
+                output("stderr", &format!("a display is left out: {}\n", problem.text()))
+            }
+        }),
         Event::Call { call, tool, .. } => {
             let text = format!("nobody answers `{tool}`: E2B's clients have no tools");
             node.answer(session, call, Err(("RuntimeError".to_owned(), text)));
@@ -143,10 +149,11 @@ fn output(kind: &str, text: &str) -> AnyJson {
 }
 
 /// The last lines of a run.
-fn last(result: Result<Value, Refusal>, number: u64) -> Vec<AnyJson> {
+fn last(node: &Node, session: &Used, result: Result<Value, Refusal>, number: u64) -> Vec<AnyJson> {
     let mut lines = Vec::new();
     match result {
         Ok(execution) => {
+            let execution = fit(node, session, execution);
             lines.extend(results::main(&execution));
             lines.extend(results::error(&execution));
         }

@@ -4,10 +4,11 @@ use std::io::Read;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
+use axum::extract::multipart::MultipartError;
 use axum::extract::{FromRequest, Multipart, RawQuery, State};
-use axum::http::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use flate2::read::GzDecoder;
@@ -17,8 +18,13 @@ use serde_json::{Value as AnyJson, json};
 use super::{Failed, Reached, text};
 use crate::cli::serve::http::MAX_BODY_BYTES;
 use crate::cli::serve::http::body::Foreign;
+use crate::cli::serve::http::problem::Problem;
+use crate::cli::serve::http::transfer::{self, Transfer, in_time};
 use crate::service::SessionCommand;
 use crate::service::node::{HOME, Node};
+
+/// How much of a file is decompressed at a time.
+const PIECE_BYTES: u64 = 1 << 20;
 
 type Served = State<Arc<Node>>;
 
@@ -99,17 +105,24 @@ async fn parts(
     request: Request<Body>,
     path: Option<String>,
 ) -> Result<Vec<(String, Vec<u8>)>, Failed> {
-    let unreadable = |error: String| Failed::unreadable(format!("the form is invalid: {error}"));
     let form = Multipart::from_request(request, &()).await;
-    let mut form = form.map_err(|error| unreadable(error.body_text()))?;
+    let mut form = form.map_err(|error| {
+        Failed::unreadable(format!("the form is invalid: {}", error.body_text()))
+    })?;
+    let failed = |error: MultipartError| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Failed(Problem::too_large(MAX_BODY_BYTES)),
+        _ => Failed(transfer::problem(&error)),
+    };
     let mut files = Vec::new();
-    while let Some(field) =
-        form.next_field().await.map_err(|error| unreadable(error.body_text()))?
-    {
+    while let Some(field) = in_time(form.next_field()).await?.map_err(failed)? {
         let named = field.file_name().map(place);
-        let contents = field.bytes().await.map_err(|error| unreadable(error.body_text()))?;
+        let mut field = field;
+        let mut contents = Vec::new();
+        while let Some(chunk) = in_time(field.chunk()).await?.map_err(failed)? {
+            contents.extend_from_slice(&chunk);
+        }
         let path = path.clone().or(named).ok_or_else(no_path)?;
-        files.push((path, contents.to_vec()));
+        files.push((path, contents));
     }
     Ok(files)
 }
@@ -117,20 +130,27 @@ async fn parts(
 /// The contents of a body that is one file.
 async fn whole(request: Request<Body>) -> Result<Vec<u8>, Failed> {
     let is_compressed = text(request.headers(), CONTENT_ENCODING.as_str());
-    let bytes = Bytes::from_request(request, &()).await;
-    let bytes = bytes.map_err(|error| Failed::unreadable(error.body_text()))?;
+    let transfer = request.extensions().get::<Transfer>().cloned();
+    let bytes = transfer::read(request.into_body()).await?;
     match is_compressed.as_deref() {
-        None | Some("identity") => Ok(bytes.to_vec()),
+        None | Some("identity") => Ok(bytes.into()),
         Some("gzip") => {
-            let mut contents = Vec::new();
-            let most = MAX_BODY_BYTES as u64;
-            let read = GzDecoder::new(&*bytes).take(most + 1).read_to_end(&mut contents);
-            read.map_err(|error| Failed::unreadable(format!("the body is no gzip: {error}")))?;
-            if contents.len() > MAX_BODY_BYTES {
-                let text = format!("the file has more than {MAX_BODY_BYTES} bytes");
-                return Err(Failed::unreadable(text));
+            let (mut decoder, mut contents) = (GzDecoder::new(&*bytes), Vec::new());
+            loop {
+                let piece = decoder.by_ref().take(PIECE_BYTES).read_to_end(&mut contents);
+                let length = piece
+                    .map_err(|error| Failed::unreadable(format!("the body is no gzip: {error}")))?;
+                if length == 0 {
+                    return Ok(contents);
+                }
+                if contents.len() > MAX_BODY_BYTES {
+                    let text = format!("the file has more than {MAX_BODY_BYTES} bytes");
+                    return Err(Failed::unreadable(text));
+                }
+                if let Some(transfer) = &transfer {
+                    transfer.take(length)?;
+                }
             }
-            Ok(contents)
         }
         Some(other) => {
             Err(Failed::unreadable(format!("the body's encoding is {other:?}, and has to be gzip")))

@@ -5,6 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use isolet::Value;
 use serde_json::{Map, Value as AnyJson, json};
 
+use crate::cli::serve::http::body::count_values;
+
 /// The fields of a result by the formats of displays.
 const FIELDS: [(&str, &str); 12] = [
     ("text/plain", "text"),
@@ -60,7 +62,9 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
         let field = FIELDS.iter().find(|(its, _)| *its == format).map(|(_, field)| *field);
         match field {
             Some(field) if OBJECTS.contains(&field) => {
-                if let Ok(object) = serde_json::from_str(&text) {
+                if count_values("the display", text.as_bytes()).is_ok()
+                    && let Ok(object) = serde_json::from_str(&text)
+                {
                     fields.insert(field.to_owned(), object);
                 }
             }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
@@ -24,7 +23,7 @@ use self::coding::Coding;
 use self::interpreter::Interpreter;
 use self::repl::Repl;
 use super::Who;
-use super::body::{Foreign, in_turn};
+use super::body::{Foreign, Raw, count_values, in_turn};
 use super::problem::Problem;
 use super::websocket::{Socket, Upgrade};
 use crate::service::node::{Node, Refusal, Tenant};
@@ -262,7 +261,11 @@ struct Message {
 impl Environment {
     /// Answers a message; `None` if it closes the connection.
     async fn answer(&mut self, text: &[u8]) -> Option<String> {
-        let message = match in_turn(text.len(), || serde_json::from_slice(text)).await {
+        let message = match count_values("the message", text) {
+            Ok(_) => in_turn(text.len(), || serde_json::from_slice(text)).await,
+            Err(problem) => return Some(Failed::Invalid(problem.text()).message()),
+        };
+        let message = match message {
             Ok(message) => message,
             Err(reason) => {
                 return Some(error("INVALID_JSON", &format!("Invalid JSON: {reason}"), json!({})));
@@ -336,7 +339,7 @@ fn no_tools(request: &Json) -> Json {
     })
 }
 
-async fn reset(State(node): Served, who: Who, kind: Kind, body: Bytes) -> Result<Foreign, Problem> {
+async fn reset(State(node): Served, who: Who, kind: Kind, body: Raw) -> Result<Foreign, Problem> {
     let data = given(&body).await?;
     let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
     let shown = environment.reset(data).await.map_err(Failed::problem)?;
@@ -351,7 +354,7 @@ struct Step {
     timeout_s: Option<f64>,
 }
 
-async fn step(State(node): Served, who: Who, kind: Kind, body: Bytes) -> Result<Foreign, Problem> {
+async fn step(State(node): Served, who: Who, kind: Kind, body: Raw) -> Result<Foreign, Problem> {
     let Step { action, timeout_s } = read(given(&body).await?).map_err(Failed::problem)?;
     let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
     let shown = environment.step(action, timeout_s).await.map_err(Failed::problem)?;
@@ -363,7 +366,7 @@ async fn state(State(node): Served, who: Who, kind: Kind) -> Result<Foreign, Pro
     Ok(Foreign(environment.state().map_err(Failed::problem)?))
 }
 
-async fn call(body: Bytes) -> Result<Foreign, Problem> {
+async fn call(body: Raw) -> Result<Foreign, Problem> {
     Ok(Foreign(no_tools(&given(&body).await?)))
 }
 
@@ -375,7 +378,8 @@ async fn health(State(node): Served, _kind: Kind) -> Response {
 }
 
 /// Reads a request's body. An empty one is an empty object.
-async fn given(body: &[u8]) -> Result<Json, Problem> {
+async fn given(Raw(body): &Raw) -> Result<Json, Problem> {
+    count_values("the body", body)?;
     if body.is_empty() {
         return Ok(json!({}));
     }

@@ -1,0 +1,158 @@
+//! The bytes of requests and answers under way, of a node and of each tenant: who sends much, or
+//! does not read, is refused more before the node has no memory left.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::super::lock;
+use super::{Node, Refusal, Tenant};
+
+pub(super) struct InFlight {
+    most: u64,
+    used: Mutex<Used>,
+}
+
+#[derive(Default)]
+struct Used {
+    all: u64,
+    tenants: HashMap<String, u64>,
+}
+
+/// Bytes that are under way for a tenant, until this is dropped.
+pub(crate) struct Charge {
+    of: Arc<InFlight>,
+    tenant: Arc<Tenant>,
+    bytes: u64,
+}
+
+impl InFlight {
+    pub(super) fn new(most: u64) -> Arc<Self> {
+        Arc::new(Self { most, used: Mutex::default() })
+    }
+
+    /// Returns how many bytes a tenant may have under way: half of all, so that it leaves some for
+    /// others, or fewer.
+    fn most_of(&self, tenant: &Tenant) -> u64 {
+        tenant.quotas.in_flight.min(self.most / 2)
+    }
+
+    /// Checks that there is room for so many bytes.
+    fn check(&self, used: &Used, tenant: &Tenant, bytes: u64) -> Result<(), Refusal> {
+        let most = self.most_of(tenant);
+        let own = used.tenants.get(&tenant.name).copied().unwrap_or_default();
+        if own.saturating_add(bytes) > most {
+            return Err(Refusal::Quota(format!(
+                "bytes of requests and unread answers of this key at once: limit {most}, under \
+                 way {own}, and {bytes} more"
+            )));
+        }
+        if used.all.saturating_add(bytes) > self.most {
+            return Err(Refusal::InFlight(self.most));
+        }
+        Ok(())
+    }
+}
+
+impl Charge {
+    /// Takes more bytes.
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), Refusal> {
+        let mut used = lock(&self.of.used);
+        self.of.check(&used, &self.tenant, bytes)?;
+        used.add(&self.tenant, bytes);
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Takes bytes that are there already, even if there is no room for them. Then there is none
+    /// for others.
+    pub(crate) fn note(&mut self, bytes: u64) {
+        lock(&self.of.used).add(&self.tenant, bytes);
+        self.bytes += bytes;
+    }
+
+    /// Gives bytes back.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        lock(&self.of.used).subtract(&self.tenant, bytes);
+        self.bytes -= bytes;
+    }
+
+    /// Gives all bytes back.
+    pub(crate) fn clear(&mut self) {
+        self.give_back(self.bytes);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Used {
+    fn add(&mut self, tenant: &Tenant, bytes: u64) {
+        if bytes > 0 {
+            self.all += bytes;
+            *self.tenants.entry(tenant.name.clone()).or_default() += bytes;
+        }
+    }
+
+    fn subtract(&mut self, tenant: &Tenant, bytes: u64) {
+        self.all -= bytes;
+        if let Some(own) = self.tenants.get_mut(&tenant.name) {
+            *own -= bytes;
+            if *own == 0 {
+                self.tenants.remove(&tenant.name);
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Begins to count the bytes of a request, or of an answer.
+    pub(crate) fn charge(&self, tenant: &Arc<Tenant>) -> Charge {
+        Charge { of: Arc::clone(&self.in_flight), tenant: Arc::clone(tenant), bytes: 0 }
+    }
+
+    /// Checks that a tenant may have so many more bytes under way.
+    pub(crate) fn check_in_flight(&self, tenant: &Tenant, bytes: u64) -> Result<(), Refusal> {
+        let checked = self.in_flight.check(&lock(&self.in_flight.used), tenant, bytes);
+        self.counted(checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ceiling::Ceiling;
+    use super::super::tenants::Quotas;
+    use super::*;
+
+    fn charge(of: &Arc<InFlight>, name: &str, in_flight: u64) -> Charge {
+        let quotas = Quotas { in_flight, ..Quotas::default() };
+        let tenant = Arc::new(Tenant::new(name.to_owned(), Ceiling::default(), quotas));
+        Charge { of: Arc::clone(of), tenant, bytes: 0 }
+    }
+
+    #[test]
+    fn a_tenant_has_half_of_the_bytes_at_most_and_gives_them_back() {
+        let all = InFlight::new(100);
+        let (mut a, mut more, mut b) =
+            (charge(&all, "a", 1000), charge(&all, "a", 1000), charge(&all, "b", 30));
+        a.take(30).unwrap();
+        assert!(matches!(more.take(21), Err(Refusal::Quota(text)) if text.contains("limit 50")));
+        more.take(20).unwrap();
+        assert!(matches!(b.take(31), Err(Refusal::Quota(_))));
+        b.take(30).unwrap();
+        let mut c = charge(&all, "c", 1000);
+        assert!(matches!(c.take(21), Err(Refusal::InFlight(100))));
+        // An answer that is there is counted, and leaves no room.
+        c.note(40);
+        assert!(c.take(1).is_err());
+        drop(a);
+        c.clear();
+        c.take(50).unwrap();
+        drop((more, b, c));
+        let used = lock(&all.used);
+        assert!(used.all == 0 && used.tenants.is_empty());
+    }
+}
