@@ -41,7 +41,7 @@ impl Creations {
                 "the key of the creation has {chars} characters: limit {MAX_KEY_CHARS}"
             )));
         }
-        let wanted = blake3::hash(format!("{new:?}").as_bytes());
+        let wanted = fingerprint(new);
         let mut all = lock(&self.0);
         let creation = all
             .entry((tenant.to_owned(), key.to_owned()))
@@ -63,6 +63,23 @@ impl Creations {
             None => Arc::strong_count(creation) > 1,
         });
     }
+}
+
+/// Returns the hash of what is asked for, without a text of it.
+fn fingerprint(new: &NewSession) -> blake3::Hash {
+    struct Hashing(blake3::Hasher);
+
+    impl std::fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            self.0.update(text.as_bytes());
+            Ok(())
+        }
+    }
+
+    let mut hashing = Hashing(blake3::Hasher::new());
+    // Hashing does not fail.
+    let _ = std::fmt::Write::write_fmt(&mut hashing, format_args!("{new:?}"));
+    hashing.0.finalize()
 }
 
 #[cfg(test)]

@@ -262,6 +262,19 @@ async fn pages_of_the_web_cannot_use_a_node_without_keys() {
         let (status, problem) = node.ask_as(&headers, "POST /v1/run", &json!({"code": "1"})).await;
         assert_eq!((status, &problem["code"]), (403, &json!("denied")), "{headers:?}");
     }
+    // What a page embeds comes without an origin.
+    for site in ["cross-site", "same-site", "anything"] {
+        let headers = [("host", "localhost"), ("sec-fetch-site", site)];
+        for request in ["GET /openenv/coding/state", "GET /v1/sessions", "GET /livez"] {
+            assert_eq!(node.ask_as(&headers, request, &Value::Null).await.0, 403, "{site}");
+        }
+    }
+    let (_, load) = node.ask("GET /v1/node", &Value::Null).await;
+    assert_eq!(load["sessions"], 0);
+    for site in ["none", "same-origin"] {
+        let headers = [("host", "localhost"), ("sec-fetch-site", site)];
+        assert_eq!(node.ask_as(&headers, "GET /v1/sessions", &Value::Null).await.0, 200);
+    }
     let local = [("host", "127.0.0.1:8080"), ("origin", "http://localhost:3000")];
     assert_eq!(node.ask_as(&local, "POST /v1/run", &json!({"code": "1"})).await.0, 200);
 }
@@ -347,6 +360,7 @@ async fn a_node_serves_at_a_unix_socket_and_removes_it() {
 #[tokio::test]
 async fn what_is_no_request_is_a_problem_that_says_why() {
     let node = Node::start(&[]);
+    let long = "x".repeat(1 << 20);
     let id = node.session(&json!({})).await;
     for (request, body, status, code) in [
         ("POST /v1/sessions", json!([1]), 400, "invalid"),
@@ -355,6 +369,9 @@ async fn what_is_no_request_is_a_problem_that_says_why() {
         ("POST /v1/sessions", json!({"ttl_s": -1}), 422, "invalid"),
         ("POST /v1/run", json!({}), 400, "invalid"),
         ("POST /v1/run", json!({"code": 1}), 400, "invalid"),
+        ("POST /v1/run", json!({"code": "1", "timout_s": 1}), 400, "invalid"),
+        ("POST /v1/sessions", json!({"metadata": "x".repeat(16_383)}), 422, "invalid"),
+        ("POST /v1/sessions", json!({"policy": {"env": {"A": long}}}), 422, "invalid"),
         ("POST /v1/run", json!({"code": "1", "inputs": {"not a name": 1}}), 422, "value"),
         ("GET /v1/nothing", Value::Null, 404, "no_route"),
         ("PATCH /v1/sessions", Value::Null, 405, "no_route"),

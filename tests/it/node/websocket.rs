@@ -206,9 +206,14 @@ async fn tools_are_answered_and_runs_interrupted_while_they_go_on() {
     let call = client.next().await;
     assert_eq!((&call["type"], &call["id"]), (&json!("tool_call"), &json!(8)), "{call}");
     assert_eq!(call["arguments"], json!({"what": "x"}));
-    client.send(&json!({"type": "tool_result", "id": "bad", "call_id": "?"})).await;
-    let problem = client.next().await;
-    assert_eq!((&problem["id"], &problem["problem"]["code"]), (&json!("bad"), &json!("invalid")));
+    let misspelt = json!({"type": "tool_result", "call_id": call["call_id"], "valu": 1});
+    for mut bad in [json!({"type": "tool_result", "call_id": "?"}), misspelt] {
+        bad["id"] = json!("bad");
+        client.send(&bad).await;
+        let problem = client.next().await;
+        let (id, code) = (&problem["id"], &problem["problem"]["code"]);
+        assert_eq!((id, code), (&json!("bad"), &json!("invalid")));
+    }
     client
         .send(&json!({"type": "tool_result", "call_id": call["call_id"], "value": "answered"}))
         .await;

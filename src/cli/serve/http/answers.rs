@@ -172,6 +172,28 @@ pub(super) fn check_length(node: &Node, length: u64) -> Result<(), Refusal> {
     if length > most { Err(too_long(length, most)) } else { Ok(()) }
 }
 
+/// Checks that a part of a request that stays in the node has no more bytes than it may.
+pub(super) fn check_size(name: &str, part: &Value, most: u64) -> Result<(), Problem> {
+    let length = measured(part);
+    if length <= most {
+        return Ok(());
+    }
+    let detail = format!("`{name}` has {length} bytes as JSON: limit {most}");
+    Err(Refusal::Failure(Failure::config(detail)).into())
+}
+
+/// Checks what a client calls something.
+pub(super) fn check_name(name: Option<&str>) -> Result<(), Problem> {
+    const MOST: usize = 256;
+    match name.map(str::len).filter(|length| *length > MOST) {
+        None => Ok(()),
+        Some(length) => {
+            let detail = format!("`name` has {length} bytes: limit {MOST}");
+            Err(Refusal::Failure(Failure::config(detail)).into())
+        }
+    }
+}
+
 fn too_long(length: u64, most: u64) -> Refusal {
     Refusal::Failure(Failure::limit(format!("the answer has {length} bytes as JSON: limit {most}")))
 }

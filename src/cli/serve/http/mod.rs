@@ -327,12 +327,15 @@ fn is_local(headers: &HeaderMap) -> bool {
     let is_loopback = |host: Option<String>| host.is_some_and(|host| LOOPBACK.contains(&&*host));
     // A client of a Unix socket need not name a host.
     let host = headers.get(HOST).is_none() || is_loopback(text(HOST).and_then(host_of));
-    let origin = headers.get(ORIGIN).is_none()
-        || is_loopback(
-            text(ORIGIN)
-                .and_then(|origin| host_of(origin.split_once("://").map(|(_, rest)| rest)?)),
-        );
-    host && origin
+    let origin = headers.get(ORIGIN).map(|origin| {
+        let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        is_loopback(origin.and_then(|(_, rest)| host_of(rest)))
+    });
+    // What a page embeds has no origin. Browsers say whether the page is this server's own.
+    let site = headers
+        .get("sec-fetch-site")
+        .is_none_or(|site| matches!(site.as_bytes(), b"same-origin" | b"none"));
+    host && origin.unwrap_or(site)
 }
 
 /// The key of a creation that may be sent again.

@@ -11,7 +11,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use isolet::{Stream, Value};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -222,12 +223,26 @@ async fn answer(
 }
 
 /// A session for one run.
-#[derive(Deserialize)]
 pub(super) struct Once {
-    #[serde(default)]
     policy: Value,
-    #[serde(flatten)]
     job: Job,
+}
+
+/// Not by `flatten`, which lets keys pass that nobody knows.
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (policy, rest) = taken(Value::deserialize(deserializer)?, "policy");
+        let job = isolet::from_value(rest).map_err(D::Error::custom)?;
+        Ok(Self { policy: policy.unwrap_or_default(), job })
+    }
+}
+
+/// Takes a field away from those that another type has.
+pub(super) fn taken(fields: Value, name: &str) -> (Option<Value>, Value) {
+    let Value::Dict(mut fields) = fields else { return (None, fields) };
+    let at = fields.iter().position(|(key, _)| key.as_str() == Some(name));
+    let field = at.map(|at| fields.remove(at).1);
+    (field, Value::Dict(fields))
 }
 
 impl PartialSchema for Once {

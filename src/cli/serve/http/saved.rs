@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Who;
+use super::answers::check_name;
 use super::body::{Answered, Given, Part};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
@@ -112,6 +113,7 @@ async fn keep(
     Part(id): Part<String>,
     Given(Name { name }): Given<Name>,
 ) -> Result<Answered, Problem> {
+    check_name(name.as_deref())?;
     let snapshot = node.snapshot(&node.find(&who.0, &id)?, name).await?;
     Ok(Answered(StatusCode::CREATED, shown_snapshot(snapshot)))
 }

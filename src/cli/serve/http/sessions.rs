@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answers::checked;
+use super::answers::{check_size, checked};
 use super::body::{Answered, Given, Part, Raw, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
@@ -35,6 +35,12 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
         .routes(routes!(get_file, put_file, remove_file))
         .routes(routes!(node))
 }
+
+/// The most bytes of a session's metadata, as JSON. They stay for as long as the session.
+pub(super) const MAX_METADATA_BYTES: u64 = 16 << 10;
+
+/// The most bytes of a policy, with the definitions of its tools, as JSON.
+pub(super) const MAX_POLICY_BYTES: u64 = 1 << 20;
 
 /// What a new session is to be.
 #[derive(Default, Deserialize, ToSchema)]
@@ -72,6 +78,8 @@ impl Wanted {
                 return Err(Problem::unreadable(detail));
             }
         };
+        check_size("policy", &policy, MAX_POLICY_BYTES)?;
+        check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
         let inputs = variables(self.inputs)?;
         let (ttl, metadata, snapshot) = (self.ttl_s, self.metadata, self.snapshot);
         Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })

@@ -16,7 +16,7 @@ use tokio_websockets::CloseCode;
 use super::answers::{checked, fit, fit_message};
 use super::body::{decode, in_turn, json, read, variables};
 use super::problem::Problem;
-use super::runs::{Job, ToolAnswer, told};
+use super::runs::{Job, ToolAnswer, taken, told};
 use super::sessions::{Wanted, created};
 use super::websocket::{Socket, Turn, Upgrade};
 use super::{MAX_BODY_BYTES, Who};
@@ -156,10 +156,17 @@ struct NewVariables {
 }
 
 #[derive(Deserialize)]
-struct CallAnswer {
+#[serde(deny_unknown_fields)]
+struct Call {
     call_id: u64,
-    #[serde(flatten)]
-    answer: ToolAnswer,
+}
+
+/// Reads which call is answered, and the answer.
+fn read_answer(fields: Value) -> Result<(u64, ToolAnswer), Problem> {
+    let (number, rest) = taken(fields, "call_id");
+    let number = number.into_iter().map(|number| ("call_id", number));
+    let Call { call_id } = read(MESSAGE, Value::dict(number))?;
+    Ok((call_id, read(MESSAGE, rest)?))
 }
 
 #[derive(Deserialize)]
@@ -266,8 +273,8 @@ impl Conversation {
             tokio::spawn(async move { node.interrupt(&session).await });
             return read::<Nothing>(MESSAGE, fields).err();
         }
-        match read(MESSAGE, fields) {
-            Ok(CallAnswer { call_id, answer }) => {
+        match read_answer(fields) {
+            Ok((call_id, answer)) => {
                 // A call that is over needs no answer any more.
                 self.node.answer(&session, call_id, answer.answer());
                 None

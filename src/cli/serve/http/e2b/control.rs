@@ -15,8 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
 use super::{ENVD_VERSION, Failed, Sent};
+use crate::cli::serve::http::answers::check_size;
 use crate::cli::serve::http::body::Foreign;
 use crate::cli::serve::http::problem::Problem;
+use crate::cli::serve::http::sessions::{MAX_METADATA_BYTES, MAX_POLICY_BYTES};
 use crate::cli::serve::http::{Again, Who};
 use crate::service::node::{Listed, MOST_SECONDS, NewSession, Node, Refusal, Used, Wishes};
 
@@ -97,8 +99,11 @@ impl Wanted {
         if !env.is_empty() {
             policy.push(("env".into(), Value::dict(env)));
         }
+        let policy = Value::Dict(policy);
+        check_size("envVars", &policy, MAX_POLICY_BYTES)?;
+        check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
         Ok(NewSession {
-            policy: Value::Dict(policy),
+            policy,
             wishes: Wishes {
                 public_net: network.has_internet,
                 packages: true,

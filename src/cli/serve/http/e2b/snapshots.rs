@@ -12,6 +12,7 @@ use serde_json::{Value as AnyJson, json};
 
 use super::{Failed, Sent};
 use crate::cli::serve::http::Who;
+use crate::cli::serve::http::answers::check_name;
 use crate::cli::serve::http::body::Foreign;
 use crate::service::node::{Node, Snapshot};
 
@@ -40,6 +41,7 @@ async fn create(
     if wanted.memory == Some(false) {
         return Err(super::control::no_memory());
     }
+    check_name(wanted.name.as_deref())?;
     let session = node.find(&who.0, &id).map_err(Failed::control)?;
     let snapshot = node.snapshot(&session, wanted.name).await.map_err(Failed::control)?;
     Ok((StatusCode::CREATED, Foreign(shown(&snapshot))).into_response())
