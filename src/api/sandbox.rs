@@ -17,7 +17,7 @@ use crate::data::terminal::Terminal;
 use crate::data::tool::{Param, ToolSpec};
 use crate::host::audit::{AuditEvent, AuditSink};
 use crate::host::tools::{ModuleSet, Tool, ToolModule};
-use crate::packages::{LazyStore, LoadedPackage};
+use crate::packages::{LazyStore, LoadedPackage, Requirement};
 
 /// The policy of sessions: their limits, what they may see of the host, and the tools that they may
 /// call.
@@ -317,6 +317,39 @@ impl Sandbox {
         })?;
         let ended = |_| Error::new(ErrorKind::Packages, "the thread that fetches packages ended");
         fetched.await.map_err(ended)?
+    }
+
+    /// Resolves and fetches packages with all that they need, as [`Session::load_packages`] does,
+    /// so that sessions of this sandbox load the same ones without waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Packages`] if they cannot be resolved or fetched.
+    pub async fn resolve_packages<S: AsRef<str>>(
+        &self,
+        requirements: impl IntoIterator<Item = S>,
+    ) -> Result<(), Error> {
+        let mut together = self.engine.preload().pinned().to_vec();
+        for requirement in requirements {
+            let requirement = requirement.as_ref().parse::<Requirement>().map_err(Error::from)?;
+            if !together.contains(&requirement) {
+                together.push(requirement);
+            }
+        }
+        let packages = Arc::clone(&self.policy.packages);
+        let (sender, resolved) = tokio::sync::oneshot::channel();
+        let resolve = move || {
+            let store = packages.store();
+            // Sending fails only if nobody waits for the result any more.
+            let _ = sender.send(store.and_then(|store| Ok(store.resolve(&together).map(drop)?)));
+        };
+        let thread = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(resolve);
+        thread.map_err(|error| {
+            let message = format!("the thread that resolves packages cannot start: {error}");
+            Error::new(ErrorKind::Packages, message).with_source(error)
+        })?;
+        let ended = |_| Error::new(ErrorKind::Packages, "the thread that resolves packages ended");
+        resolved.await.map_err(ended)?
     }
 
     /// Returns the same sandbox with calls that block.

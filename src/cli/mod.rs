@@ -51,7 +51,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use isolet::{Engine, Limits, Sandbox, SandboxBuilder};
+use isolet::{Engine, EngineBuilder, Limits, Sandbox, SandboxBuilder};
 use progress::Progress;
 
 /// Run untrusted Python: CPython on WebAssembly in a V8 isolate, with every permission denied by
@@ -114,7 +114,8 @@ const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
 /// What a sandbox is made of.
 #[derive(Args)]
 struct PolicyArgs {
-    /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none
+    /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none. Importing
+    /// packages for an image may take as long, too
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
     timeout: std::time::Duration,
     /// Maximum time of the host's functions in a run, which --timeout does not include
@@ -163,6 +164,8 @@ impl PolicyArgs {
                 let builder = self.isolation.confine(Engine::builder().assets(assets));
                 let builder =
                     if self.quiet { builder } else { builder.on_notice(progress::notice) };
+                // What packages do when they are imported is code of guests, too.
+                let builder = builder.max_import_time(self.timeout.min(EngineBuilder::IMPORT_TIME));
                 progress.during(&progress::of_engine(packages), || {
                     self.permissions.engine(builder, self.memory, packages.to_vec())
                 })

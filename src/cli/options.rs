@@ -1,7 +1,7 @@
 //! Rewrites the library's messages for the command: replaces calls by the options that do the same.
 
 /// Calls that the messages mention, and the options for them.
-const OPTIONS: [(&str, &str); 10] = [
+const OPTIONS: [(&str, &str); 11] = [
     ("`Permissions::ca_file`", "`--ca-file`"),
     ("`Limits::max_run_time`", "`--timeout`"),
     ("`Limits::max_host_time`", "`--host-timeout`"),
@@ -9,6 +9,7 @@ const OPTIONS: [(&str, &str); 10] = [
     ("`Permissions::wheels`", "`--wheels`"),
     ("`Permissions::allow_package`", "`--with`"),
     ("`EngineBuilder::preload`", "`--with`"),
+    ("`EngineBuilder::max_import_time`", "`--timeout`"),
     ("`Mount::overlay`", "`--mount HOST:GUEST:overlay`"),
     ("`Permissions::pyodide_packages`", "`--pyodide-packages`"),
     (", or use `Mount::dangerous_*`", ""),

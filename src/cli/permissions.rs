@@ -12,6 +12,7 @@ use isolet::{
 };
 
 use super::host_files::HostFiles;
+use super::options::in_options;
 use super::{audit, progress, terminal, units};
 use crate::service::IMAGE_MEMORY_BYTES;
 
@@ -226,6 +227,15 @@ impl PermissionArgs {
                 match self.preloaded(confined, &with) {
                     // No image can hold them: they are loaded, as they would be without images.
                     Err(error) if error.kind() == ErrorKind::Start => {}
+                    Err(error) if error.kind() == ErrorKind::Limit => {
+                        let reason = in_options(&error.to_string());
+                        let packages = with.join(", ");
+                        writeln!(
+                            std::io::stderr(),
+                            "note: {packages} is loaded without an image: {reason}; a longer time, \
+                             once, makes one"
+                        )?;
+                    }
                     made => {
                         let engine = made?;
                         if engine.image_path().is_none() {
@@ -238,9 +248,10 @@ impl PermissionArgs {
             return Ok((builder.build()?, with));
         }
         match self.preloaded(builder.clone(), &named) {
-            Err(error) if error.kind() == ErrorKind::Start => {
+            Err(error) if matches!(error.kind(), ErrorKind::Start | ErrorKind::Limit) => {
                 let packages = named.join(", ");
-                let reason = terminal::for_stderr(&error.to_string()).into_owned();
+                let reason = in_options(&error.to_string());
+                let reason = terminal::for_stderr(&reason).into_owned();
                 writeln!(
                     std::io::stderr(),
                     "warning: {packages} cannot be preloaded and is loaded instead: {reason}"

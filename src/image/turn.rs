@@ -7,9 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::place::{PREFIX, Place};
+use crate::data::error::Error;
+use crate::support::patience::Patience;
 
 /// The file that a process locks while it makes an image. It has the number of the process.
 const TURN: &str = ".image.lock";
+
+/// The extension of the file that it locks for an image with packages: who makes one with others
+/// does not wait for them.
+const OWN_TURN: &str = "lock";
 
 /// How often it is tried to lock the file.
 const TICK: Duration = Duration::from_millis(20);
@@ -29,25 +35,58 @@ const LONG: Duration = Duration::from_mins(10);
 /// The extension of a file that becomes an image.
 const TEMPORARY: &str = ".tmp";
 
+/// The turn to make an image.
+pub(crate) struct Turn {
+    _file: File,
+    /// The file, if it is that of one image.
+    own: Option<PathBuf>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Who has waited for it finds the image, or makes it at the same time as others.
+        let _ = self.own.take().map(fs::remove_file);
+    }
+}
+
 impl Place {
-    /// Waits until no other process makes an image in this directory. Others then wait until the
-    /// file is dropped or the process ends. `tell` gets a sentence if that takes long.
+    /// Waits until nobody else makes this image, or one without packages in its directory. Others
+    /// then wait until the turn is dropped or the process ends. `tell` gets a sentence if that
+    /// takes long.
     ///
     /// Returns `None` if files cannot be locked, or another process does not come to an end:
     /// several processes may then make the same image, and the last one is kept.
-    pub(crate) fn turn(&self, tell: &dyn Fn(&str)) -> Option<File> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the patience with packages is over.
+    pub(crate) fn turn(
+        &self,
+        tell: &dyn Fn(&str),
+        packages: &Patience,
+    ) -> Result<Option<Turn>, Error> {
+        let turn = self.turn_within(tell, packages);
+        if turn.is_none() && self.path_is_preloaded() && packages.is_over() {
+            return Err(packages.error());
+        }
+        Ok(turn)
+    }
+
+    fn turn_within(&self, tell: &dyn Fn(&str), packages: &Patience) -> Option<Turn> {
         self.make_directory();
-        let path = self.dir.join(TURN);
+        let own = self.path_is_preloaded().then(|| self.path().with_extension(OWN_TURN));
+        let path = own.clone().unwrap_or_else(|| self.dir.join(TURN));
         let mut options = File::options();
         let file = options.create(true).truncate(false).read(true).write(true).open(&path).ok()?;
         let patience = if self.path_is_preloaded() { PATIENCE_WITH_PACKAGES } else { PATIENCE };
-        if !wait(&file, &path, (SILENCE, patience), tell) {
+        let is_over = || own.is_some() && packages.is_over();
+        if !wait(&file, &path, (SILENCE, patience), &is_over, tell) {
             return None;
         }
         // Whoever waits can say for whom. Without it, only which file it waits for.
         let _ = note(&file);
         self.remove_left_over();
-        Some(file)
+        Some(Turn { _file: file, own })
     }
 
     /// Returns the name of a file that becomes an image, which this process writes.
@@ -86,6 +125,7 @@ fn wait(
     file: &File,
     path: &Path,
     (silence, patience): (Duration, Duration),
+    is_over: &dyn Fn() -> bool,
     tell: &dyn Fn(&str),
 ) -> bool {
     let start = Instant::now();
@@ -94,6 +134,7 @@ fn wait(
         match file.try_lock() {
             Ok(()) => return true,
             Err(TryLockError::Error(_)) => return false,
+            Err(TryLockError::WouldBlock) if is_over() => return false,
             Err(TryLockError::WouldBlock) => {}
         }
         let waited = start.elapsed();
@@ -154,9 +195,9 @@ mod tests {
         let told = RefCell::new(Vec::new());
         let tell = |text: &str| told.borrow_mut().push(text.to_owned());
         let waits = (Duration::ZERO, Duration::from_millis(100));
-        assert!(wait(&theirs, &path, waits, &tell));
+        assert!(wait(&theirs, &path, waits, &|| false, &tell));
         note(&theirs).unwrap();
-        assert!(!wait(&ours, &path, waits, &tell));
+        assert!(!wait(&ours, &path, waits, &|| false, &tell));
         let (process, shown) = (std::process::id(), path.display());
         let told = told.into_inner();
         assert_eq!(told.len(), 2, "{told:?}");
@@ -164,8 +205,10 @@ mod tests {
             told[0].starts_with(&format!("waiting for process {process}, which holds `{shown}`"))
         );
         assert!(told[1].starts_with(&format!("process {process} has held `{shown}` for 0 s")));
+        let long = (Duration::MAX, Duration::MAX);
+        assert!(!wait(&ours, &path, long, &|| true, &|text| panic!("{text}")));
         drop(theirs);
-        assert!(wait(&ours, &path, waits, &|text| panic!("{text}")));
+        assert!(wait(&ours, &path, waits, &|| false, &|text| panic!("{text}")));
     }
 
     #[test]

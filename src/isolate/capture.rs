@@ -2,7 +2,8 @@
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Files;
 use super::control::IsolateControl;
@@ -21,9 +22,14 @@ use crate::image::{WARM_UP, WARM_UP_PACKAGES};
 use crate::packages::{Preload, SITE_PACKAGES};
 use crate::protocol::codec;
 use crate::protocol::{
-    Command, ForkMoment, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand, StartCommand,
+    Command, Control, ForkMoment, Host, HostReply, HostRequest, Reply, ReplySink, RunCommand,
+    StartCommand,
 };
 use crate::support::lock::lock;
+use crate::support::patience::Patience;
+
+/// Why there is no result.
+const ENDED_EARLY: &str = "its thread ended early";
 
 /// Typical first code of programs.
 const FIRST: &str = "print(40 + 2)\n40 + 2";
@@ -175,35 +181,36 @@ impl<'a> OnThreads<'a> {
             return Ok(Arc::clone(modules));
         }
         let base = base.clone();
-        let modules = capture(async move || Ok(code_of(&base)))?;
+        let modules = capture(async move |_| Ok(code_of(&base)))?;
         Ok(Arc::clone(self.modules.get_or_init(|| modules)))
     }
 }
 
 impl Maker for OnThreads<'_> {
-    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
+    fn memory(&self, base: &Image, patience: &Patience) -> Result<SavedMemory, Unmade> {
         let host = Arc::new(ImageHost::new(self.preload));
         let modules = self.modules(base).map_err(Unmade::Untried)?;
         let mut parts = parts(base.files(), modules, Arc::clone(&host));
         parts.preload = self.preload.modules().to_vec();
-        let saved = memory(parts).map_err(Unmade::Failed)?;
+        let saved = capture_within(patience, async move |control| {
+            saved(&boot(parts, None, control).await?)
+        })?;
         if self.are_guests {
             host.require_silence()?;
         }
         Ok(saved)
     }
 
-    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
+    fn libraries(&self, draft: Image, patience: &Patience) -> Result<Vec<Vec<u8>>, Unmade> {
         let modules = self.modules(&draft).map_err(Unmade::Untried)?;
         let host = Arc::new(ImageHost::without_packages());
         let parts = parts(draft.files(), Arc::clone(&modules), host);
-        let made = capture(async move || {
-            let mut isolate = boot(parts, Some(&draft)).await?;
+        capture_within(patience, async move |control| {
+            let mut isolate = boot(parts, Some(&draft), control).await?;
             run_first(&mut isolate).await?;
             carry_out(&mut isolate, run(WARM_UP_PACKAGES)).await?;
             libraries(&draft, &modules)
-        });
-        made.map_err(Unmade::Failed)
+        })
     }
 }
 
@@ -236,11 +243,15 @@ pub(super) fn memory_of(files: Files, modules: &SharedModules) -> Result<SavedMe
 
 /// Boots an interpreter without an image, and returns its memory.
 fn memory(parts: Parts) -> Result<SavedMemory, Error> {
-    capture(async move || saved(&boot(parts, None).await?))
+    capture(async move |control| saved(&boot(parts, None, control).await?))
 }
 
-async fn boot(parts: Parts, image: Option<&Image>) -> Result<Isolate, String> {
-    Isolate::boot(parts, image.cloned(), IsolateControl::new()).await
+async fn boot(
+    parts: Parts,
+    image: Option<&Image>,
+    control: Arc<IsolateControl>,
+) -> Result<Isolate, String> {
+    Isolate::boot(parts, image.cloned(), control).await
 }
 
 /// Takes the memory that an interpreter has saved, which was booted without an image.
@@ -253,8 +264,8 @@ pub(super) fn compiled(image: Image, modules: &SharedModules) -> Result<Compiled
     let modules = Arc::clone(modules);
     let host = Arc::new(ImageHost::without_packages());
     let parts = parts(image.files(), Arc::clone(&modules), host);
-    capture(async move || {
-        let mut isolate = boot(parts, Some(&image)).await?;
+    capture(async move |control| {
+        let mut isolate = boot(parts, Some(&image), control).await?;
         run_first(&mut isolate).await?;
         let compiled = modules.cpython().ok_or("there is no module")?;
         let optimized = modules.optimize(compiled, &image.files().asm_wasm);
@@ -293,7 +304,7 @@ fn libraries(image: &Image, modules: &Modules) -> Result<Vec<Vec<u8>>, String> {
 pub(super) fn import_for_host(mut parts: Parts) -> Result<Reply, String> {
     let host = Arc::clone(&parts.host);
     parts.host = Arc::new(Timeless { host: parts.host, seeds: Seeds::default() });
-    let isolate = ManuallyDrop::new(in_full_loop(boot(parts, None))?);
+    let isolate = ManuallyDrop::new(in_full_loop(boot(parts, None, IsolateControl::new()))?);
     send(&*host, &saved(&isolate)?.encoded())
 }
 
@@ -302,7 +313,7 @@ pub(super) fn compile_for_host(mut parts: Parts, image: &Image) -> Result<Reply,
     let (host, modules) = (Arc::clone(&parts.host), Arc::clone(&parts.modules));
     parts.host = Arc::new(Timeless { host: parts.host, seeds: Seeds::default() });
     in_full_loop(async {
-        let mut isolate = ManuallyDrop::new(boot(parts, Some(image)).await?);
+        let mut isolate = ManuallyDrop::new(boot(parts, Some(image), IsolateControl::new()).await?);
         run_first(&mut isolate).await?;
         carry_out(&mut isolate, run(WARM_UP_PACKAGES)).await
     })?;
@@ -353,17 +364,53 @@ async fn carry_out(isolate: &mut Isolate, command: Command) -> Result<(), String
 
 /// Runs `work` on an isolate's thread and returns its result.
 fn capture<T: Send + 'static>(
-    work: impl AsyncFnOnce() -> Result<T, String> + Send + 'static,
+    work: impl AsyncFnOnce(Arc<IsolateControl>) -> Result<T, String> + Send + 'static,
 ) -> Result<T, Error> {
+    let (_, receiver) = begin(work)?;
+    let made = receiver.recv().unwrap_or_else(|_| Err(ENDED_EARLY.to_owned()));
+    made.map_err(|reason| failed(&reason))
+}
+
+/// The same for work that runs code of packages. Its isolate is stopped once the patience is over.
+fn capture_within<T: Send + 'static>(
+    patience: &Patience,
+    work: impl AsyncFnOnce(Arc<IsolateControl>) -> Result<T, String> + Send + 'static,
+) -> Result<T, Unmade> {
+    let (control, receiver) = begin(work).map_err(Unmade::Untried)?;
+    loop {
+        match receiver.recv_timeout(Patience::STEP) {
+            Ok(made) => return made.map_err(|reason| Unmade::Failed(failed(&reason))),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Unmade::Failed(failed(ENDED_EARLY)));
+            }
+            Err(RecvTimeoutError::Timeout) if patience.is_over() => {
+                control.terminate();
+                return Err(Unmade::Late(patience.error()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Runs `work` on an isolate's thread. Returns what stops its isolate, and what receives its
+/// result.
+#[expect(clippy::type_complexity, reason = "it is taken apart at once")]
+fn begin<T: Send + 'static>(
+    work: impl AsyncFnOnce(Arc<IsolateControl>) -> Result<T, String> + Send + 'static,
+) -> Result<(Arc<IsolateControl>, Receiver<Result<T, String>>), Error> {
     let (sender, receiver) = mpsc::channel();
+    let control = IsolateControl::new();
+    let given = Arc::clone(&control);
     on_isolate_thread(move || {
-        // The receiver waits.
-        let _ = sender.send(block_on(work()));
+        let _ending = given.ending();
+        // Nobody receives it if it came too late.
+        let _ = sender.send(block_on(work(given)));
     })?;
-    let made = receiver.recv().unwrap_or_else(|_| Err("its thread ended early".to_owned()));
-    made.map_err(|reason| {
-        Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
-    })
+    Ok((control, receiver))
+}
+
+fn failed(reason: &str) -> Error {
+    Error::new(ErrorKind::Start, format!("the memory image cannot be made: {reason}"))
 }
 
 #[cfg(test)]
@@ -387,10 +434,10 @@ mod tests {
         let image = Image::new(file.into()).unwrap();
         assert_eq!(image.native_code(), None);
         // As in another process, which finds the image and has no module.
-        let report = capture(async move || {
+        let report = capture(async move |control| {
             let host = Arc::new(ImageHost::without_packages());
             let parts = parts(image.files(), Modules::without_internals(), host);
-            let mut isolate = Isolate::boot(parts, Some(image), IsolateControl::new()).await?;
+            let mut isolate = Isolate::boot(parts, Some(image), control).await?;
             let start = Command::Start(StartCommand::default());
             carry_out(&mut isolate, start).await?;
             let nowhere: ReplySink = Box::new(|_| true);

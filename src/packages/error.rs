@@ -42,6 +42,9 @@ pub(crate) enum PackageError {
     /// pip did not come to an end: it tries one version after the other of what has no wheel.
     #[error("pip did not resolve {wanted} in time: limit {limit} s, needed more")]
     Slow { wanted: String, limit: u64 },
+    /// Nobody waits for the packages any more.
+    #[error("the packages were not fetched: nobody waits for them any more")]
+    GivenUp,
     /// pip cannot be used.
     #[error("pip cannot be used: {0}")]
     Pip(String),

@@ -60,11 +60,16 @@ impl LazyStore {
             wheels: policy.wheels.clone(),
             authorities: policy.authorities.clone(),
             offline: policy.offline,
+            given_up: policy.given_up.clone(),
             ..StoreOptions::default()
         };
         match policy.pyodide_packages.clone().or_else(pyodides_own) {
             Some(source) if source.contains(FILE) => {
-                let downloader = Downloader::new([source]).authorities(policy.authorities.clone());
+                let mut downloader =
+                    Downloader::new([source]).authorities(policy.authorities.clone());
+                if let Some(flag) = policy.given_up.flag() {
+                    downloader = downloader.given_up(flag);
+                }
                 options.fetch = Some(download::fetch(downloader, policy.on_download.clone()));
             }
             directory => options.pyodide_packages = directory.map(PathBuf::from),

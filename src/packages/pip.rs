@@ -20,6 +20,7 @@ use super::process;
 use super::report::{self, Failure, Pin};
 use super::requirement::Requirement;
 use super::wheel::MAX_WHEEL_BYTES;
+use crate::support::patience::GivenUp;
 
 /// The time limit of one run of pip.
 const MAX_TIME: Duration = Duration::from_mins(2);
@@ -64,6 +65,7 @@ pub(crate) type Downloads = BTreeMap<Digest, (String, Arc<[u8]>)>;
 pub(crate) struct Pip {
     python: PathBuf,
     authorities: Authorities,
+    given_up: GivenUp,
 }
 
 /// Wheels that pip may choose from in addition to the package index.
@@ -81,8 +83,13 @@ impl Pip {
     ///
     /// If there are authorities, pip trusts them in addition to those that it is configured for, or
     /// to the system's.
-    pub(crate) fn new(python: Option<PathBuf>, authorities: Authorities) -> Self {
-        Self { python: python.unwrap_or_else(|| PathBuf::from("python3")), authorities }
+    pub(crate) fn new(
+        python: Option<PathBuf>,
+        authorities: Authorities,
+        given_up: GivenUp,
+    ) -> Self {
+        let python = python.unwrap_or_else(|| PathBuf::from("python3"));
+        Self { python, authorities, given_up }
     }
 
     /// Resolves requirements and their dependencies for the guest's interpreter. `work` is a
@@ -195,7 +202,7 @@ impl Pip {
         // Settings about where to install would conflict with `--target`.
         command.env("PIP_USER", "0").env("PIP_REQUIRE_VIRTUALENV", "0");
         let unusable = |reason: String| PackageError::Pip(reason);
-        let ended = process::run(&mut command, MAX_TIME).map_err(|error| {
+        let ended = process::run(&mut command, MAX_TIME, &self.given_up).map_err(|error| {
             unusable(format!("`{}` does not start: {error}", self.python.display()))
         })?;
         let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
@@ -208,6 +215,7 @@ impl Pip {
                 Failure::Broken(reason) => unusable(reason),
                 Failure::Silent => unusable(format!("it ended with {status} and said nothing")),
             }),
+            None if self.given_up.is_set() => Err(PackageError::GivenUp),
             None => Err(PackageError::Slow { wanted: names.join(" "), limit: MAX_TIME.as_secs() }),
         }
     }

@@ -7,6 +7,7 @@ use isolet_pyodide_assets::Authorities;
 use super::download::DownloadSink;
 use super::requirement::Requirement;
 use crate::data::error::{Error, ErrorKind};
+use crate::support::patience::GivenUp;
 
 /// Packages that a guest may import, and their sources.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct PackagePolicy {
     /// Certificate authorities that are trusted, too.
     pub(crate) authorities: Authorities,
     pub(crate) on_download: Option<DownloadSink>,
+    /// Set once nobody waits for the packages any more.
+    pub(crate) given_up: GivenUp,
 }
 
 impl PackagePolicy {

@@ -6,6 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::patience::GivenUp;
+
 /// The maximum number of bytes of the standard error that are kept.
 const MAX_KEPT_BYTES: u64 = 256 << 10;
 /// How long the standard error may stay open after the program has ended.
@@ -14,19 +16,23 @@ const MAX_TAIL: Duration = Duration::from_secs(1);
 /// How a program ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// `None` if it was killed at its time limit.
+    /// `None` if it was killed.
     pub(crate) status: Option<ExitStatus>,
     /// The beginning of its standard error.
     pub(crate) stderr: String,
 }
 
-/// Runs a program to its end, or kills it after `max_time`. Its standard input and output are
-/// empty.
+/// Runs a program to its end, or kills it after `max_time` or once it is given up. Its standard
+/// input and output are empty.
 ///
 /// # Errors
 ///
 /// Fails if the program cannot be started or waited for.
-pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended> {
+pub(crate) fn run(
+    command: &mut Command,
+    max_time: Duration,
+    given_up: &GivenUp,
+) -> io::Result<Ended> {
     let deadline = Instant::now() + max_time;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
@@ -42,7 +48,7 @@ pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended
             let _ = io::copy(&mut stderr, &mut io::sink());
         });
     }
-    let status = wait(&mut child, deadline);
+    let status = wait(&mut child, deadline, given_up);
     if !matches!(status, Ok(Some(_))) {
         // The program may have ended by itself at this moment.
         let _ = child.kill();
@@ -53,14 +59,18 @@ pub(crate) fn run(command: &mut Command, max_time: Duration) -> io::Result<Ended
 }
 
 /// Waits for the program to end. Returns `None` at the deadline.
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait(
+    child: &mut Child,
+    deadline: Instant,
+    given_up: &GivenUp,
+) -> io::Result<Option<ExitStatus>> {
     const LOOK_EVERY: Duration = Duration::from_millis(10);
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
         let now = Instant::now();
-        if now >= deadline {
+        if now >= deadline || given_up.is_set() {
             return Ok(None);
         }
         thread::sleep(LOOK_EVERY.min(deadline - now));

@@ -18,6 +18,7 @@ use super::pip::Pip;
 use super::requirement::Requirement;
 use super::wheel::Wheel;
 use crate::support::lock::lock;
+use crate::support::patience::GivenUp;
 
 /// The maximum number of requirements that are resolved together.
 const MAX_REQUIREMENTS: usize = 1000;
@@ -39,6 +40,8 @@ pub(crate) struct StoreOptions {
     pub(crate) python: Option<PathBuf>,
     /// Certificate authorities that pip trusts, too. Default: none.
     pub(crate) authorities: Authorities,
+    /// Set once nobody waits for the packages any more. Default: never.
+    pub(crate) given_up: GivenUp,
     /// Set to neither run pip nor fetch anything. Default: `false`.
     pub(crate) offline: bool,
 }
@@ -74,7 +77,11 @@ impl PackageStore {
             cache: Cache::new(cache),
             lock: Lock::parse(lock_json)?,
             lock_digest: Digest::of(lock_json),
-            pip: Pip::new(options.python.clone(), options.authorities.clone()),
+            pip: Pip::new(
+                options.python.clone(),
+                options.authorities.clone(),
+                options.given_up.clone(),
+            ),
             options,
             directories: OnceLock::new(),
             imports: Mutex::default(),

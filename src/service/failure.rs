@@ -49,6 +49,12 @@ impl Failure {
         Self { hint: Some(hint.to_owned()), ..self }
     }
 
+    /// Packages that cannot be had.
+    #[cfg(feature = "serve")]
+    pub(super) fn packages(message: impl Into<String>) -> Self {
+        Self::new("packages", message)
+    }
+
     pub(super) fn busy(session: i64) -> Self {
         let message = format!("session {session} is busy, a run is under way in it");
         Self::new("busy", message)

@@ -27,7 +27,7 @@ use isolet::{AuditEvent, Display, Stream, Value};
 
 pub(crate) use self::calls::Answer;
 use self::calls::Calls;
-pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES};
+pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES, Terms};
 pub(crate) use self::execution::display as display_value;
 #[cfg(feature = "serve")]
 pub(crate) use self::execution::interrupted;
@@ -63,7 +63,7 @@ pub(crate) trait Client: Send + Sync + 'static {
 /// What a client asks for.
 pub(crate) enum Request {
     /// Make a sandbox.
-    Sandbox { sandbox: i64, policy: Result<Box<Policy>, Failure> },
+    Sandbox { sandbox: i64, policy: Result<Box<Policy>, Failure>, terms: Terms },
     /// Forget a sandbox.
     Drop { sandbox: i64 },
     /// Keep interpreters ready.
@@ -157,7 +157,9 @@ impl Service {
     /// Does not wait, and tells the client nothing.
     pub(crate) fn accept(self: &Arc<Self>, number: i64, request: Request) -> Option<Work> {
         let accepted = match request {
-            Request::Sandbox { sandbox, policy } => self.make_sandbox(number, sandbox, policy),
+            Request::Sandbox { sandbox, policy, terms } => {
+                self.make_sandbox(number, sandbox, policy, terms)
+            }
             Request::Drop { sandbox } => {
                 let dropped = lock(&self.sandboxes).remove(&sandbox);
                 dropped.map(|_| Some(self.answered(number))).ok_or_else(|| no_sandbox(sandbox))
@@ -210,6 +212,7 @@ impl Service {
         number: i64,
         sandbox: i64,
         policy: Result<Box<Policy>, Failure>,
+        terms: Terms,
     ) -> Result<Option<Work>, Failure> {
         let entry = Arc::new(SandboxEntry::new(sandbox));
         let mut sandboxes = lock(&self.sandboxes);
@@ -220,7 +223,7 @@ impl Service {
         let service = Arc::clone(self);
         Ok(Some(Work::blocking(move || {
             let made = policy.and_then(|policy| {
-                policy.build(&service.engines, |name| service.tool_handler(name), {
+                policy.build(&service.engines, &terms, |name| service.tool_handler(name), {
                     let (client, guests) =
                         (Arc::clone(&service.client), Arc::clone(&service.guests));
                     move |event: &AuditEvent| {
@@ -234,8 +237,15 @@ impl Service {
                 lock(&service.sandboxes).remove(&sandbox);
             }
             entry.finish(made);
+            drop(terms.turn);
             service.client.reply(number, result);
         })))
+    }
+
+    /// Returns whether a sandbox of this policy is made without making or fetching packages.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_packages_of(&self, policy: &Policy) -> bool {
+        policy.has_its_packages(&self.engines)
     }
 
     fn prewarm(

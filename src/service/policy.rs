@@ -4,13 +4,16 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use isolet::blocking::block_on;
 use isolet::{
-    AuditEvent, Isolation, Layer, Limits, Mount, Permissions, Sandbox, SandboxBuilder, Value,
+    AuditEvent, EngineBuilder, Isolation, Layer, Limits, Mount, Permissions, Sandbox,
+    SandboxBuilder, Value,
 };
 use serde::Deserialize;
 
-use super::engines::{self, Engines, Wanted};
+use super::engines::{self, Engines, Terms, Wanted};
 use super::sandboxes::Made;
 use super::tools::{self, ToolHandler};
 use super::{Failure, execution};
@@ -204,33 +207,30 @@ impl Policy {
     pub(super) fn build(
         self,
         engines: &Engines,
+        terms: &Terms,
         handler: impl Fn(&str) -> ToolHandler,
         audit: impl Fn(&AuditEvent) + Send + Sync + 'static,
     ) -> Result<Made, Failure> {
         let limits = self.limits.limits()?;
-        let permissions = self.permissions()?;
-        let isolation = self.isolation.unwrap_or_else(|| engines.isolation());
-        let mut wanted = Wanted {
-            isolation,
-            preload: self.preload.clone(),
-            confined: Vec::new(),
-            sources: format!("{:?} {:?} {}", self.wheels, self.ca_files, self.offline),
-        };
+        let mut permissions = self.permissions()?;
+        if let Some(flag) = &terms.given_up {
+            permissions = permissions.give_up_packages_when(Arc::clone(flag));
+        }
+        let wanted = self.wanted(engines);
+        let isolation = wanted.isolation;
         let mut packages = self.packages.clone();
         let mut engine = None;
         if self.may_start_imported(&limits) {
-            wanted.confined.clone_from(&packages);
-            match engines.get(&wanted, &permissions) {
-                Err(error) if engines::has_to_load(&error) => wanted.confined.clear(),
-                made => {
-                    engine = Some(made?);
-                    packages.clear();
-                }
+            let time = terms.import_time.unwrap_or(limits.run_time());
+            let time = time.min(EngineBuilder::IMPORT_TIME);
+            engine = engines.imported(&self.imported(&wanted), &permissions, terms, time)?;
+            if engine.is_some() {
+                packages.clear();
             }
         }
         let engine = match engine {
             Some(engine) => engine,
-            None => engines.get(&wanted, &permissions)?,
+            None => engines.get(&wanted, &permissions, terms)?.ok_or_else(given_up)?,
         };
         let mut builder = Sandbox::builder(&engine)
             .limits(limits.clone())
@@ -244,7 +244,60 @@ impl Policy {
         if self.audit {
             builder = builder.on_audit(move |event| audit(event));
         }
-        Ok(Made { sandbox: builder.build()?, packages, grace: limits.grace() })
+        let sandbox = builder.build()?;
+        if terms.resolves && !packages.is_empty() {
+            let resolve = || block_on(sandbox.resolve_packages(&packages));
+            engines.resolved(&self.loaded(&wanted), terms, resolve)?;
+        }
+        if terms.is_given_up() {
+            return Err(given_up());
+        }
+        Ok(Made { sandbox, packages, grace: limits.grace() })
+    }
+
+    /// Whether all is there that [`build`](Self::build) would make or fetch.
+    #[cfg(feature = "serve")]
+    pub(super) fn has_its_packages(&self, engines: &Engines) -> bool {
+        let wanted = self.wanted(engines);
+        if !engines.has(&wanted).unwrap_or_default() && !self.preload.is_empty() {
+            return false;
+        }
+        if self.packages.is_empty() {
+            return true;
+        }
+        // If the limits are invalid, it is refused at once.
+        let Ok(limits) = self.limits.limits() else { return true };
+        let has_image = if self.may_start_imported(&limits) {
+            engines.has(&self.imported(&wanted))
+        } else {
+            Some(false)
+        };
+        match has_image {
+            Some(true) => true,
+            Some(false) => engines.has(&self.loaded(&wanted)).is_some(),
+            None => false,
+        }
+    }
+
+    /// The engine that it needs without its packages.
+    fn wanted(&self, engines: &Engines) -> Wanted {
+        Wanted {
+            isolation: self.isolation.unwrap_or_else(|| engines.isolation()),
+            preload: self.preload.clone(),
+            confined: Vec::new(),
+            loaded: Vec::new(),
+            sources: format!("{:?} {:?} {}", self.wheels, self.ca_files, self.offline),
+        }
+    }
+
+    /// The engine whose image has imported its packages.
+    fn imported(&self, wanted: &Wanted) -> Wanted {
+        Wanted { confined: self.packages.clone(), ..wanted.clone() }
+    }
+
+    /// Its packages, if sessions load them.
+    fn loaded(&self, wanted: &Wanted) -> Wanted {
+        Wanted { loaded: self.packages.clone(), ..wanted.clone() }
     }
 
     /// Returns `true` if it makes no difference for the packages whether an image has imported
@@ -314,6 +367,10 @@ impl Policy {
         }
         Ok(if self.offline { permissions.offline_packages() } else { permissions })
     }
+}
+
+fn given_up() -> Failure {
+    Failure::config("the sandbox was not made: nobody waits for it any more")
 }
 
 impl MountEntry {

@@ -14,6 +14,7 @@ pub(crate) mod clock;
 pub(crate) mod http_connections;
 pub(crate) mod lock;
 pub(crate) mod offload;
+pub(crate) mod patience;
 #[cfg(target_os = "linux")]
 pub(crate) mod processor;
 #[cfg(target_os = "linux")]

@@ -71,6 +71,29 @@ fn a_start_with_packages_is_of_an_image_unless_they_could_tell() {
     assert_eq!(machine.images(".bin").len(), 2);
 }
 
+/// K27
+#[test]
+fn an_import_that_does_not_end_takes_no_longer_than_code_may() {
+    let machine = Machine::new("guest-image-endless").package("loopy", "while True: pass\n");
+    for (option, said) in [("--with", "note: loopy"), ("--preload", "warning: loopy")] {
+        let ran = machine.run(&[
+            "--timeout",
+            "1s",
+            option,
+            "loopy",
+            "-c",
+            "print(1, flush=True)\nimport loopy",
+        ]);
+        assert_eq!(ran.stdout, "1\n", "{}", ran.stderr);
+        // Once for the image, and once for the code.
+        let lines: Vec<_> = ran.stderr.lines().filter(|line| line.contains("--timeout")).collect();
+        assert_eq!(lines.len(), 2, "{}", ran.stderr);
+        assert!(lines[0].contains(said) && lines[0].contains("the limit is 1 s"), "{lines:?}");
+        assert!(lines[1].contains("error:"), "{lines:?}");
+    }
+    assert_eq!(machine.images("").len(), 0, "{:?}", machine.images(""));
+}
+
 #[test]
 fn what_is_printed_or_raised_by_an_import_is_seen_each_time() {
     let machine = Machine::new("guest-image-refused")

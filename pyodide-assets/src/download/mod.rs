@@ -16,10 +16,14 @@ mod transfer;
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use futures_util::future::{Either, pending, select};
 use futures_util::{StreamExt, stream};
 use reqwest::Client;
 
@@ -34,6 +38,8 @@ use crate::{Digest, Error, LockedFile, Progress};
 const AT_ONCE: usize = 4;
 /// How long to wait before the second request of a file; twice as long before each further one.
 const BACKOFF: Duration = Duration::from_millis(250);
+/// How often to look whether anybody waits for a download.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A file to download.
 #[derive(Debug, Clone)]
@@ -92,6 +98,7 @@ pub struct Downloader {
     sources: Vec<String>,
     authorities: Authorities,
     backoff: Duration,
+    given_up: Option<Arc<AtomicBool>>,
 }
 
 /// Why files were not downloaded.
@@ -162,7 +169,7 @@ impl Downloader {
     /// replaced by a file's name; without it the name is appended as the last part of the path.
     pub fn new(sources: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let sources = sources.into_iter().map(Into::into).collect();
-        Self { sources, authorities: Authorities::default(), backoff: BACKOFF }
+        Self { sources, authorities: Authorities::default(), backoff: BACKOFF, given_up: None }
     }
 
     /// Trusts these certificate authorities, too.
@@ -177,6 +184,13 @@ impl Downloader {
     #[must_use]
     pub fn backoff(mut self, backoff: Duration) -> Self {
         self.backoff = backoff;
+        self
+    }
+
+    /// Has downloads fail once `flag` is set, because nobody waits for them any more.
+    #[must_use]
+    pub fn given_up(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.given_up = Some(flag);
         self
     }
 
@@ -231,11 +245,24 @@ impl Downloader {
         });
         runtime.block_on(async {
             let mut ends = stream::iter(transfers).buffered(AT_ONCE);
-            while let Some(end) = ends.next().await {
-                end?;
+            let all = async {
+                while let Some(end) = ends.next().await {
+                    end?;
+                }
+                Ok(())
+            };
+            match select(pin!(all), pin!(self.until_given_up())).await {
+                Either::Left((ended, _)) => ended,
+                Either::Right(_) => Err(lost("nobody waits for it any more".to_owned())),
             }
-            Ok(())
         })
+    }
+
+    async fn until_given_up(&self) {
+        let Some(flag) = &self.given_up else { return pending().await };
+        while !flag.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Downloads a file from the first source that has it.

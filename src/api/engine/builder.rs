@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -41,6 +42,7 @@ pub struct EngineBuilder {
     pub(super) damaged_image: DamagedImage,
     pub(super) packages: PackagePolicy,
     pub(super) confines_preloaded: bool,
+    pub(super) import_time: Duration,
     pub(super) confinement: Confinement,
     pub(super) max_sessions: usize,
     pub(super) spare_sessions: usize,
@@ -78,6 +80,7 @@ impl Default for EngineBuilder {
             damaged_image: DamagedImage::default(),
             packages: PackagePolicy::default(),
             confines_preloaded: false,
+            import_time: Self::IMPORT_TIME,
             confinement: Confinement::default(),
             max_sessions: Engine::DEFAULT_MAX_SESSIONS,
             spare_sessions: Engine::DEFAULT_SPARE_SESSIONS,
@@ -91,6 +94,10 @@ impl EngineBuilder {
     /// The maximum size of the images with packages in [their directory](Self::images) together,
     /// in bytes: 2 GiB.
     pub const IMAGES_BYTES: u64 = PRELOADED_BYTES;
+
+    /// The default of [`max_import_time`](Self::max_import_time): 5 minutes, many times what the
+    /// largest sets of packages take on a busy machine.
+    pub const IMPORT_TIME: Duration = Duration::from_mins(5);
 
     /// Sets the directory of the assets.
     ///
@@ -149,6 +156,17 @@ impl EngineBuilder {
     pub fn preload(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.preload(requirement)?;
         Ok(self)
+    }
+
+    /// Sets how long [preloaded](Self::preload) packages may take when an image is made that has
+    /// imported them: what they do when they are imported, and compiling them. Default:
+    /// [`IMPORT_TIME`](Self::IMPORT_TIME). Resolving and fetching them does not count.
+    ///
+    /// [`build`](Self::build) then fails with [`ErrorKind::Limit`](crate::ErrorKind::Limit). Unlike
+    /// other reasons why there is no image, this one is not remembered.
+    pub fn max_import_time(mut self, time: Duration) -> Self {
+        self.import_time = time;
+        self
     }
 
     /// Trusts [preloaded](Self::preload) packages no further than guests. Default: a thread of this
@@ -302,6 +320,8 @@ impl EngineBuilder {
     /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if there is no image and none can be made: a
     ///   package cannot be imported, or leaves something in memory that an image cannot hold
     ///   (objects of JavaScript, functions that `ctypes` gave an address).
+    /// * [`ErrorKind::Limit`](crate::ErrorKind::Limit) if there is no image and the packages take
+    ///   longer than [`max_import_time`](Self::max_import_time).
     /// * [`ErrorKind::Config`](crate::ErrorKind::Config) if there is no image, isolet was built
     ///   without the feature `engine`, and there is no worker program to make the image.
     pub fn build(self) -> Result<Engine, Error> {

@@ -8,6 +8,7 @@ use crate::data::error::Error;
 use crate::data::isolation::Confinement;
 use crate::image::{ImageFile, Importer, Place};
 use crate::packages::{PackagePolicy, Preload};
+use crate::support::patience::Patience;
 
 /// What to do about an image that is damaged, or that others may have written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(super) struct Wanted<'a> {
     /// Gets sentences for a person.
     #[cfg_attr(not(feature = "engine"), expect(dead_code, reason = "another program makes it"))]
     pub(super) tell: &'a dyn Fn(&str),
+    /// How long the packages may take.
+    pub(super) patience: Patience,
 }
 
 /// Finds the image, or has it made.
@@ -54,20 +57,20 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
     use super::image_worker::InWorkers;
     use crate::isolate::{Maker, OnThreads};
 
-    let Wanted { preload, confinement, importer, .. } = *wanted;
+    let Wanted { preload, confinement, importer, ref patience, .. } = *wanted;
     let replaces = wanted.damaged == DamagedImage::Replace;
     let (in_workers, on_threads);
     let maker: Option<&dyn Maker> = if preload.is_empty() {
         None
     } else if importer == Importer::GuestWorker {
         let program = crate::worker::find_worker(confinement.worker.as_deref())?;
-        in_workers = InWorkers { program, required: &confinement.required, preload };
+        in_workers = InWorkers { program, confinement, preload };
         Some(&in_workers)
     } else {
         on_threads = OnThreads::new(preload, importer == Importer::GuestThread);
         Some(&on_threads)
     };
-    crate::isolate::make_image(wanted.assets, place, maker, replaces, &wanted.tell)
+    crate::isolate::make_image(wanted.assets, place, maker, replaces, &wanted.tell, patience)
 }
 
 #[cfg(not(feature = "engine"))]
@@ -76,8 +79,9 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
 
     let program = crate::worker::find_worker(wanted.confinement.worker.as_deref())?;
     let replaces = wanted.damaged == DamagedImage::Replace;
-    let Wanted { assets, home, images, packages, importer, .. } = *wanted;
-    ask(&program, &ImageRequest::new(assets, home, images, packages, importer, replaces))?;
+    let Wanted { assets, home, images, packages, importer, ref patience, .. } = *wanted;
+    let request = ImageRequest::new(assets, home, images, packages, importer, replaces, patience);
+    ask(&program, &request, patience)?;
     ImageFile::find(place)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",

@@ -3,22 +3,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use isolet_pyodide_assets::Digest;
 
 use crate::data::error::{Error, ErrorKind};
-use crate::data::isolation::Layer;
+use crate::data::isolation::Confinement;
 use crate::isolate::{Compiled, IMAGE_MEMORY_BYTES, Image, ImageHost, Maker, SavedMemory, Unmade};
 use crate::packages::Preload;
 use crate::protocol::{Host, Reply};
 use crate::support::block_on::block_on;
+use crate::support::patience::Patience;
 use crate::support::watchdog;
 use crate::worker::{Launch, Launched, Purpose, launch};
-
-/// How long a worker may take to import packages, or to compile what a session of them runs: many
-/// times what the largest sets take on a busy machine.
-const MAKING_TIME: Duration = Duration::from_mins(5);
 
 /// The maximum length of the report of a command that warms a worker up, in bytes.
 const MAX_REPORT_BYTES: u64 = 1 << 20;
@@ -27,8 +24,8 @@ const MAX_REPORT_BYTES: u64 = 1 << 20;
 pub(super) struct InWorkers<'a> {
     /// The program that they are made of.
     pub(super) program: PathBuf,
-    /// The layers that must be in force.
-    pub(super) required: &'a [Layer],
+    /// How they start, and the layers that must be in force.
+    pub(super) confinement: &'a Confinement,
     pub(super) preload: &'a Preload,
 }
 
@@ -39,6 +36,7 @@ impl InWorkers<'_> {
         purpose: Purpose,
         image: &Image,
         host: &Arc<ImageHost>,
+        patience: &Patience,
     ) -> Result<Vec<u8>, Unmade> {
         let unshared = || Error::new(ErrorKind::Start, "this system cannot share the image");
         let launched = launch(Launch {
@@ -49,8 +47,8 @@ impl InWorkers<'_> {
             max_report_bytes: MAX_REPORT_BYTES,
             memory_bytes: IMAGE_MEMORY_BYTES,
             spins: true,
-            niceness: 0,
-            required: self.required,
+            niceness: self.confinement.worker_niceness,
+            required: &self.confinement.required,
             templates: None,
             max_copies: None,
             event_loop: None,
@@ -61,17 +59,22 @@ impl InWorkers<'_> {
         };
         let Launched { mut link, .. } = block_on(launched).map_err(Unmade::Untried)?;
         let control = Arc::clone(&link.control);
-        let late = move || {
-            control.terminate();
-            None
+        let waits = patience.clone();
+        let look = move || {
+            if waits.is_over() {
+                control.terminate();
+                return None;
+            }
+            Some(Instant::now() + Patience::STEP)
         };
-        let armed = watchdog::arm(Instant::now() + MAKING_TIME, Box::new(late));
+        let armed = watchdog::arm(Instant::now() + Patience::STEP, Box::new(look));
         let armed = armed.map_err(|error| failed(error.to_string()))?;
         let reply = block_on(link.replies.recv());
         drop(armed);
         link.control.terminate();
         match reply {
             Some(Reply::Done { .. }) => host.take().map_err(failed),
+            _ if patience.is_over() => Err(Unmade::Late(patience.error())),
             Some(Reply::Failed(reason)) => Err(failed(reason)),
             reply => Err(failed(format!("the worker ended with {reply:?}"))),
         }
@@ -79,19 +82,19 @@ impl InWorkers<'_> {
 }
 
 impl Maker for InWorkers<'_> {
-    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade> {
+    fn memory(&self, base: &Image, patience: &Patience) -> Result<SavedMemory, Unmade> {
         let purpose = Purpose::Import(self.preload.modules().to_vec());
         let host = Arc::new(ImageHost::new(self.preload));
-        let made = self.make(purpose, base, &host)?;
+        let made = self.make(purpose, base, &host, patience)?;
         host.require_silence()?;
         let tree = self.preload.tree();
         let is_known = |wasm: &[u8]| tree.contains_module(Digest::of(wasm).as_bytes());
         SavedMemory::received(made, is_known).map_err(|reason| refused(&reason))
     }
 
-    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade> {
+    fn libraries(&self, draft: Image, patience: &Patience) -> Result<Vec<Vec<u8>>, Unmade> {
         let host = Arc::new(ImageHost::without_packages());
-        let made = self.make(Purpose::Compile, &draft, &host)?;
+        let made = self.make(Purpose::Compile, &draft, &host, patience)?;
         Compiled::decode_libraries(made).map_err(|reason| refused(&reason))
     }
 }

@@ -30,6 +30,7 @@ use crate::isolate::lost_threads;
 use crate::packages::Preload;
 use crate::protocol::codec;
 use crate::support::cache_dir::cache_dir;
+use crate::support::patience::Patience;
 use crate::support::signals::outlive_file_size_limit;
 pub use builder::EngineBuilder;
 
@@ -116,6 +117,7 @@ impl Engine {
             importer,
             damaged: told.damaged_image,
             tell: &|text| told.on_notice.tell(text),
+            patience: Patience::new(told.import_time, told.packages.given_up.clone()),
         })?;
         let unstored = image.why_unstored().map(|reason| {
             let dir = if preload.is_empty() { &home } else { &images };

@@ -5,11 +5,14 @@ pub(crate) mod env;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::data::error::{Error, ErrorKind};
 use crate::fs::{Mount, MountTable};
 use crate::net::rules::NetPolicy;
 use crate::packages::{DownloadSink, PackageDownload, PackagePolicy};
+use crate::support::patience::GivenUp;
 
 /// The files, network destinations, environment variables and packages that guest code may reach.
 ///
@@ -208,6 +211,14 @@ impl Permissions {
         sink: impl Fn(&PackageDownload) + Send + Sync + 'static,
     ) -> Self {
         self.packages.on_download = Some(DownloadSink::new(sink));
+        self
+    }
+
+    /// Has packages be given up once `flag` is set, because nobody waits for them any more: what
+    /// resolves, fetches or imports them then fails soon, with
+    /// [`ErrorKind::Packages`] or [`ErrorKind::Start`].
+    pub fn give_up_packages_when(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.packages.given_up = GivenUp::new(flag);
         self
     }
 

@@ -19,6 +19,7 @@ use super::restore::{PagesAside, copy_on_write, copy_over, map_over, undo_change
 use crate::data::error::{Error, ErrorKind};
 use crate::image::saved::Pages;
 use crate::image::{self, HEADER, ImageFile, Place};
+use crate::support::patience::Patience;
 use crate::support::shared_file::SharedFile;
 
 /// What helps when an image was refused for a reason that is gone.
@@ -196,29 +197,33 @@ pub(crate) enum Unmade {
     Untried(Error),
     /// It was tried, and would fail again.
     Failed(Error),
+    /// It took too long, or nobody waits for it any more.
+    Late(Error),
 }
 
 /// Boots the interpreters that an image with packages is made of.
 pub(crate) trait Maker {
     /// Imports the packages in an interpreter with CPython's code of `base`, the image without
     /// packages. Returns its memory.
-    fn memory(&self, base: &Image) -> Result<SavedMemory, Unmade>;
+    fn memory(&self, base: &Image, patience: &Patience) -> Result<SavedMemory, Unmade>;
     /// Runs an interpreter of a draft of the image. Returns the native code of its libraries, in
     /// their order.
-    fn libraries(&self, draft: Image) -> Result<Vec<Vec<u8>>, Unmade>;
+    fn libraries(&self, draft: Image, patience: &Patience) -> Result<Vec<Vec<u8>>, Unmade>;
 }
 
 /// Makes the image of the assets in `dir`, with packages if there is a `maker` for it, and stores
 /// it at `place`. One that another process has made meanwhile is taken.
 ///
 /// An image that cannot be stored serves this process only. One that is there and cannot be used is
-/// an error unless `replace_damaged`. `tell` gets a sentence if another process takes long.
+/// an error unless `replace_damaged`. `tell` gets a sentence if another process takes long, and
+/// `patience` is for the packages.
 pub(crate) fn make(
     dir: &Path,
     place: &Place,
     maker: Option<&dyn Maker>,
     replace_damaged: bool,
     tell: &dyn Fn(&str),
+    patience: &Patience,
 ) -> Result<ImageFile, Error> {
     // An image with packages has everything of the one without.
     let with_packages = match maker {
@@ -226,14 +231,14 @@ pub(crate) fn make(
             let place = place.without_packages();
             let base = match ImageFile::find(&place)? {
                 Some(base) => base,
-                None => make(dir, &place, None, replace_damaged, tell)?,
+                None => make(dir, &place, None, replace_damaged, tell, patience)?,
             };
             Some((maker, Image::new(base.into())?))
         }
         None => None,
     };
     // Of several that start at once, one makes the image and the others find it.
-    let _turn = place.turn(tell);
+    let _turn = place.turn(tell, patience)?;
     match ImageFile::find(place) {
         Ok(Some(image)) => return Ok(image),
         Err(error) if !replace_damaged => return Err(error),
@@ -243,11 +248,13 @@ pub(crate) fn make(
         if let Some(reason) = place.refusal() {
             return Err(Error::new(ErrorKind::Start, reason).with_hint(TRY_AGAIN));
         }
-        return build_with_packages(place, &base, maker).map_err(|unmade| match unmade {
-            Unmade::Untried(error) => error,
-            Unmade::Failed(error) => {
-                place.refuse(&error.to_string());
-                error
+        return build_with_packages(place, &base, maker, &patience.anew()).map_err(|unmade| {
+            match unmade {
+                Unmade::Untried(error) | Unmade::Late(error) => error,
+                Unmade::Failed(error) => {
+                    place.refuse(&error.to_string());
+                    error
+                }
             }
         });
     }
@@ -273,9 +280,10 @@ fn build_with_packages(
     place: &Place,
     base: &Image,
     maker: &dyn Maker,
+    patience: &Patience,
 ) -> Result<ImageFile, Unmade> {
     let files = base.files();
-    let saved = maker.memory(base)?;
+    let saved = maker.memory(base, patience)?;
     let mut compiled = Compiled {
         native_code: base.part(Part::NativeCode).into(),
         script_cache: base.part(Part::ScriptCache).into(),
@@ -283,7 +291,7 @@ fn build_with_packages(
         libraries: Vec::new(),
     };
     let draft = saved.draft(place, &files, &compiled).map_err(Unmade::Failed)?;
-    compiled.libraries = maker.libraries(draft)?;
+    compiled.libraries = maker.libraries(draft, patience)?;
     Ok(store(place, saved.file(place.key(), &files, &compiled)))
 }
 

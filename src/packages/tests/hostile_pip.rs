@@ -14,6 +14,8 @@ use super::super::PackageError;
 use super::super::process;
 use super::super::report::{self, Failure};
 use super::super::store::{PackageStore, StoreOptions};
+use crate::support::patience::GivenUp;
+
 use super::{directory, lock, names, put_wheel, requirements, wheel_bytes};
 
 /// A Python program that replaces `python3`. It writes its arguments to the file `calls`, reports
@@ -289,7 +291,8 @@ fn a_report_that_is_nonsense_is_refused() {
 fn a_program_that_does_not_end_is_killed() {
     let mut command = Command::new("sh");
     command.args(["-c", "echo begun >&2; exec sleep 1000"]);
-    let ended = process::run(&mut command, Duration::from_millis(300)).unwrap();
+    let ended =
+        process::run(&mut command, Duration::from_millis(300), &GivenUp::default()).unwrap();
     assert!(ended.status.is_none());
 }
 
@@ -297,7 +300,7 @@ fn a_program_that_does_not_end_is_killed() {
 fn a_program_that_floods_its_output_is_cut() {
     let mut command = Command::new("sh");
     command.args(["-c", "head -c 3000000 /dev/zero >&2; head -c 3000000 /dev/zero; exit 3"]);
-    let ended = process::run(&mut command, Duration::from_mins(1)).unwrap();
+    let ended = process::run(&mut command, Duration::from_mins(1), &GivenUp::default()).unwrap();
     assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
     assert_eq!(ended.stderr.len(), 256 << 10);
 }

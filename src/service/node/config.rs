@@ -52,6 +52,8 @@ pub(crate) struct Config {
     max_queue: usize,
     /// How long a run waits for its turn, in seconds.
     queue_time: f64,
+    /// How long the packages of a start may take until they are ready, in seconds.
+    package_time: f64,
     /// How long a session lives, in seconds, and how long it may be given at most.
     ttl: f64,
     /// How long a session lives that nobody uses, in seconds.
@@ -80,6 +82,7 @@ impl Default for Config {
             max_runs: None,
             max_queue: 1000,
             queue_time: 30.0,
+            package_time: 120.0,
             ttl: 3600.0,
             idle: 600.0,
             drain: 60.0,
@@ -104,6 +107,7 @@ pub(crate) struct Settings {
     pub(crate) max_runs: usize,
     pub(crate) max_queue: usize,
     pub(crate) queue_time: Duration,
+    pub(crate) package_time: Duration,
     pub(crate) ttl: Duration,
     pub(crate) idle: Duration,
     pub(crate) drain: Duration,
@@ -206,6 +210,7 @@ impl Config {
             max_runs: at_least_one("max_runs", self.max_runs.unwrap_or(2 * processors))?,
             max_queue: self.max_queue,
             queue_time: seconds("queue_time", self.queue_time)?,
+            package_time: seconds("package_time", self.package_time)?,
             ttl: seconds("ttl", self.ttl)?,
             idle: seconds("idle", self.idle)?,
             drain: seconds("drain", self.drain)?,

@@ -15,6 +15,7 @@ mod in_flight;
 mod memory;
 mod metrics;
 mod named;
+mod packages;
 mod places;
 mod replies;
 mod run_gate;
@@ -169,6 +170,8 @@ pub(crate) struct Node {
     /// Who starts a worker: as many at once as there are processors, and one of each tenant.
     starts: Arc<RunGate>,
     places: Arc<Places>,
+    /// Who has packages made ready: one start of each tenant.
+    packages: Arc<RunGate>,
     creations: Creations,
     named: Named,
     store: Option<Arc<Store>>,
@@ -213,6 +216,7 @@ impl Node {
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             in_flight: InFlight::new(settings.max_in_flight),
             starts: RunGate::new(processors, usize::MAX),
+            packages: RunGate::new(usize::MAX, settings.max_queue),
             places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
             service,

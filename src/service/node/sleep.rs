@@ -76,12 +76,13 @@ impl Node {
             return Err(Refusal::Draining);
         }
         let tenant = self.current(&of.tenant)?;
+        let ready = self.make_ready(&tenant.name, &of.policy).await?;
         let slot = self.places.take(&tenant, Duration::ZERO).await?;
         let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
         let opened = match &asleep {
             Place::Asleep(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
-                self.open(whose, of.policy.clone(), Vec::new(), Some(saved.path())).await
+                self.open(whose, ready, Vec::new(), Some(saved.path())).await
             }
             _ => Err(Failure::config("the session is about to be paused or resumed")),
         };
@@ -125,15 +126,20 @@ impl Node {
         let of = session.session();
         let number = of.number()?;
         let tenant = self.current(&of.tenant)?;
+        let ready = if of.policy.is_forkable() || self.store.is_none() {
+            None
+        } else {
+            Some(self.make_ready(&tenant.name, &of.policy).await?)
+        };
         let slot = self.places.take(&tenant, Duration::ZERO).await?;
         let id = self.next_id()?;
         let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
-        let copy = if of.policy.is_forkable() {
+        let copy = if let Some(ready) = ready {
+            let saved = self.save(number, self.store()?.begin(&tenant)?).await?;
+            self.open(whose, ready, Vec::new(), Some(saved.path())).await?
+        } else if of.policy.is_forkable() {
             self.copy(whose, number).await?
-        } else if self.store.is_some() {
-            let saved = self.save(number, self.store()?.begin(&of.tenant)?).await?;
-            self.open(whose, of.policy.clone(), Vec::new(), Some(saved.path())).await?
         } else {
             return Err(Refusal::Failure(Failure::denied(
                 "sessions of this node cannot be forked: its configuration has neither `forkable` \

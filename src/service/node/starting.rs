@@ -7,6 +7,7 @@ use isolet::Value;
 
 use super::super::{Failure, Policy, Reason, Request, SessionCommand};
 use super::audit::Happened;
+use super::packages::Ready;
 use super::places::Place;
 use super::run_gate::QueueIsFull;
 use super::session::{NewSession, NodeSession, OwnSession, Used};
@@ -70,6 +71,7 @@ impl Node {
         policy.audit |= self.audit.is_on();
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
+        let ready = self.make_ready(&tenant.name, &policy).await?;
         let slot = self.places.take(tenant, patience).await?;
         if self.is_draining() {
             return Err(Refusal::Draining);
@@ -77,7 +79,7 @@ impl Node {
         let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
         let path = from.as_ref().map(|(saved, _)| saved.path());
-        let number = self.open((&tenant.name, &id), policy.clone(), new.inputs, path).await?;
+        let number = self.open((&tenant.name, &id), ready, new.inputs, path).await?;
         self.metrics.started(since);
         let session = NodeSession {
             tenant: Arc::clone(tenant),
@@ -99,7 +101,8 @@ impl Node {
     /// Starts a session as the configuration wants them and ends it, to see whether that works.
     pub(crate) async fn check(&self) -> Result<(), Refusal> {
         let own = (self.name(), "check");
-        let number = self.open(own, self.settings.policy.clone(), Vec::new(), None).await?;
+        let ready = self.make_ready(self.name(), &self.settings.policy).await?;
+        let number = self.open(own, ready, Vec::new(), None).await?;
         self.end_number(number).await;
         Ok(())
     }
@@ -127,21 +130,19 @@ impl Node {
     pub(super) async fn open(
         &self,
         (tenant, id): (&str, &str),
-        policy: Policy,
+        ready: Ready<'_>,
         inputs: Vec<(String, Value)>,
         from: Option<String>,
     ) -> Result<i64, Failure> {
         // Starting is work for a processor: more at once would all take longer.
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
-        let number = self.next();
-        let policy = Ok(Box::new(policy));
-        self.ask(Request::Sandbox { sandbox: number, policy }).await?;
+        let (number, sandbox) = (self.next(), ready.number);
         let close = Request::InSession { session: number, command: SessionCommand::Close };
         let abandoned = OnDrop::new(self, close);
         self.audit.name(number, tenant, id);
-        let request = Request::Session { session: number, sandbox: number, inputs, from };
+        let request = Request::Session { session: number, sandbox, inputs, from };
         let opened = self.ask(request).await;
-        self.ask(Request::Drop { sandbox: number }).await?;
+        ready.forget(self).await?;
         opened?;
         abandoned.disarm();
         Ok(number)

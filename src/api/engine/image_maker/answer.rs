@@ -11,6 +11,7 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::Isolation;
 use crate::image::Importer;
 use crate::packages::PackagePolicy;
+use crate::support::patience::GivenUp;
 
 /// Bytes of the longest request.
 const MAX_REQUEST_BYTES: u64 = 64 << 20;
@@ -21,6 +22,7 @@ impl Kind {
             ErrorKind::Config => Self::Config,
             ErrorKind::Assets => Self::Assets,
             ErrorKind::Packages => Self::Packages,
+            ErrorKind::Limit => Self::Limit,
             _ => Self::Start,
         }
     }
@@ -65,11 +67,15 @@ fn read_and_make() -> Result<(), Error> {
         pyodide_packages: request.pyodide_packages,
         authorities,
         on_download: None,
+        given_up: GivenUp::default(),
     };
     for requirement in &request.preload {
         packages.preload(requirement)?;
     }
-    let builder = Engine::builder().assets(request.assets).images(request.images);
+    let builder = Engine::builder()
+        .assets(request.assets)
+        .images(request.images)
+        .max_import_time(request.import_time);
     let mut builder = builder.image_home(request.home);
     builder = match request.importer {
         Importer::Owner => builder,

@@ -1,7 +1,7 @@
 //! The host's part: asks a program for an image, and waits for it.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -9,6 +9,7 @@ use super::{IMAGE_MAKER, ImageRequest, Kind, Refusal};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::Importer;
 use crate::packages::PackagePolicy;
+use crate::support::patience::Patience;
 
 impl Kind {
     fn kind(self) -> ErrorKind {
@@ -17,6 +18,7 @@ impl Kind {
             Self::Assets => ErrorKind::Assets,
             Self::Packages => ErrorKind::Packages,
             Self::Start => ErrorKind::Start,
+            Self::Limit => ErrorKind::Limit,
         }
     }
 }
@@ -29,6 +31,7 @@ impl ImageRequest {
         packages: &PackagePolicy,
         importer: Importer,
         replaces_damaged: bool,
+        patience: &Patience,
     ) -> Self {
         let PackagePolicy {
             allowed,
@@ -39,6 +42,7 @@ impl ImageRequest {
             pyodide_packages,
             authorities,
             on_download: _,
+            given_up: _,
         } = packages.clone();
         // The program may run in another directory.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -55,20 +59,29 @@ impl ImageRequest {
             importer,
             authorities: authorities.pem().to_owned(),
             replaces_damaged,
+            import_time: patience.limit(),
         }
     }
 }
 
 /// Has `program` make an image, and waits for it.
-pub(crate) fn ask(program: &Path, request: &ImageRequest) -> Result<(), Error> {
+pub(crate) fn ask(
+    program: &Path,
+    request: &ImageRequest,
+    patience: &Patience,
+) -> Result<(), Error> {
     let failed = |what: &dyn Display| {
         let shown = program.display();
         Error::new(ErrorKind::Start, format!("the program `{shown}` made no image: {what}"))
             .with_hint(concat!("workers need the command `isolet` ", env!("CARGO_PKG_VERSION")))
     };
-    let output = run(program, request).map_err(|error| failed(&error).with_source(error))?;
+    let output =
+        run(program, request, patience).map_err(|error| failed(&error).with_source(error))?;
     if output.status.success() {
         return Ok(());
+    }
+    if patience.is_given_up() {
+        return Err(patience.error());
     }
     match serde_json::from_slice::<Refusal>(&output.stdout) {
         Ok(Refusal { kind, message, hint }) => {
@@ -82,7 +95,7 @@ pub(crate) fn ask(program: &Path, request: &ImageRequest) -> Result<(), Error> {
     }
 }
 
-fn run(program: &Path, request: &ImageRequest) -> io::Result<Output> {
+fn run(program: &Path, request: &ImageRequest, patience: &Patience) -> io::Result<Output> {
     let mut command = Command::new(program);
     command.arg(IMAGE_MAKER);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -91,5 +104,23 @@ fn run(program: &Path, request: &ImageRequest) -> io::Result<Output> {
         // A program that reads no request says why by its status.
         let _ = serde_json::to_writer(stdin, request);
     }
-    child.wait_with_output()
+    let mut said = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut stdout = Vec::new();
+        // What was said until then may be enough.
+        let _ = said.as_mut().map(|said| said.read_to_end(&mut stdout));
+        stdout
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if patience.is_given_up() {
+            // It may have ended by itself at this moment.
+            let _ = child.kill();
+        }
+        std::thread::sleep(Patience::STEP);
+    };
+    let stdout = reader.join().unwrap_or_default();
+    Ok(Output { status, stdout, stderr: Vec::new() })
 }

@@ -7,6 +7,7 @@ mod answer;
 mod ask;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,8 @@ pub(crate) struct ImageRequest {
     /// Certificate authorities, in PEM form.
     authorities: String,
     replaces_damaged: bool,
+    /// How long the packages may take.
+    import_time: Duration,
 }
 
 /// Why an image was not made.
@@ -56,4 +59,5 @@ enum Kind {
     Assets,
     Packages,
     Start,
+    Limit,
 }

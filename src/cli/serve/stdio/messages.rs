@@ -2,7 +2,7 @@
 
 use isolet::Value;
 
-use crate::service::{Answer, Failure, Policy, Request, SessionCommand};
+use crate::service::{Answer, Failure, Policy, Request, SessionCommand, Terms};
 
 /// A message of a client.
 pub(super) enum Message {
@@ -71,7 +71,8 @@ impl Message {
             "shutdown" => return Ok(Self::Shutdown { number }),
             "sandbox" => {
                 let (sandbox, policy) = (rest.int("SANDBOX")?, Policy::read(rest.next()));
-                Request::Sandbox { sandbox, policy: policy.map(Box::new) }
+                let (policy, terms) = (policy.map(Box::new), Terms::default());
+                Request::Sandbox { sandbox, policy, terms }
             }
             "drop" => Request::Drop { sandbox: rest.int("SANDBOX")? },
             "prewarm" => {
