@@ -17,7 +17,11 @@ pub(in crate::cli) struct Log(File);
 
 impl Log {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = File::options().create(true).append(true).open(path);
+        let mut options = File::options();
+        // It says what guests of all tenants do, so only its owner reads it.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.create(true).append(true).open(path);
         Ok(Self(file.with_context(|| format!("cannot open `{}`", path.display()))?))
     }
 

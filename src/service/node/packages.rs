@@ -1,8 +1,8 @@
 //! Makes the packages of a start ready: resolves and fetches them, and has images made.
 //!
-//! It may take minutes, by the index or by what packages do when they are imported. So it is no part
-//! of the start: a tenant's starts whose packages are not there wait for each other, and nobody else
-//! does.
+//! It may take minutes, by the index or by what packages do when they are imported. So it is no
+//! part of the start: a tenant's starts whose packages are not there wait for each other, and
+//! nobody else does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

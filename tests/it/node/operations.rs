@@ -2,6 +2,7 @@
 //! metrics, the audit log, the description of the routes.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 
 use futures_util::future::{Either, select};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
@@ -287,6 +288,8 @@ async fn the_audit_log_has_accesses_with_their_tenant_and_session() {
     let runs = format!("POST /v1/sessions/{id}/runs");
     assert_eq!(node.ask_as(&key, &runs, &json!({"code": code})).await.0, 200);
     assert_eq!(node.ask_as(&key, &format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    let mode = std::fs::metadata(&log).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
     let text = std::fs::read_to_string(&log).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().all(|line| line["tenant"] == "a" && line["session"] == id), "{text}");
