@@ -7,6 +7,7 @@ pub(crate) mod execution;
 pub(crate) mod isolation;
 pub(crate) mod limits;
 pub(crate) mod output;
+pub(crate) mod shown;
 pub(crate) mod stdin;
 pub(crate) mod terminal;
 pub(crate) mod tool;

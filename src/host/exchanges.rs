@@ -95,6 +95,7 @@ fn tool_error(error: &NetError) -> ToolError {
 /// Answers a call, if the isolate still exists.
 pub(super) fn send(answers: &Answers, call: u32, result: Result<Value, ToolError>) {
     if let Some(messages) = answers.get().and_then(Weak::upgrade) {
+        let result = result.map_err(ToolError::shortened);
         let answer = codec::encode_answer(result, u64::MAX);
         messages(Message::Answer(call, answer.into()));
     }

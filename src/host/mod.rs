@@ -25,6 +25,7 @@ use crate::data::display::Display;
 use crate::data::error::Error;
 use crate::data::limits::Limits;
 use crate::data::output::{Capture, Captured, Stream};
+use crate::data::shown::shown;
 use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
@@ -35,7 +36,7 @@ use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
 use crate::net::rules::NetPolicy;
 use crate::packages::{LazyStore, Preload, SITE_PACKAGES};
-use crate::protocol::{Host, HostReply, HostRequest, Outbox};
+use crate::protocol::{Host, HostReply, HostRequest, NAME_BYTES, Outbox};
 use crate::support::clock;
 use crate::support::lock::lock;
 
@@ -387,10 +388,14 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::VerifyModule(code) => done_or_refused(self.packages.verify(code)),
+            // No library has such a path.
+            HostRequest::Library(path) if path.len() > NAME_BYTES => HostReply::Done,
             HostRequest::Library(path) => match self.packages.library(path) {
                 Ok(Some(code)) => HostReply::Bytes(code.to_vec()),
                 Ok(None) => HostReply::Done,
-                Err(error) => HostReply::Failed(format!("`{path}` cannot be read: {error}")),
+                Err(error) => {
+                    HostReply::Failed(format!("`{}` cannot be read: {error}", shown(path)))
+                }
             },
             HostRequest::Submit { form, fields } => {
                 done_or_refused(self.tools.submit(form, fields))

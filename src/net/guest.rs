@@ -2,10 +2,14 @@
 
 use super::head::ResponseHead;
 use super::request::{Body, Redirect, Request};
+use crate::data::shown::shown;
 use crate::data::value::{Value, marshal};
 
 /// Memory for the decoded tree of a request, in addition to its texts and body.
 const REQUEST_BYTES: u64 = 4 << 20;
+
+/// The maximum length of `fetch`'s headers as JSON: many times what a request may have.
+const HEADERS_JSON_BYTES: usize = 1 << 20;
 
 /// Decodes an HTTP request from the guest. The error describes what is malformed.
 pub(crate) fn decode_request(bytes: &[u8]) -> Result<Request, String> {
@@ -48,8 +52,17 @@ pub(crate) fn fetch_request(
     body: Option<&[u8]>,
     redirect: &str,
 ) -> Result<Request, String> {
-    let headers: Vec<(String, String)> = serde_json::from_str(headers)
-        .map_err(|error| format!("a request's headers are no pairs of text: {error}"))?;
+    if headers.len() > HEADERS_JSON_BYTES {
+        let needed = headers.len();
+        return Err(format!(
+            "the headers of a request take {needed} bytes of JSON, the limit is \
+             {HEADERS_JSON_BYTES} bytes"
+        ));
+    }
+    let headers: Vec<(String, String)> = serde_json::from_str(headers).map_err(|error| {
+        let error = shown(&error.to_string());
+        format!("a request's headers are no pairs of text: {error}")
+    })?;
     Ok(Request {
         method: method.to_owned(),
         url: url.to_owned(),

@@ -11,6 +11,7 @@ use super::body::{Payload, Streamed};
 use super::error::NetError;
 use super::limits::NetLimits;
 use super::rules::{Host, is_framing};
+use crate::data::shown::shown;
 
 /// A request, as the guest describes it.
 #[derive(Debug)]
@@ -127,7 +128,7 @@ fn check_headers(
     let mut checked = HeaderMap::new();
     let (mut declared, mut chunked) = (None, false);
     for (name, value) in headers {
-        let shown = name.escape_debug();
+        let shown = shown(&name);
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
             NetError::invalid(format!("the header name `{shown}` is not valid in HTTP"))
         })?;
@@ -135,7 +136,10 @@ fn check_headers(
             NetError::invalid(format!("the value of the header `{shown}` is not valid in HTTP"))
         })?;
         let text = value.to_str().unwrap_or_default().trim().to_owned();
-        let refused = || NetError::invalid(format!("the header `{shown}: {text}` cannot be set"));
+        let refused = || {
+            let text = self::shown(&text);
+            NetError::invalid(format!("the header `{shown}: {text}` cannot be set"))
+        };
         if header == header::CONTENT_LENGTH && declared.is_none() {
             declared = Some(declared_length(&text, body).ok_or_else(refused)?);
         } else if header == header::TRANSFER_ENCODING && matches!(body, Body::Streamed) {

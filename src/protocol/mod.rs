@@ -273,6 +273,9 @@ pub(crate) enum Status {
     Exited(i32, Option<PyException>),
 }
 
+/// The maximum length of a name or path that a host looks up for an isolate, in bytes.
+pub(crate) const NAME_BYTES: usize = 4096;
+
 /// A request from an isolate to its host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostRequest<'a> {

@@ -28,7 +28,8 @@ use crate::protocol::{Host, HostReply, HostRequest, Message, Reply};
 const HANG: Duration = Duration::from_mins(1);
 
 const LIMIT: u64 = 1 << 20;
-const BOUNDS: Bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 1 << 30 };
+const REPORT_LIMIT: u64 = 500_000;
+const BOUNDS: Bounds = Bounds { frame: LIMIT, report: REPORT_LIMIT, resident: 1 << 30 };
 
 /// A host that gives the same answer to every request.
 struct TestHost;
@@ -53,12 +54,20 @@ fn parent() -> (Started, UnixStream) {
 
 /// As [`parent`], with the worker's end of the socket for interrupts.
 fn parent_with_interrupts() -> (Started, UnixStream, UnixStream) {
+    parent_with(Arc::new(TestHost))
+}
+
+fn parent_of(host: Arc<dyn Host>) -> (Started, UnixStream) {
+    let (started, theirs, _) = parent_with(host);
+    (started, theirs)
+}
+
+fn parent_with(host: Arc<dyn Host>) -> (Started, UnixStream, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (interrupts, numbers) = UnixStream::pair().unwrap();
     interrupts.set_nonblocking(true).unwrap();
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
-    let host = Arc::new(TestHost);
     let ends = Ends { socket: ours, interrupts, ring: ring().1 };
     let started = link::start(ends, child, host, BOUNDS, None, |_| Ok(())).unwrap();
     (started, theirs, numbers)
@@ -131,6 +140,7 @@ fn done(memory_bytes: u64) -> Reply {
 #[test]
 fn the_body_of_a_reply_is_the_report() {
     let (mut parent, mut worker) = parent();
+    (parent.link.messages)(Message::Command(Vec::new()));
     let body = vec![7; 100_000];
     let head = wire::encode_after(Vec::new(), &FromWorker::Reply(done(5)), body.len()).unwrap();
     worker.write_all(&[head, body.clone()].concat()).unwrap();
@@ -151,6 +161,7 @@ fn a_report_ahead_of_its_reply_is_joined_with_it_and_with_no_other() {
     let messages = &parent.link.messages;
     messages(Message::Command(Vec::new()));
     messages(Message::Peek(1, Vec::new()));
+    messages(Message::Command(Vec::new()));
     messages(Message::Command(Vec::new()));
     let early = |is_peek, body| frame_with(&FromWorker::Report { is_peek }, body);
     let frames = [
@@ -175,12 +186,87 @@ fn a_report_ahead_of_its_reply_is_joined_with_it_and_with_no_other() {
 #[test]
 fn a_worker_that_reports_or_replies_unasked_is_killed() {
     let report = frame_with(&FromWorker::Report { is_peek: false }, b"a report");
-    let reply = frame(&FromWorker::Reply(done(1)));
-    let told = reason(|worker| worker.write_all(&[reply, report].concat()).unwrap());
+    let told = reason(|worker| worker.write_all(&report).unwrap());
     assert_eq!(told, "the worker was killed, since it sent a report that nobody has asked for");
-    let reply = frame(&FromWorker::Reply(peeked(1)));
-    let told = reason(|worker| worker.write_all(&[reply.clone(), reply].concat()).unwrap());
-    assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
+    for reply in [peeked(1), done(1)] {
+        let told = reason(|worker| worker.write_all(&frame(&FromWorker::Reply(reply))).unwrap());
+        assert_eq!(told, "the worker was killed, since it sent a reply that nobody has asked for");
+    }
+    // A command is not answered by the report of a peek, nor twice.
+    let (mut parent, mut worker) = parent();
+    (parent.link.messages)(Message::Command(Vec::new()));
+    let report = frame_with(&FromWorker::Report { is_peek: true }, b"a report");
+    worker.write_all(&report).unwrap();
+    let told = parent.link.replies.blocking_recv();
+    assert!(matches!(told, Some(Reply::Failed(reason)) if reason.contains("nobody has asked")));
+}
+
+#[test]
+fn a_worker_gives_up_once_and_its_reason_is_cut() {
+    let (mut parent, mut worker) = parent();
+    let reply = || frame(&FromWorker::Reply(Reply::Failed("x".repeat(900_000))));
+    worker.write_all(&[reply(), reply()].concat()).unwrap();
+    let reason = |reply| match reply {
+        Some(Reply::Failed(reason)) => reason,
+        other => panic!("{other:?}"),
+    };
+    let first = reason(parent.link.replies.blocking_recv());
+    assert!(first.starts_with("[... 834464 characters dropped ...]x"), "{}", first.len());
+    let second = reason(parent.link.replies.blocking_recv());
+    assert!(second.contains("a reply that nobody has asked for"), "{second}");
+}
+
+#[test]
+fn a_report_beyond_its_limit_is_not_kept() {
+    let (mut parent, mut worker) = parent();
+    (parent.link.messages)(Message::Command(Vec::new()));
+    let early = FromWorker::Report { is_peek: false };
+    worker.write_all(&frame_with(&early, &vec![0; 500_001])).unwrap();
+    let told = parent.link.replies.blocking_recv();
+    let Some(Reply::Failed(reason)) = told else { panic!("{told:?}") };
+    assert!(reason.ends_with("a report of 500001 bytes, the limit is 500000"), "{reason}");
+}
+
+#[test]
+fn a_worker_that_says_much_of_itself_is_killed() {
+    let version = "v".repeat(100_000);
+    let ready = FromWorker::Ready { version: &version, report: IsolationReport::thread() };
+    let told = reason(|worker| worker.write_all(&frame(&ready)).unwrap());
+    assert!(told.contains("its readiness: limit 65536 bytes, needed 100"), "{told}");
+}
+
+/// Refuses each call in words of a megabyte.
+struct Wordy;
+
+impl Host for Wordy {
+    fn call(&self, _: HostRequest<'_>) -> HostReply {
+        HostReply::Refused("NameError".to_owned(), "é".repeat(500_000))
+    }
+
+    fn read_file(&self, _: u32, _: u64, _: &mut [u8]) -> Result<u32, FileError> {
+        Err(FileError::BadHandle)
+    }
+}
+
+#[test]
+fn refusals_that_a_worker_does_not_read_are_cut_and_bounded_in_bytes() {
+    let (mut parent, worker) = parent_of(Arc::new(Wordy));
+    let call = |call| {
+        let call = HostRequest::CallTool { call, tool: "f", arguments: b"" };
+        frame(&FromWorker::Request(call))
+    };
+    // Each takes 8 KiB, so that their number is not the limit.
+    let mut calling = worker.try_clone().unwrap();
+    // Until the parent reads no more.
+    let calls = std::thread::spawn(move || {
+        (0..10_000).map(call).take_while(|call| calling.write_all(call).is_ok()).count()
+    });
+    let told = parent.link.replies.blocking_recv();
+    worker.shutdown(std::net::Shutdown::Both).unwrap();
+    assert!(calls.join().unwrap() < 10_000);
+    let Some(Reply::Failed(reason)) = told else { panic!("{told:?}") };
+    let expected = "requests without reading the refusals: limit 67108864 bytes, waiting 671";
+    assert!(reason.contains(expected), "{reason}");
 }
 
 #[test]
@@ -313,13 +399,7 @@ fn a_call_that_is_refused_is_answered_as_any_other() {
             Err(FileError::BadHandle)
         }
     }
-    let (ours, mut worker) = UnixStream::pair().unwrap();
-    let (interrupts, _numbers) = UnixStream::pair().unwrap();
-    let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-    let child = Process::Child(child);
-    let ends = Ends { socket: ours, interrupts, ring: ring().1 };
-    let host = Arc::new(Refusing);
-    let _parent = link::start(ends, child, host, BOUNDS, None, |_| Ok(())).unwrap();
+    let (_parent, mut worker) = parent_of(Arc::new(Refusing));
     let call = HostRequest::CallTool { call: 5, tool: "steal", arguments: b"" };
     worker.write_all(&frame(&FromWorker::Request(call))).unwrap();
     let refusal = encode_answer(Err(ToolError::new("NameError", "no")), u64::MAX);
@@ -464,7 +544,8 @@ fn a_worker_is_busy_from_a_command_to_its_reply() {
 /// Memory that was made read-only after it was filled is not covered by any of the kernel's limits.
 #[test]
 fn a_worker_that_holds_more_memory_than_it_may_is_killed() {
-    let code = "
+    overgrows(
+        "
 import ctypes, mmap, time
 libc = ctypes.CDLL(None, use_errno=True)
 kept = []
@@ -474,17 +555,37 @@ for _ in range(40):
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4 << 20), 1) == 0
     kept.append(memory)
-time.sleep(100)";
+time.sleep(100)",
+    );
+}
+
+/// Nor are page tables, of which one byte that is read in each 2 MiB takes 4 KiB.
+#[test]
+fn a_worker_that_has_the_kernel_make_page_tables_is_killed() {
+    overgrows(
+        "
+import mmap, time
+memory = mmap.mmap(-1, 96 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+for at in range(0, 96 << 30, 2 << 20):
+    memory[at]
+time.sleep(100)",
+    );
+}
+
+/// Runs this program as a worker that may hold 100 MiB.
+fn overgrows(code: &str) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let (interrupts, _numbers) = UnixStream::pair().unwrap();
     // Only this process has that end of the socket, which is closed when it ends, like a worker's.
     let socket = Stdio::from(std::os::fd::OwnedFd::from(theirs));
     let child = Command::new("python3").args(["-c", code]).stdin(socket).spawn().unwrap();
-    let bounds = Bounds { frame_bytes: LIMIT, resident_bytes: 100 << 20 };
+    let bounds = Bounds { resident: 100 << 20, ..BOUNDS };
     let process = Process::Child(child);
     let ends = Ends { socket: ours, interrupts, ring: ring().1 };
     let host = Arc::new(TestHost);
     let mut parent = link::start(ends, process, host, bounds, None, |_| Ok(())).unwrap();
+    // Workers that are busy are looked at more often.
+    (parent.link.messages)(Message::Command(Vec::new()));
     match parent.link.replies.blocking_recv() {
         Some(Reply::OutOfMemory { limit, observed }) => {
             assert!(limit == 100 << 20 && observed > limit, "{limit} {observed}");

@@ -28,6 +28,9 @@ pub struct ToolError {
     message: String,
 }
 
+/// The maximum length of a message of the host's own, in characters.
+const REFUSAL_CHARS: usize = 4096;
+
 impl ToolError {
     /// Makes an error with the class and message of its exception.
     pub fn new(type_name: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
@@ -44,6 +47,16 @@ impl ToolError {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Cuts a long message. A refusal of the host may repeat what the guest has sent.
+    pub(crate) fn shortened(mut self) -> Self {
+        if let Some((end, _)) = self.message.char_indices().nth(REFUSAL_CHARS) {
+            self.message.truncate(end);
+            self.message.push_str("...");
+            self.message.shrink_to_fit();
+        }
+        self
     }
 }
 

@@ -11,11 +11,13 @@ use super::queue::{Call, CallQueue, Place};
 use super::{ModuleSet, Modules, Tool};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
+use crate::data::shown::shown;
 use crate::data::tool::{ToolError, ToolSpec};
 use crate::data::value::Value;
 use crate::data::value::marshal::{self, DecodeError, Reader};
 use crate::host::audit::{Access, AuditLog};
 use crate::host::stop::RunCounters;
+use crate::protocol::NAME_BYTES;
 use crate::support::lock::lock;
 
 /// The tools that a session's guest may call, and its calls.
@@ -147,7 +149,12 @@ impl ToolHost {
 
     fn accept(&self, id: u32, name: &str, arguments: &[u8]) -> Result<(), ToolError> {
         self.check_running()?;
-        let unknown = || ToolError::new("NameError", format!("there is no tool '{name}'"));
+        if name.len() > NAME_BYTES {
+            let needed = name.len();
+            let message = format!("a tool's name has {needed} bytes, the limit is {NAME_BYTES}");
+            return Err(ToolError::new("ValueError", message));
+        }
+        let unknown = || ToolError::new("NameError", format!("there is no tool '{}'", shown(name)));
         if let Some(tool) = self.modules.question(name) {
             self.check_length(name, arguments)?;
             let charge = self.queue.admit(id, arguments.len())?;
@@ -261,10 +268,4 @@ impl ToolHost {
         charge(Reader::new(arguments).skip().map_err(refuse)?.min(self.max_value_bytes))?;
         marshal::decode_within(arguments, self.max_value_bytes).map_err(refuse)
     }
-}
-
-/// Returns a name from the guest, shortened for a message.
-fn shown(name: &str) -> String {
-    const SHOWN: usize = 100;
-    name.chars().take(SHOWN).collect()
 }

@@ -13,8 +13,8 @@ use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest};
 
-/// The maximum length of a name that is looked up, in bytes; the refusal repeats the name.
-const MAX_NAME_BYTES: usize = 4096;
+/// The maximum length of a name that is looked up, in bytes.
+const MAX_NAME_BYTES: usize = crate::protocol::NAME_BYTES;
 
 /// Calls a tool and returns the number of the call.
 #[op2(fast)]

@@ -1,5 +1,6 @@
 //! Encodes commands for the guest's Python glue and decodes its replies. Replies are hostile.
 
+mod json_array;
 pub(crate) mod report;
 
 use std::ops::Range;

@@ -1,11 +1,9 @@
 //! Decodes the guest's report on a command. It is hostile, so the host bounds everything that it
 //! keeps. The guest's glue truncates texts too, but a guest may replace the glue.
 
-use serde::de::IgnoredAny;
-
+use super::json_array::json_array;
 use crate::data::execution::{PyException, Variable};
 use crate::data::limits::Limits;
-use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::data::value::marshal::{DecodeError, Reader};
 use crate::protocol::{Report, Status};
 
@@ -204,40 +202,6 @@ pub(crate) fn tail(text: &str) -> String {
     format!("[... {missing} characters dropped ...]{}", &text[start..])
 }
 
-/// Returns a JSON array on one line. Returns `None` if the text is not one, or so long or deep that
-/// a parser might fail on it.
-fn json_array(text: &str) -> Option<String> {
-    if text.chars().nth(Limits::EXCEPTION_CHARS as usize).is_some()
-        || !text.trim_start().starts_with('[')
-        || serde_json::from_str::<IgnoredAny>(text).is_err()
-        || json_depth(text) > MAX_CROSSING_DEPTH
-    {
-        return None;
-    }
-    // Line breaks in valid JSON are only between its tokens.
-    Some(text.replace(['\n', '\r', '\t'], " "))
-}
-
-/// Returns the nesting depth of valid JSON.
-fn json_depth(json: &str) -> usize {
-    let (mut depth, mut deepest) = (0usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,17 +320,10 @@ mod tests {
     #[test]
     fn args_are_a_json_array_on_one_line_or_nothing() {
         let args = |json: &str| raised(texts("A", "", json)).args_json;
-        let digits = format!("[{}]", "7".repeat(5000));
-        for same in [r#"["k", 1, "\n\"]["]"#, "[]", &digits] {
-            assert_eq!(args(same).as_deref(), Some(same));
-        }
-        let forged = "[\n{\"status\":\"completed\"}\r\n]";
-        assert_eq!(args(forged).unwrap(), "[ {\"status\":\"completed\"}  ]");
-        let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
-        let long = format!("[{}]", " ".repeat(65_536));
-        for none in ["{}", "1", "[1", "[1]]", "[\"\n\"]", "[NaN]", "", &deep, &long] {
-            assert_eq!(args(none), None, "{none}");
-        }
+        let forged = "[\n{\"status\":\"completed\",\"status\":\"\\ud800\"}\r\n]";
+        let expected = "[{\"status\": \"\\ufffd\\ufffd\\ufffd\"}]";
+        assert_eq!(args(forged).as_deref(), Some(expected));
+        assert_eq!(args("[1e999999]"), None);
     }
 
     #[test]

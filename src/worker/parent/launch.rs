@@ -159,7 +159,8 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<Launched, Error> {
     let forkable = max_copies.is_some();
     let fresh = Fresh { image, max_report_bytes, memory_bytes, spins, niceness, forkable };
     let resident_bytes = wire::resident_bytes(launch.memory_bytes);
-    let bounds = Bounds { frame_bytes: max_frame_bytes, resident_bytes };
+    let bounds =
+        Bounds { frame: max_frame_bytes, report: max_report_bytes, resident: resident_bytes };
     let (interrupts, their_interrupts) = UnixStream::pair().map_err(failed)?;
     interrupts.set_nonblocking(true).map_err(failed)?;
     let for_listener = interrupts.try_clone().map_err(failed)?;

@@ -17,7 +17,7 @@ use super::process::Process;
 use super::reader::{Answer, By, Reader};
 use super::readers;
 use super::shift::Shift;
-use super::watch::{Statm, Watched, watch};
+use super::watch::{HeldMemory, Watched, watch};
 use super::writer::{Frame, Kind, Writer};
 use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
@@ -32,6 +32,14 @@ use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker, MessageHead, 
 /// The maximum number of messages that wait for a worker to read them: more than there can be tool
 /// calls.
 const QUEUED_MESSAGES: usize = 4 * Limits::WAITING_TOOL_CALLS;
+
+/// The maximum size of the refusals that wait for a worker to read them, in bytes. What else waits
+/// is bounded where it is made: answers of tools and of the network by their limits, and there is
+/// one reply at a time.
+const QUEUED_REFUSAL_BYTES: usize = 64 << 20;
+
+/// The maximum size of what a worker says of itself when it is ready, in characters.
+const READINESS_CHARS: usize = 64 << 10;
 
 /// The maximum number of bytes that an event loop copies from a worker at once, except for reports.
 const BRIEF_BYTES: usize = 256 << 10;
@@ -53,15 +61,17 @@ pub(crate) struct Started {
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     /// The maximum length of a frame from the worker, in bytes.
-    pub(crate) frame_bytes: u64,
+    pub(crate) frame: u64,
+    /// The maximum length of a report, in bytes.
+    pub(crate) report: u64,
     /// The maximum memory that it may hold, in bytes.
-    pub(crate) resident_bytes: u64,
+    pub(crate) resident: u64,
 }
 
 pub(crate) struct WorkerControl {
     process: Mutex<Process>,
     /// `None` if the kernel does not report how much memory a process holds.
-    statm: Option<Statm>,
+    memory: Option<HeldMemory>,
     resident_bytes: u64,
     /// The memory that it held when it was killed for exceeding the limit, in bytes.
     overgrown: OnceLock<u64>,
@@ -71,9 +81,10 @@ pub(crate) struct WorkerControl {
     run: AtomicU64,
     /// Set if an interrupt was requested in this run.
     asked: AtomicBool,
-    /// The number of replies that the worker owes: one for each command and peek, and one for a
-    /// failed start.
+    /// The number of replies to commands that the worker owes.
     owed: AtomicUsize,
+    /// The number of replies to peeks that it owes.
+    owed_peeks: AtomicUsize,
     shift: Arc<Shift>,
     /// The error that prevented the last fork.
     not_forked: Mutex<Option<i32>>,
@@ -88,6 +99,9 @@ struct Answers {
     /// Reports that arrived ahead of their replies.
     early: EarlyReports,
     ready: Option<oneshot::Sender<Readiness>>,
+    report_bytes: u64,
+    /// Set once the worker has said that it takes no more commands.
+    has_given_up: bool,
 }
 
 /// Reports that arrived ahead of their replies: at most one of a command, and one of a peek into
@@ -118,16 +132,17 @@ pub(crate) fn start(
     let Ends { socket, interrupts, ring } = ends;
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
-    let statm = Statm::of(&process).ok();
+    let memory = HeldMemory::of(&process).ok();
     let control = Arc::new(WorkerControl {
         process: Mutex::new(process),
-        statm,
-        resident_bytes: bounds.resident_bytes,
+        memory,
+        resident_bytes: bounds.resident,
         overgrown: OnceLock::new(),
         interrupts,
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
-        owed: AtomicUsize::new(1),
+        owed: AtomicUsize::new(0),
+        owed_peeks: AtomicUsize::new(0),
         shift: Arc::default(),
         not_forked: Mutex::default(),
     });
@@ -145,8 +160,10 @@ pub(crate) fn start(
             replies: sink,
             early: EarlyReports::default(),
             ready: Some(sender),
+            report_bytes: bounds.report,
+            has_given_up: false,
         };
-        let reader = Reader::new(socket, ring, bounds.frame_bytes, Box::new(answers));
+        let reader = Reader::new(socket, ring, bounds.frame, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
         readers::read(reader, Arc::clone(&control.shift), event_loop)?;
@@ -161,8 +178,14 @@ pub(crate) fn start(
     };
     let shared = Arc::clone(&control);
     let messages = Arc::new(move |message| {
-        if matches!(message, Message::Command(_) | Message::Restore(_) | Message::Peek(..)) {
-            shared.owed.fetch_add(1, Ordering::Relaxed);
+        match message {
+            Message::Command(_) | Message::Restore(_) => {
+                shared.owed.fetch_add(1, Ordering::Relaxed);
+            }
+            Message::Peek(..) => {
+                shared.owed_peeks.fetch_add(1, Ordering::Relaxed);
+            }
+            Message::Answer(..) | Message::Fork => {}
         }
         readers::expect_answer(&shared.shift);
         // If the worker is gone, its replies report it. A worker that cannot be written to is
@@ -225,6 +248,12 @@ impl Answer for Answers {
                 return Err(io::ErrorKind::Unsupported.into());
             }
             FromWorker::Ready { version, report } => {
+                let needed = version.len() + report.to_string().len();
+                if needed > READINESS_CHARS {
+                    let message =
+                        format!("its readiness: limit {READINESS_CHARS} bytes, needed {needed}");
+                    return Err(violation(&message));
+                }
                 if let Some(ready) = self.ready.take() {
                     let _ = ready.send(Ok((version.to_owned(), report)));
                 }
@@ -232,9 +261,17 @@ impl Answer for Answers {
             FromWorker::NotForked(error) => *lock(&self.control.not_forked) = Some(error),
             FromWorker::NotReady(reason) => {
                 if let Some(ready) = self.ready.take() {
-                    let _ = ready.send(Err(reason.to_owned()));
+                    let _ = ready.send(Err(codec::tail(reason)));
                 }
             }
+        }
+        let queued = self.writer.waiting_refusal_bytes();
+        if queued > QUEUED_REFUSAL_BYTES {
+            let message = format!(
+                "requests without reading the refusals: limit {QUEUED_REFUSAL_BYTES} bytes, \
+                 waiting {queued}"
+            );
+            return Err(violation(&message));
         }
         let queued = self.writer.waiting_messages();
         if queued > QUEUED_MESSAGES {
@@ -247,8 +284,13 @@ impl Answer for Answers {
     }
 
     fn report(&mut self, is_peek: bool, report: Vec<u8>) -> io::Result<()> {
-        if self.control.owed.load(Ordering::Relaxed) == 0 {
+        let WorkerControl { owed, owed_peeks, .. } = &*self.control;
+        if (if is_peek { owed_peeks } else { owed }).load(Ordering::Relaxed) == 0 {
             return Err(violation("a report that nobody has asked for"));
+        }
+        let (needed, limit) = (report.len() as u64, self.report_bytes);
+        if needed > limit {
+            return Err(violation(&format!("a report of {needed} bytes, the limit is {limit}")));
         }
         // If there are several, the last one counts.
         let early = &mut self.early;
@@ -257,10 +299,19 @@ impl Answer for Answers {
     }
 
     fn reply(&mut self, mut reply: Reply) -> io::Result<()> {
-        let owed = &self.control.owed;
+        let is_peek = matches!(reply, Reply::Peeked { .. });
+        let WorkerControl { owed, owed_peeks, .. } = &*self.control;
+        let owed = if is_peek { owed_peeks } else { owed };
         let one_less = |owed: usize| owed.checked_sub(1);
-        if owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_err() {
+        let is_owed = owed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+        // It may say at any time that it takes no more commands, once.
+        let gives_up = !is_peek && !matches!(reply, Reply::Done { .. });
+        if !is_owed && (!gives_up || self.has_given_up) {
             return Err(violation("a reply that nobody has asked for"));
+        }
+        self.has_given_up |= gives_up;
+        if let Reply::Failed(reason) | Reply::Peeked { refusal: Some(reason), .. } = &mut reply {
+            *reason = codec::tail(reason);
         }
         let early = match reply {
             Reply::Peeked { .. } => std::mem::take(&mut self.early.peek),
@@ -322,8 +373,10 @@ impl Answers {
         };
         match (self.host.call(request), call) {
             (HostReply::Refused(class, message), Some(call)) => {
-                let refusal = codec::encode_answer(Err(ToolError::new(class, message)), u64::MAX);
-                self.control.send(&self.writer, Message::Answer(call, refusal.into()))
+                let error = ToolError::new(class, message).shortened();
+                let refusal = codec::encode_answer(Err(error), u64::MAX);
+                let answer = Message::Answer(call, refusal.into());
+                self.control.send_as(Kind::Refusal, &self.writer, answer)
             }
             _ if one_way => Ok(()),
             (reply, _) => self.answer_request(&ToWorker::Reply(reply)),
@@ -339,6 +392,10 @@ impl Answers {
 
 impl WorkerControl {
     fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
+        self.send_as(Kind::Message, writer, message)
+    }
+
+    fn send_as(&self, kind: Kind, writer: &Writer, message: Message) -> io::Result<()> {
         let before = match message {
             Message::Command(_) | Message::Restore(_) => {
                 wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?
@@ -347,7 +404,7 @@ impl WorkerControl {
         };
         let (head, body) = MessageHead::split(message);
         let head = wire::encode_after(before, &ToWorker::Message(head), body.len())?;
-        writer.send(Kind::Message, Frame::new(head, body))
+        writer.send(kind, Frame::new(head, body))
     }
 
     /// Returns the number of the process.
@@ -376,14 +433,14 @@ impl WorkerControl {
 
 impl Watched for WorkerControl {
     fn is_busy(&self) -> bool {
-        // Of a worker that has started, the reply to a failed start never comes.
-        self.owed.load(Ordering::Relaxed) > 1
+        let owes = |owed: &AtomicUsize| owed.load(Ordering::Relaxed) > 0;
+        owes(&self.owed) || owes(&self.owed_peeks)
     }
 
     fn check_memory(&self) {
-        let resident = self.statm.as_ref().and_then(Statm::resident);
-        if let Some(resident) = resident.filter(|resident| *resident > self.resident_bytes) {
-            let _ = self.overgrown.set(resident);
+        let held = self.memory.as_ref().and_then(HeldMemory::bytes);
+        if let Some(held) = held.filter(|held| *held > self.resident_bytes) {
+            let _ = self.overgrown.set(held);
             self.terminate();
         }
     }

@@ -1,8 +1,8 @@
 //! Ends workers that hold more memory than they may.
 //!
 //! The kernel's limit (`RLIMIT_DATA`) counts memory that is writable at the moment. An attacker in
-//! a worker can repeatedly fill memory and then make it read-only, which does not count. So the
-//! parent checks how much memory its workers hold.
+//! a worker can repeatedly fill memory and then make it read-only, which does not count, and have
+//! the kernel make page tables. So the parent checks how much memory its workers hold.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::process::Process;
+use crate::support::lock::lock;
 use crate::support::watchdog;
 
 /// How often workers that are running a command are checked.
@@ -18,6 +19,10 @@ const EVERY: Duration = Duration::from_millis(250);
 /// One in so many idle workers is checked too, another one each time. All at once, of thousands,
 /// would keep the watchdog from its deadlines.
 const IDLE: usize = 20;
+
+/// How often the page tables of such a worker are looked at, at most: the file in which they are is
+/// longer.
+const TABLES_EVERY: Duration = Duration::from_secs(1);
 
 /// A worker whose memory is checked.
 pub(crate) trait Watched: Send + Sync {
@@ -67,22 +72,53 @@ fn look(first: usize) -> bool {
     !workers.is_empty()
 }
 
-/// The file in which the kernel reports how much memory a process holds.
-pub(super) struct Statm(String);
+/// How much memory a process holds, as the kernel reports it.
+pub(super) struct HeldMemory {
+    statm: String,
+    status: String,
+    /// The size of its page tables, in bytes, and when they were looked at.
+    tables: Mutex<(u64, Option<Instant>)>,
+}
 
-impl Statm {
+impl HeldMemory {
     pub(super) fn of(process: &Process) -> io::Result<Self> {
-        Ok(Self(format!("/proc/{}/statm", process.number()?)))
+        let number = process.number()?;
+        let file = |name| format!("/proc/{number}/{name}");
+        Ok(Self { statm: file("statm"), status: file("status"), tables: Mutex::default() })
     }
 
-    /// Returns the resident memory, in bytes; `None` if the process is gone or hidden from this
-    /// one.
-    pub(super) fn resident(&self) -> Option<u64> {
-        // Longer than seven numbers. Reading a file to its end would take three system calls more.
+    /// Returns the resident memory and the page tables, in bytes; `None` if the process is gone or
+    /// hidden from this one.
+    ///
+    /// Page tables are memory of the kernel: to read one byte of each 2 MiB of a mapping takes
+    /// 4 KiB of them, and no resident memory.
+    pub(super) fn bytes(&self) -> Option<u64> {
         let mut text = [0; 256];
-        let length = File::open(&self.0).ok()?.read(&mut text).ok()?;
-        let text = std::str::from_utf8(text.get(..length)?).ok()?;
-        let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
-        Some(pages.saturating_mul(rustix::param::page_size() as u64))
+        let pages: u64 = read(&self.statm, &mut text)?.split(' ').nth(1)?.parse().ok()?;
+        let resident = pages.saturating_mul(rustix::param::page_size() as u64);
+        Some(resident.saturating_add(self.tables()))
     }
+
+    fn tables(&self) -> u64 {
+        let mut tables = lock(&self.tables);
+        if tables.1.is_none_or(|looked| looked.elapsed() >= TABLES_EVERY) {
+            // Longer than the lines up to this one.
+            let mut text = [0; 4096];
+            let found = read(&self.status, &mut text).and_then(|text| {
+                let line = text.lines().find_map(|line| line.strip_prefix("VmPTE:"))?;
+                line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+            });
+            *tables = (found.unwrap_or_default().saturating_mul(1024), Some(Instant::now()));
+        }
+        tables.0
+    }
+}
+
+/// Returns the beginning of a file, as far as there is room. Reading a file to its end would take
+/// three system calls more.
+fn read<'a>(path: &str, into: &'a mut [u8]) -> Option<&'a str> {
+    let length = File::open(path).ok()?.read(into).ok()?;
+    let text = into.get(..length)?;
+    // A name may be cut, or be no text.
+    text.utf8_chunks().next().map(|chunk| chunk.valid())
 }

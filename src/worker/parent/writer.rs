@@ -26,6 +26,8 @@ pub(super) type Frame = Outgoing<Bytes>;
 pub(super) enum Kind {
     /// The worker has not asked for it.
     Message,
+    /// The refusal of a call of the worker's, which it has not asked for otherwise.
+    Refusal,
     /// The worker waits for it.
     Reply,
 }
@@ -52,6 +54,8 @@ struct Waiting {
 #[derive(Default)]
 struct Backlog {
     frames: VecDeque<Waiting>,
+    /// The size of the refusals among them, in bytes.
+    refusal_bytes: usize,
     /// Set while a thread writes them.
     draining: bool,
     /// Set when the worker is gone.
@@ -59,8 +63,8 @@ struct Backlog {
 }
 
 impl Backlog {
-    fn count(&self, kind: Kind) -> usize {
-        self.frames.iter().filter(|waiting| waiting.kind == kind).count()
+    fn count(&self, is_counted: impl Fn(Kind) -> bool) -> usize {
+        self.frames.iter().filter(|waiting| is_counted(waiting.kind)).count()
     }
 }
 
@@ -90,24 +94,32 @@ impl Writer {
             thread("isolet-to-worker", move || shared.drain())?;
             backlog.draining = true;
         }
+        if kind == Kind::Refusal {
+            backlog.refusal_bytes += frame.len();
+        }
         backlog.frames.push_back(Waiting { kind, frame: Arc::new(frame), written });
         Ok(())
     }
 
     /// Returns how many messages the worker has not read yet.
     pub(super) fn waiting_messages(&self) -> usize {
-        self.0.lock().count(Kind::Message)
+        self.0.lock().count(|kind| kind != Kind::Reply)
+    }
+
+    /// Returns the size of the refusals that the worker has not read yet, in bytes.
+    pub(super) fn waiting_refusal_bytes(&self) -> usize {
+        self.0.lock().refusal_bytes
     }
 
     /// Returns how many answers to its requests the worker has not read yet.
     pub(super) fn waiting_replies(&self) -> usize {
-        self.0.lock().count(Kind::Reply)
+        self.0.lock().count(|kind| kind == Kind::Reply)
     }
 
     /// Waits until the worker has read all answers to its requests.
     pub(super) fn wait_for_replies(&self) {
         let backlog = self.0.lock();
-        let waiting = |backlog: &mut Backlog| backlog.count(Kind::Reply) > 0;
+        let waiting = |backlog: &mut Backlog| backlog.count(|kind| kind == Kind::Reply) > 0;
         drop(self.0.written.wait_while(backlog, waiting));
     }
 }
@@ -177,10 +189,13 @@ impl Shared {
                 }
             }
             backlog = self.lock();
-            backlog.frames.pop_front();
+            if let Some(Waiting { kind: Kind::Refusal, frame, .. }) = backlog.frames.pop_front() {
+                backlog.refusal_bytes -= frame.len();
+            }
             if result.is_err() {
                 backlog.broken = true;
                 backlog.frames.clear();
+                backlog.refusal_bytes = 0;
             }
             self.written.notify_all();
         }

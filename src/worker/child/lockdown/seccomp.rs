@@ -21,7 +21,7 @@ pub(super) fn apply(forkable: bool, states: &mut States) -> Result<(), LockdownE
     let applied = programs.iter().try_for_each(|one| seccompiler::apply_filter_all_threads(one));
     match applied {
         Ok(()) => {
-            let run = calls.iter().filter(|call| call.then == Then::Run).count();
+            let run = calls.iter().filter(|call| !matches!(call.then, Then::Fail(_))).count();
             let copies = if forkable { ", copies as its parent permits" } else { "" };
             let detail = format!("{run} system calls, nearly any other kills the process{copies}");
             states.enforced(Layer::Seccomp, detail);
@@ -41,20 +41,30 @@ pub(super) fn apply(forkable: bool, states: &mut States) -> Result<(), LockdownE
 pub(super) fn programs(calls: &[Call]) -> Result<Vec<BpfProgram>, BackendError> {
     let error = |call: &Call| match call.then {
         Then::Run => None,
-        Then::Fail(error) => Some(error.unsigned_abs()),
+        Then::Fail(error) | Then::RunOr(error) => Some(error.unsigned_abs()),
     };
     let errors: std::collections::BTreeSet<u32> = calls.iter().filter_map(error).collect();
     let refusing = errors.iter().map(|number| {
-        let refused = calls.iter().filter(|call| error(call) == Some(*number));
+        let refused = calls.iter().filter(|call| error(call) == Some(*number)).copied();
+        let refused = refused.map(|call| match call {
+            Call { then: Then::RunOr(_), when: When::IntIs(argument, values), .. } => {
+                Call { when: When::IntIsNone(argument, values), ..call }
+            }
+            call => call,
+        });
         program(refused, SeccompAction::Errno(*number), SeccompAction::Allow)
     });
-    let killing = program(calls.iter(), SeccompAction::Allow, SeccompAction::KillProcess);
+    let permitted = calls.iter().map(|call| match call.then {
+        Then::RunOr(_) => Call { when: When::Always, ..*call },
+        Then::Run | Then::Fail(_) => *call,
+    });
+    let killing = program(permitted, SeccompAction::Allow, SeccompAction::KillProcess);
     refusing.chain([killing]).collect()
 }
 
 /// Builds the filter that gives one result for these calls, and another for all others.
-fn program<'a>(
-    calls: impl Iterator<Item = &'a Call>,
+fn program(
+    calls: impl Iterator<Item = Call>,
     answer: SeccompAction,
     otherwise: SeccompAction,
 ) -> Result<BpfProgram, BackendError> {
@@ -70,7 +80,7 @@ fn program<'a>(
 /// permitted.
 fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
-    use SeccompCmpOp::{Eq, MaskedEq};
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let rule = |argument, length, operator, value| {
         SeccompRule::new(vec![SeccompCondition::new(argument, length, operator, value)?])
     };
@@ -80,6 +90,13 @@ fn alternatives(when: When, own: u64) -> Result<Vec<SeccompRule>, BackendError> 
         When::Always => Ok(Vec::new()),
         When::IntIs(argument, values) => {
             values.iter().map(|value| rule(argument, Dword, Eq, bits(*value))).collect()
+        }
+        When::IntIsNone(argument, values) => {
+            let others = values
+                .iter()
+                .map(|value| SeccompCondition::new(argument, Dword, Ne, bits(*value)))
+                .collect::<Result<_, _>>()?;
+            Ok(vec![SeccompRule::new(others)?])
         }
         When::IntMasked(argument, mask, values) => values
             .iter()

@@ -31,6 +31,8 @@ pub(super) enum Then {
     Run,
     /// The call does nothing and fails with this error.
     Fail(c_int),
+    /// It runs under the condition; otherwise it fails with this error, and does not kill.
+    RunOr(c_int),
 }
 
 /// The condition under which a call does not kill. Arguments are counted from 0.
@@ -40,6 +42,8 @@ pub(super) enum When {
     Always,
     /// The argument, a C `int`, is one of these.
     IntIs(u8, &'static [c_int]),
+    /// The argument, a C `int`, is none of these.
+    IntIsNone(u8, &'static [c_int]),
     /// The argument, a C `int`, is one of these under the mask.
     IntMasked(u8, c_int, &'static [c_int]),
     /// The argument, a C `long`, is this under the mask.
@@ -50,6 +54,19 @@ pub(super) enum When {
     /// output.
     MapsRing,
 }
+
+/// The clocks of the system, of the calling process and of the calling thread. The others belong to
+/// any process or device.
+const CLOCKS: &[c_int] = &[
+    libc::CLOCK_REALTIME,
+    libc::CLOCK_MONOTONIC,
+    libc::CLOCK_PROCESS_CPUTIME_ID,
+    libc::CLOCK_THREAD_CPUTIME_ID,
+    libc::CLOCK_MONOTONIC_RAW,
+    libc::CLOCK_REALTIME_COARSE,
+    libc::CLOCK_MONOTONIC_COARSE,
+    libc::CLOCK_BOOTTIME,
+];
 
 use When::{Always, IntIs, IntMasked, LongMasked, MapsRing, OwnProcess};
 
@@ -108,7 +125,7 @@ pub fn system_calls() -> Vec<SystemCall> {
         let rule = match (call.then, call.when) {
             (Then::Fail(_), _) => CallRule::Fails,
             (Then::Run, When::Always) => CallRule::Runs,
-            (Then::Run, _) => CallRule::Depends,
+            (Then::Run | Then::RunOr(_), _) => CallRule::Depends,
         };
         SystemCall { name: call.name, rule, reason: call.reason }
     };
@@ -269,22 +286,27 @@ pub(super) const CALLS: &[Call] = &[
         "locks and waits of threads",
     ),
     call(libc::SYS_sched_yield, "sched_yield", Always, "spin locks yield"),
-    call(
+    // Of the calling thread: by a number they would say of any process whether it is there.
+    own(
         libc::SYS_sched_getparam,
         "sched_getparam",
-        Always,
+        &[0],
+        libc::ESRCH,
         "V8's locks ask for the thread's priority",
     ),
-    call(
+    own(
         libc::SYS_sched_getscheduler,
         "sched_getscheduler",
-        Always,
+        &[0],
+        libc::ESRCH,
         "V8's locks ask for the thread's priority",
     ),
-    call(
+    own(
         libc::SYS_sched_getaffinity,
         "sched_getaffinity",
-        Always,
+        &[0],
+        // The C library then does without.
+        libc::ENOSYS,
         "malloc counts processors when threads contend, V8 asks where its thread's stack is",
     ),
     call(
@@ -316,13 +338,21 @@ pub(super) const CALLS: &[Call] = &[
     call(libc::SYS_exit, "exit", Always, "a thread that is done"),
     call(libc::SYS_exit_group, "exit_group", Always, "the process ends"),
     // Time.
-    call(
+    // A clock may be the processor time of any process.
+    own(
         libc::SYS_clock_gettime,
         "clock_gettime",
-        Always,
+        CLOCKS,
+        libc::EINVAL,
         "processor time, and clocks that the kernel does not share with processes",
     ),
-    call(libc::SYS_clock_nanosleep, "clock_nanosleep", Always, "the guest sleeps, locks back off"),
+    own(
+        libc::SYS_clock_nanosleep,
+        "clock_nanosleep",
+        CLOCKS,
+        libc::EINVAL,
+        "the guest sleeps, locks back off",
+    ),
     call(libc::SYS_nanosleep, "nanosleep", Always, "the same, by an older C library"),
     call(
         libc::SYS_gettimeofday,
@@ -362,6 +392,17 @@ pub(super) const CALLS: &[Call] = &[
 
 const fn call(number: c_long, name: &'static str, when: When, reason: &'static str) -> Call {
     Call { number, name, when, then: Then::Run, reason }
+}
+
+/// A call whose first argument may be one of these, and that fails with any other.
+const fn own(
+    number: c_long,
+    name: &'static str,
+    arguments: &'static [c_int],
+    error: c_int,
+    reason: &'static str,
+) -> Call {
+    Call { number, name, when: IntIs(0, arguments), then: Then::RunOr(error), reason }
 }
 
 const fn refused(

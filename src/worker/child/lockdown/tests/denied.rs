@@ -117,6 +117,29 @@ const KEPT: &[(&str, [c_long; 6], c_long)] = &[
     ("sendto", [1, 0, 0, 0, 0, 0], libc::SYS_sendto),
 ];
 
+/// Asks about another process and about this one, by calls that could tell of any. What is not
+/// asked for is null, so that a call that runs fails with `EFAULT`, or does nothing.
+pub(super) fn ask_about_processes() {
+    let other = c_long::from(std::os::unix::process::parent_id());
+    super::lock();
+    let last = |number, first| {
+        raw(number, [first, 0, 0, 0, 0, 0]);
+        std::io::Error::last_os_error().raw_os_error().unwrap_or_default()
+    };
+    // The kernel's number for the processor time of a process.
+    let time_of = |process: c_long| (!process << 3) | 2;
+    let refused = [
+        last(libc::SYS_sched_getscheduler, other),
+        last(libc::SYS_sched_getparam, other),
+        last(libc::SYS_sched_getaffinity, other),
+        last(libc::SYS_clock_gettime, time_of(other)),
+        last(libc::SYS_clock_nanosleep, time_of(other)),
+    ];
+    let scheduler = raw(libc::SYS_sched_getscheduler, [0; 6]);
+    let own = [last(libc::SYS_clock_gettime, 2), last(libc::SYS_clock_nanosleep, 1)];
+    super::say(format!("{refused:?} {scheduler} {own:?}"));
+}
+
 /// Makes the calls in `KEPT`, and says the name of the last one.
 pub(super) fn make_kept() {
     super::lock();
@@ -148,6 +171,14 @@ fn to_open_a_file_to_read_it_fails_and_does_not_kill() {
 #[test]
 fn calls_that_other_kernels_and_machines_lead_to_do_not_kill() {
     assert_eq!(attempt("kept"), (Some("sendto".to_owned()), "code 0".to_owned()));
+}
+
+#[test]
+fn a_worker_learns_nothing_of_other_processes() {
+    let [gone, none, invalid, fault] = [libc::ESRCH, libc::ENOSYS, libc::EINVAL, libc::EFAULT];
+    let refused = [gone, gone, none, invalid, invalid];
+    let expected = format!("{refused:?} 0 {:?}", [fault, fault]);
+    assert_eq!(attempt("processes"), (Some(expected), "code 0".to_owned()));
 }
 
 #[test]

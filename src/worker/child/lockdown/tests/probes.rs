@@ -44,6 +44,7 @@ const PROBES: &[(&str, fn())] = &[
         say(kind(File::open("/dev/null")));
     }),
     ("kept", denied::make_kept),
+    ("processes", denied::ask_about_processes),
     ("memory", memory),
     ("no-descriptor", no_descriptor),
     ("foreign-architecture", foreign_architecture),
