@@ -4,6 +4,7 @@ pub(crate) mod cell;
 pub(crate) mod display;
 pub(crate) mod error;
 pub(crate) mod execution;
+pub(crate) mod invisible;
 pub(crate) mod isolation;
 pub(crate) mod limits;
 pub(crate) mod output;

@@ -3,6 +3,9 @@
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::data::invisible::is_invisible;
 
 /// The maximum size of a definition as JSON, in bytes. Larger ones are left out.
 const MAX_BYTES: usize = 256 * 1024;
@@ -41,7 +44,8 @@ impl Definition {
             Some(Json::String(text)) => Some(text),
             _ => None,
         };
-        let name = text("name").filter(|name| !name.is_empty() && name.len() <= MAX_NAME)?;
+        let name = text("name")
+            .filter(|name| !name.is_empty() && name.len() <= MAX_NAME && is_plain(name))?;
         let (title, description) = (text("title"), text("description"));
         let mut object = |key: &str| tool.remove(key).filter(Json::is_object);
         let input = object("inputSchema").unwrap_or_else(|| Json::Object(Map::new()));
@@ -69,6 +73,13 @@ impl Definition {
         let digest = Sha256::digest(text.as_bytes());
         digest.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 15)]).collect()
     }
+}
+
+/// Returns `true` if a name is what it looks like: without what nobody sees, and not another way to
+/// write a name of plain letters, which Python takes for that name.
+fn is_plain(name: &str) -> bool {
+    let is_hidden = |letter: char| letter.is_control() || is_invisible(letter);
+    !name.chars().any(is_hidden) && name.nfkc().eq(name.chars())
 }
 
 /// Writes JSON with sorted keys and no spaces.
@@ -137,11 +148,17 @@ mod tests {
             json!(3),
             json!({"description": "no name"}),
             json!({"name": ""}),
+            json!({"name": "a\nb"}),
+            json!({"name": "a\u{1b}[31mb"}),
+            json!({"name": "a\u{202e}b"}),
+            json!({"name": "\u{ff44}elete"}),
+            json!({"name": "\u{fb01}nd"}),
             json!({"name": "a".repeat(MAX_NAME + 1)}),
             json!({"name": "a", "description": long}),
         ] {
             assert_eq!(definition(invalid), None);
         }
         assert!(definition(json!({"name": "a", "inputSchema": 3})).is_some());
+        assert!(definition(json!({"name": "größe/x y"})).is_some());
     }
 }

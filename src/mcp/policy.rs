@@ -150,8 +150,26 @@ pub struct Ask {
     pub server: String,
     /// The tool's name, as the server has it.
     pub tool: String,
+    /// The tool's name in Python, which rules may have as well.
+    pub python_name: String,
     /// Exactly what is sent if the call is allowed: a dict by the server's names.
     pub arguments: Value,
+}
+
+impl Ask {
+    /// Returns the pattern of a [`Rule`] for this tool and no other: its name, or that of Python if
+    /// the other one has more than letters, digits and a few marks.
+    #[must_use]
+    pub fn pattern(&self) -> String {
+        pattern(&self.server, &self.tool, &self.python_name)
+    }
+}
+
+/// Returns the pattern of a rule for a tool.
+pub(crate) fn pattern(server: &str, tool: &str, python: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+    let name = if tool.chars().all(is_plain) { tool } else { python };
+    format!("{server}.{name}")
 }
 
 /// What a person decided.
@@ -385,6 +403,7 @@ mod tests {
             run_id,
             server: "s".to_owned(),
             tool: "t".to_owned(),
+            python_name: "t".to_owned(),
             arguments: Value::None,
         };
         grants.add(&ask(1), &Decision::Once);

@@ -1,5 +1,7 @@
 //! Texts of servers as they may be shown to a model or a person.
 
+use crate::data::invisible::is_invisible;
+
 /// The maximum length of the text next to a signature, in characters.
 pub(crate) const SIGNATURE_CHARS: usize = 200;
 
@@ -78,29 +80,6 @@ fn skip_escape(first: char, letters: &mut std::iter::Peekable<std::str::Chars<'_
         }
         _ => {}
     }
-}
-
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-            | '\u{f0000}'..='\u{10fffd}'
-            | '\u{e000}'..='\u{f8ff}'
-    )
 }
 
 #[cfg(test)]

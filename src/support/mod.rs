@@ -17,6 +17,8 @@ pub(crate) mod offload;
 pub(crate) mod patience;
 #[cfg(target_os = "linux")]
 pub(crate) mod processor;
+#[cfg(feature = "mcp")]
+pub(crate) mod quoted;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_file;
 #[cfg(not(target_os = "linux"))]

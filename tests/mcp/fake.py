@@ -16,6 +16,7 @@ catalogue=FILE   it has the tools of this file of `catalogues/` only, which retu
 sse         over HTTP, it answers with events
 token=TEXT  over HTTP, it wants this authorization
 raw         it has a tool that writes a line as its answer, ID in it being the call's number
+names       it has tools whose names look like something else
 slow=N      it reads nothing in its first N seconds
 odd         over HTTP, its answers have no number; its events have other names, after signs of life
 loses=N     over HTTP, it forgets its session after each call, and refuses the next one with status N
@@ -63,6 +64,9 @@ def tools():
         listed.append({"name": name, "inputSchema": schema()})
     if "raw" in OPTIONS:
         listed.append({"name": "raw", "inputSchema": schema(line=text)})
+    if "names" in OPTIONS:
+        odd = ["x --allow-tool *.*", "a\nfake.echo {}", "\x1b[31mred", "b\u202ec", "\uff44elete"]
+        listed += [{"name": name, "inputSchema": schema()} for name in odd]
     for number in range(int(OPTIONS.get("many", 0))):
         listed.append({"name": f"tool{number:05}", "inputSchema": schema()})
     if "bad" in OPTIONS:

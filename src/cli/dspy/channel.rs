@@ -4,10 +4,13 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use isolet::Value;
+use rmcp::model::RequestId;
 use serde::de::IgnoredAny;
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::Incoming;
+use crate::cli::mcp::wire::{self, Outline};
 
 /// Routes the answers to tool calls.
 #[derive(Clone, Default)]
@@ -27,8 +30,8 @@ struct Calls {
 /// A line from the client, except answers to tool calls.
 pub(super) enum Request {
     Message(Box<Incoming>),
-    /// A line that is not JSON, and the reason.
-    Garbage(String),
+    /// A line that is not JSON: the number of the request, if it has one, and the reason.
+    Garbage(Value, String),
     /// JSON that is not a message of the protocol.
     Stranger,
 }
@@ -63,23 +66,23 @@ impl Channel {
     fn read(&self, mut input: impl BufRead, requests: &mpsc::UnboundedSender<Request>) {
         let mut line = Vec::new();
         loop {
-            line.clear();
             match input.read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
-            let request = match serde_json::from_slice::<Incoming>(&line) {
+            // JavaScript and Python write half a surrogate pair.
+            let text = std::mem::take(&mut line);
+            let text = wire::mended(text).unwrap_or_else(|(text, _)| text);
+            let request = match serde_json::from_slice::<Incoming>(&text) {
                 Ok(message) if message.method.is_none() => match self.route(message.into()) {
                     None => continue,
                     Some(stray) => Request::Message(stray),
                 },
                 Ok(message) => Request::Message(message.into()),
                 Err(error) if self.fail_all(&error.to_string()) => continue,
-                Err(_) if serde_json::from_slice::<IgnoredAny>(&line).is_ok() => Request::Stranger,
-                Err(error) => Request::Garbage(error.to_string()),
+                Err(_) if serde_json::from_slice::<IgnoredAny>(&text).is_ok() => Request::Stranger,
+                Err(error) => Request::Garbage(number(&text), error.to_string()),
             };
-            // The line may have contained a large variable, for example of 100 MiB.
-            line.shrink_to(1 << 16);
             if requests.send(request).is_err() {
                 return;
             }
@@ -113,6 +116,15 @@ impl Channel {
         let mut calls = lock(&self.0);
         calls.closed = true;
         calls.waiting.clear();
+    }
+}
+
+/// Returns the number of the request in a line that is not JSON.
+fn number(line: &[u8]) -> Value {
+    match Outline::of(line).id {
+        Some(RequestId::Number(number)) => Value::Int(number),
+        Some(RequestId::String(text)) => Value::from(&*text),
+        None => Value::None,
     }
 }
 

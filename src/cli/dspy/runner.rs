@@ -169,14 +169,15 @@ impl Runner {
 
 /// Returns the message, or the error response if the line was not one.
 fn request_of(request: Request) -> Result<Box<Incoming>, String> {
-    let (code, text) = match request {
+    let (id, code, text) = match request {
         Request::Message(message) if message.jsonrpc == Value::from("2.0") => return Ok(message),
         Request::Message(_) | Request::Stranger => {
-            (messages::INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 message".to_owned())
+            let text = "Invalid Request: not a JSON-RPC 2.0 message".to_owned();
+            (Value::None, messages::INVALID_REQUEST, text)
         }
-        Request::Garbage(reason) => {
-            (messages::PARSE_ERROR, format!("Invalid JSON input: {reason}"))
+        Request::Garbage(id, reason) => {
+            (id, messages::PARSE_ERROR, format!("Invalid JSON input: {reason}"))
         }
     };
-    Err(messages::error(Value::None, code, text))
+    Err(messages::error(id, code, text))
 }

@@ -11,10 +11,16 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, Elicitat
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, oneshot};
 
+use super::invisible::is_invisible;
+use super::quoted::quoted;
 use crate::cli::json::{self, Json as AsJson};
 
-/// How many characters of the arguments of a call are shown.
+/// The most characters of a call that are shown. One with more is refused: nobody can decide about
+/// what is not shown.
 const SHOWN_CHARS: usize = 4_000;
+
+/// The most characters of all calls of a question. Further calls are asked about afterwards.
+const QUESTION_CHARS: usize = 20_000;
 
 /// How many calls one question lists. Further ones are asked about afterwards.
 pub(super) const MAX_LISTED: usize = 40;
@@ -56,6 +62,8 @@ pub(super) struct Call {
 /// A call that waits for a decision. Dropping it refuses the call.
 pub(super) struct Question {
     ask: Ask,
+    /// What is shown of it.
+    line: String,
     answer: oneshot::Sender<Decision>,
 }
 
@@ -109,11 +117,21 @@ impl Desk {
 impl Approver for Desk {
     fn approve(&self, ask: Ask) -> DecisionFuture<'_> {
         let questions = self.places().get(&ask.session.id()).map(|place| place.questions.clone());
+        let line = shown(&ask);
+        let count = line.chars().count();
+        if count > SHOWN_CHARS {
+            let reason = format!(
+                "it has {count} characters, and a question shows at most {SHOWN_CHARS}; the user \
+                 can allow such calls with {}",
+                option(&ask)
+            );
+            return Box::pin(std::future::ready(Decision::No(reason)));
+        }
         Box::pin(async move {
             let (answer, decision) = oneshot::channel();
-            let sent = questions.map(|to| to.send(Question { ask, answer }));
+            let sent = questions.map(|to| to.send(Question { ask, line, answer }).is_ok());
             match sent {
-                Some(Ok(())) => decision.await.unwrap_or_else(|_| {
+                Some(true) => decision.await.unwrap_or_else(|_| {
                     Decision::No("nobody answered in time (`--approval-timeout`)".to_owned())
                 }),
                 _ => Decision::No("its run has ended".to_owned()),
@@ -141,7 +159,15 @@ impl Seat {
         {
             self.gathered.push(question);
         }
-        std::mem::take(&mut self.gathered)
+        let mut room = QUESTION_CHARS;
+        let fits = |question: &&Question| {
+            let left = room.checked_sub(question.line.len());
+            room = left.unwrap_or_default();
+            left.is_some()
+        };
+        let fitting = self.gathered.iter().take_while(fits).count().max(1);
+        let rest = self.gathered.split_off(fitting.min(self.gathered.len()));
+        std::mem::replace(&mut self.gathered, rest)
     }
 
     /// Returns the calls so far.
@@ -164,33 +190,50 @@ pub(super) fn decide(questions: Vec<Question>, decision: &Decision) {
     }
 }
 
-/// Returns the names of the tools that are asked about, each once.
-pub(super) fn tools(questions: &[Question]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// Returns the options that allow the tools that are asked about, each once.
+pub(super) fn options(questions: &[Question]) -> String {
+    let mut options: Vec<String> = Vec::new();
     for Question { ask, .. } in questions {
-        let name = format!("{}.{}", ask.server, ask.tool);
-        if !names.contains(&name) {
-            names.push(name);
+        let option = option(ask);
+        if !options.contains(&option) {
+            options.push(option);
         }
     }
-    names
+    options.join(" and ")
+}
+
+fn option(ask: &Ask) -> String {
+    format!("`--allow-tool {}`", quoted(&ask.pattern()))
+}
+
+/// Returns a call in one line, as a person can read it: what acts on a terminal, hides text or
+/// looks like another call is escaped.
+fn shown(ask: &Ask) -> String {
+    let name = format!("{}.{}", ask.server, ask.tool);
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+    let name = if name.chars().all(is_plain) { name } else { Json::from(name).to_string() };
+    let mut arguments = Vec::new();
+    // Writing to a vector does not fail.
+    let _ = json::write_line(&mut arguments, &AsJson(&ask.arguments));
+    let arguments = String::from_utf8_lossy(&arguments);
+    let mut shown = String::new();
+    for letter in format!("{name} {}", arguments.trim_end()).chars() {
+        if letter.is_control() || is_invisible(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 /// Returns the form that asks the client's user about these calls.
 pub(super) fn form(questions: &[Question]) -> Result<ElicitRequestParams, serde_json::Error> {
     let mut message = String::from("The Python code wants to call");
-    for Question { ask, .. } in questions {
-        let mut arguments = Vec::new();
-        // Writing to a vector does not fail. What acts on a terminal or hides text is escaped.
-        let _ = json::write_line(&mut arguments, &AsJson(&ask.arguments));
-        let arguments = String::from_utf8_lossy(&arguments);
-        let arguments = arguments.trim_end();
-        let shown: String = arguments.chars().take(SHOWN_CHARS).collect();
-        let _ = write!(message, "\n{}.{} {shown}", ask.server, ask.tool);
-        let rest = arguments.chars().count().saturating_sub(SHOWN_CHARS);
-        if rest > 0 {
-            let _ = write!(message, " (and {rest} more characters)");
-        }
+    for question in questions {
+        message.extend(["\n", &question.line]);
     }
     let schema = json!({
         "type": "object",

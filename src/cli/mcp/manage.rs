@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use isolet::mcp::{Ask, Decision, Hub, PinDiff};
 use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, ToolSpec, Value};
 
+use super::quoted::quoted;
 use super::servers::ServerArgs;
 use super::{add, stubs};
 use crate::cli::filter::strictly;
@@ -215,7 +216,8 @@ fn pin(hub: &Hub, accept: &[String]) -> Result<ExitCode> {
 }
 
 fn changes(server: &str, diff: &PinDiff) -> String {
-    let text = format!("{server}: {}; `isolet mcp pin --accept {server}`\n", summary(diff));
+    let (said, quoted) = (summary(diff), quoted(server));
+    let text = format!("{server}: {said}; `isolet mcp pin --accept {quoted}`\n");
     // Names are the server's.
     strictly(&text)
 }

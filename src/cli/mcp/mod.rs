@@ -6,11 +6,15 @@ mod approvals;
 mod arguments;
 mod http;
 mod incoming;
+#[path = "../../data/invisible.rs"]
+mod invisible;
 mod manage;
 mod model;
 mod outputs;
 mod parked;
 mod python;
+#[path = "../../support/quoted.rs"]
+mod quoted;
 mod result;
 mod running;
 mod server;
@@ -21,7 +25,7 @@ mod stubs;
 mod tools;
 mod turn;
 #[path = "../../mcp/wire.rs"]
-mod wire;
+pub(super) mod wire;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -101,10 +101,9 @@ impl Server {
                     return self.park(&owner, arguments, parked);
                 }
                 Way::None => {
-                    let allowed = approvals::tools(&questions).join("` and `--allow-tool ");
+                    let options = approvals::options(&questions);
                     let reason = format!(
-                        "this client cannot ask its user; the user can allow it with \
-                         `--allow-tool {allowed}`"
+                        "this client cannot ask its user; the user can allow it with {options}"
                     );
                     approvals::decide(questions, &Decision::No(reason));
                     begun = waiting;

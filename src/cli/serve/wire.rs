@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::frames::MAX_BYTES;
 use crate::cli::json_text;
+use crate::cli::mcp::wire::mended;
 
 const BYTES: &str = "$bytes";
 const FLOAT: &str = "$float";
@@ -31,6 +32,12 @@ impl Wire {
                 Value::from_marshal(bytes, max_bytes).map_err(|error| error.to_string())
             }
             Self::Json => {
+                // JavaScript and Python write half a surrogate pair.
+                let has_halves = bytes.windows(3).any(|escape| matches!(escape, b"\\ud" | b"\\uD"));
+                let mended =
+                    has_halves.then(|| mended(bytes.to_vec()).map_err(|(_, reason)| reason));
+                let mended = mended.transpose()?;
+                let bytes = mended.as_deref().unwrap_or(bytes);
                 let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
                 from_json(json_text::parse(text)?)
             }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::Value;
+use crate::data::invisible::is_invisible;
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -59,8 +60,10 @@ fn escaped(character: char, quote: char, f: &mut Formatter<'_>) -> fmt::Result {
         '\r' => f.write_str("\\r"),
         '\t' => f.write_str("\\t"),
         _ if character == quote => write!(f, "\\{character}"),
-        _ if !character.is_control() => f.write_char(character),
-        _ => write!(f, "\\x{:02x}", u32::from(character)),
+        _ if !character.is_control() && !is_invisible(character) => f.write_char(character),
+        '\0'..='\u{ff}' => write!(f, "\\x{:02x}", u32::from(character)),
+        '\u{100}'..='\u{ffff}' => write!(f, "\\u{:04x}", u32::from(character)),
+        _ => write!(f, "\\U{:08x}", u32::from(character)),
     }
 }
 
@@ -85,6 +88,12 @@ fn float(number: f64, f: &mut Formatter<'_>) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_escaped() {
+        let text = Value::from("a\u{202e}b\u{200b}\u{ad}\u{e0041}\u{1b}ü🎉");
+        assert_eq!(text.to_string(), r"'a\u202eb\u200b\xad\U000e0041\x1bü🎉'");
+    }
 
     #[test]
     fn floats_look_as_in_python() {

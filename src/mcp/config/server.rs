@@ -368,7 +368,9 @@ impl ServerConfig {
                 for (name, value) in headers {
                     filled.insert(name.clone(), fill(value, Some(name))?);
                 }
-                Ok(Reached::Http { url: fill(url, None)?, headers: filled })
+                let url = fill(url, None)?;
+                redactor.add_url(&url);
+                Ok(Reached::Http { url, headers: filled })
             }
         }
     }

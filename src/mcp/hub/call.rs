@@ -16,6 +16,7 @@ use crate::mcp::signature::Signature;
 use crate::mcp::text;
 use crate::mcp::upstream::Upstream;
 use crate::mcp::value;
+use crate::support::quoted::quoted;
 
 /// The maximum length of the reason of a refusal, in characters.
 const REASON_CHARS: usize = 1_000;
@@ -134,10 +135,11 @@ impl Target {
         }
         let Some(approver) = &hub.approver else {
             record.verdict = Verdict::Deny;
-            let tool = text::clean(&self.name);
+            let pattern = policy::pattern(server, &self.name, self.signature.spec.name());
             return Err(self.refused(&format!(
                 "needs an approval, and nobody can be asked; the user can allow it with \
-                 `--allow-tool {server}.{tool}`"
+                 `--allow-tool {}`",
+                quoted(&pattern)
             )));
         };
         let mut ask = Ask {
@@ -145,6 +147,7 @@ impl Target {
             run_id: cx.run_id(),
             server: server.to_owned(),
             tool: self.name.clone(),
+            python_name: self.signature.spec.name().to_owned(),
             arguments: value::value(arguments.clone().into()),
         };
         self.upstream.redact(&mut ask.arguments);

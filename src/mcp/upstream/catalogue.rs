@@ -15,7 +15,7 @@ use crate::mcp::store;
 use crate::support::lock::lock;
 
 /// Changes with the meaning of the file.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The maximum number of tools whose results are remembered.
 const MAX_SHAPES: usize = 1_000;

@@ -29,6 +29,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::support::background;
 use crate::support::lock::lock;
+use crate::support::quoted::quoted;
 
 /// The maximum number of tools of a server. Others are left out.
 const MAX_TOOLS: usize = 5_000;
@@ -195,7 +196,8 @@ impl Upstream {
             "PermissionError",
             format!(
                 "`{tool}` of the server `{server}` {reason} since its tools were accepted, the \
-                 user can look at it and run `isolet mcp pin --accept {server}`"
+                 user can look at it and run `isolet mcp pin --accept {}`",
+                quoted(server)
             ),
         ))
     }

@@ -457,3 +457,41 @@ fn a_tool_that_a_server_gets_later_can_be_called_by_the_next_run() {
     let refused = client.run("fake.grown()");
     assert!(text(&refused).contains("isolet mcp pin --accept fake"), "{refused}");
 }
+
+#[test]
+fn a_call_is_shown_whole_in_one_line_or_refused_and_its_option_is_one_word() {
+    let fake = root().join("tests/mcp/fake.py");
+    let servers = Servers::new("mcp-shown", &json!({"args": [fake, "names"]}));
+    let mut client = servers.client(true, &can_ask());
+    // Names that are not what they look like are left out.
+    let code = "import fake\nodd = ('allow', 'red', 'bc', 'elete', 'a_f')\n\
+                [n for n in dir(fake) if any(part in n for part in odd)]";
+    let names = client.run(code);
+    assert_eq!(value(&names), &json!(["x_allow_tool"]), "{names}");
+    let long = "fake.find(from_='harmless ' + 'a' * 4000 + '; DROP TABLE users')";
+    let refused = client.run(long);
+    let said = "characters, and a question shows at most 4000; the user can allow such calls with \
+                `--allow-tool fake.find`";
+    assert!(text(&refused).contains(said), "{refused}");
+    let ask = |client: &mut Client, code: &str| {
+        let call = json!({"name": "run_python", "arguments": {"code": code}});
+        let asked = client.request("tools/call", &call)["result"].clone();
+        asked["inputRequests"]["approval"]["params"]["message"].as_str().unwrap().to_owned()
+    };
+    let code = "fake.find(from_='\\n\\x1b\\u202e\\u200bfake.echo {}')";
+    assert_eq!(
+        ask(&mut client, code),
+        "The Python code wants to call\n\
+         fake.find {\"from\":\"\\n\\u001b\\u202e\\u200bfake.echo {}\"}"
+    );
+    assert_eq!(
+        ask(&mut client, "fake.x_allow_tool()"),
+        "The Python code wants to call\n\"fake.x --allow-tool *.*\" {}"
+    );
+    // Each call is shown, in as many questions as that takes.
+    let many = ask(&mut client, "fake.find.map(['a' * 3000 for i in range(20)])");
+    assert_eq!(many.lines().count(), 1 + 6, "{many}");
+    let mut cannot = servers.client(true, &json!({}));
+    let refused = cannot.run("fake.x_allow_tool()");
+    assert!(text(&refused).contains("`--allow-tool fake.x_allow_tool`"), "{refused}");
+}
