@@ -48,6 +48,8 @@ pub(crate) enum Reason {
     Idle(Duration),
     /// It made room for a newer one; the maximum number of sessions.
     MadeRoom(usize),
+    /// The time that it had is over.
+    Expired,
     /// It ended by itself, for this reason.
     Ended(String),
 }
@@ -56,6 +58,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("it was closed"),
+            Self::Expired => f.write_str("its time was over"),
             Self::Idle(time) => write!(f, "nobody used it for {}", Time(*time)),
             Self::MadeRoom(most) => write!(
                 f,

@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import os
+import threading
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
 def test_files_are_written_read_listed_and_removed(sandbox):
     assert sandbox.files.write("data/a.txt", "ä").path == "/home/user/data/a.txt"
     sandbox.files.write_files([{"path": "/home/user/b", "data": io.BytesIO(b"\xff")}])
-    assert sandbox.run_code("open('data/a.txt', encoding='utf-8').read()").text == "'ä'"
+    assert sandbox.run_code("open('data/a.txt', encoding='utf-8').read()").text == "ä"
     assert sandbox.files.read("data/a.txt") == "ä"
     assert sandbox.files.read("b", format="bytes") == bytearray(b"\xff")
     assert b"".join(sandbox.files.read("b", format="stream")) == b"\xff"
@@ -189,3 +190,22 @@ def test_results_have_the_fields_of_e2b():
     e2b = pytest.importorskip("e2b_code_interpreter", reason="E2B's package is not installed")
     assert set(e2b.Result.__dataclass_fields__) <= set(Result.__dataclass_fields__)
     assert set(e2b.Execution.__dataclass_fields__) <= set(Execution.__dataclass_fields__)
+
+
+def test_a_text_has_no_quotes_and_a_chart_has_the_form_of_e2b(sandbox):
+    for code, text in (("'it\\'s'", "it's"), ("''", ""), ("['a']", "['a']")):
+        assert sandbox.run_code(code).text == text
+    chart = '{"type": "bar", "x_label": "t [h]", "y_label": null, "elements": []}'
+    code = f"display({{'application/vnd.isolet.chart.v1+json': {chart!r}}}, raw=True)"
+    (result,) = sandbox.run_code(code).results
+    assert (result.chart["x_unit"], result.chart["y_unit"]) == ("h", None)
+
+
+def test_a_sandbox_that_is_killed_meanwhile_is_a_timeout_as_with_e2b():
+    sandbox, code = Sandbox(), "print('a', flush=True)\nwhile True: pass"
+    with pytest.raises(TimeoutException, match="was killed"):
+        sandbox.run_code(code, on_stdout=lambda _: kill(sandbox))
+
+
+def kill(sandbox):
+    threading.Thread(target=sandbox.kill).start()

@@ -104,7 +104,7 @@ def test_runs_in_one_context_wait_for_each_other_and_those_in_others_do_not():
         )
         await going.wait()
         context = await sandbox.create_code_context(cwd="/tmp")
-        assert (await sandbox.run_code("import os; os.getcwd()", context=context)).text == "'/tmp'"
+        assert (await sandbox.run_code("import os; os.getcwd()", context=context)).text == "/tmp"
         endless.cancel()
         with pytest.raises(asyncio.CancelledError):
             await endless
@@ -124,7 +124,7 @@ def test_files_are_written_read_listed_and_removed():
         assert (await files.write("data/a.txt", "ä")).path == "/home/user/data/a.txt"
         await files.write_files([{"path": "/home/user/b", "data": io.BytesIO(b"\xff")}])
         code = "open('data/a.txt', encoding='utf-8').read()"
-        assert (await sandbox.run_code(code)).text == "'ä'"
+        assert (await sandbox.run_code(code)).text == "ä"
         assert await files.read("data/a.txt") == "ä"
         assert await files.read("b", format="bytes") == bytearray(b"\xff")
         assert [piece async for piece in await files.read("b", format="stream")] == [b"\xff"]

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hashlib
 import io
+import json
 import os
 import threading
 import time
@@ -34,6 +35,7 @@ from e2b.exceptions import (  # noqa: E402
     TimeoutException,
 )
 from e2b_code_interpreter import AsyncSandbox, Sandbox  # noqa: E402
+from e2b_code_interpreter.charts import LineChart, SuperChart  # noqa: E402
 
 SECONDS = 60
 """How long anything that is waited for may take."""
@@ -100,18 +102,38 @@ def test_a_cell_has_its_value_output_and_number_and_leaves_its_variables(sandbox
     assert ("".join(execution.logs.stdout), "".join(execution.logs.stderr)) == ("a\n", "b\n")
     assert sandbox.run_code("None").results == []
     assert sandbox.run_code("await __import__('asyncio').sleep(0, 3)").text == "3"
+    for code, text in (("'it\\'s'", "it's"), ("''", ""), ("['a']", "['a']"), ("b'a'", "b'a'")):
+        assert sandbox.run_code(code).text == text
+
+
+def test_a_chart_has_the_form_of_e2b(sandbox):
+    axes = {
+        **{"type": "line", "title": None, "elements": [{"label": "l", "points": [[0, 1.5]]}]},
+        **{"x_label": "time (s)", "x_ticks": [0], "x_tick_labels": ["0"], "x_scale": "linear"},
+        **{"y_label": None, "y_ticks": [1], "y_tick_labels": ["1"], "y_scale": "log"},
+    }
+    chart = {"type": "superchart", "title": "all", "elements": [axes, axes]}
+    shown = {"application/vnd.isolet.chart.v1+json": json.dumps(chart)}
+    (result,) = sandbox.run_code(f"display({shown!r}, raw=True)").results
+    assert isinstance(result.chart, SuperChart) and result.chart.title == "all"
+    for one in result.chart.elements:
+        assert isinstance(one, LineChart)
+        assert (one.x_label, one.x_unit, one.y_unit) == ("time (s)", "s", None)
+        assert one.elements[0].points == [(0, 1.5)]
 
 
 def test_output_comes_while_the_cell_runs(sandbox):
-    messages, has_come = [], threading.Event()
+    messages, failures, has_come = [], [], threading.Event()
 
     def told(message) -> None:
         messages.append(message)
         has_come.set()
 
     def run() -> None:
-        with contextlib.suppress(SandboxException):
+        try:
             sandbox.run_code("print('begun', flush=True)\nwhile True: pass", on_stdout=told)
+        except Exception as error:
+            failures.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -121,6 +143,9 @@ def test_output_comes_while_the_cell_runs(sandbox):
         sandbox.kill()
         thread.join(SECONDS)
     assert not thread.is_alive()
+    # As E2B's clients say that somebody has killed the sandbox meanwhile.
+    (failure,) = failures
+    assert isinstance(failure, TimeoutException) and "was killed while" in str(failure)
     assert "begun\n".startswith(messages[0].line)
     assert messages[0].error is False
     assert messages[0].timestamp > 10**18
@@ -194,7 +219,7 @@ def test_files_are_written_read_listed_moved_and_removed(sandbox):
         [{"path": "/home/user/b", "data": b"\xff"}, {"path": "sub/c", "data": "c"}]
     )
     assert [each.path for each in written] == ["/home/user/b", "/home/user/sub/c"]
-    assert sandbox.run_code("open('data/ä.txt', encoding='utf-8').read()").text == "'ä'"
+    assert sandbox.run_code("open('data/ä.txt', encoding='utf-8').read()").text == "ä"
     assert files.read("data/ä.txt") == "ä"
     assert files.read("b", format="bytes") == bytearray(b"\xff")
     files.write("b", io.BytesIO(b"streamed"))
@@ -234,7 +259,7 @@ def test_what_a_sandbox_does_not_have_says_so(sandbox):
 
 def test_pip_lines_load_what_the_ceiling_names_and_nothing_else(sandbox):
     execution = sandbox.run_code("!pip install -q greeting\nimport greeting\ngreeting.name()")
-    assert execution.text == "'greeting'"
+    assert execution.text == "greeting"
     assert execution.logs.stdout[0] == "Successfully installed greeting-1.0\n"
     again = sandbox.run_code("%pip install greeting")
     assert (again.error, again.logs.stdout[0]) == (
@@ -445,7 +470,7 @@ def test_a_tenant_reaches_its_own_sandboxes_only(tmp_path):
             assert answer.status_code == 502, route
         # Its own is enough.
         sandbox.files.write("a", "b")
-        assert sandbox.run_code("open('a').read()").text == "'b'"
+        assert sandbox.run_code("open('a').read()").text == "b"
         assert len(sandbox.list_code_contexts()) == 1
 
 

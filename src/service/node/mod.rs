@@ -389,6 +389,14 @@ impl Node {
         self.remove(session, "closed", Reason::Closed).await;
     }
 
+    /// Returns `true` if a session was ended from outside, and not by what it ran.
+    pub(crate) fn was_ended(&self, session: &Used) -> bool {
+        match self.table.get(&session.session().tenant.name, session.handle()) {
+            Err(Some(Reason::Ended(_))) | Ok(_) => false,
+            Err(_) => true,
+        }
+    }
+
     async fn remove(&self, session: &Used, kind: &'static str, reason: Reason) {
         // Its place is taken until it has ended.
         if let Some(ended) = self.take(session, kind, reason) {
@@ -441,8 +449,7 @@ impl Node {
                 if session.session().pauses_at_end && !session.session().is_paused() {
                     self.pause_at_end(session);
                 } else {
-                    let reason = Reason::Ended("its time was over".to_owned());
-                    self.remove(&session, "expired", reason).await;
+                    self.remove(&session, "expired", Reason::Expired).await;
                 }
             }
             self.snapshots.forget_old();

@@ -37,10 +37,12 @@ from ._e2b_models import (
     OutputMessage,
     Result,
     SandboxException,
+    TimeoutException,
     WriteInfo,
 )
 from ._e2b_shared import (
     ENTER,
+    KILLED,
     SET,
     UNSET,
     Cell,
@@ -51,6 +53,7 @@ from ._e2b_shared import (
     error_of,
     new_context,
     policy_of,
+    unless_killed,
 )
 
 if TYPE_CHECKING:
@@ -250,20 +253,23 @@ class AsyncSandbox:
                 await session.eval(SET, inputs={"_isolet_envs": envs})
             execution = None
             try:
-                async with session.stream(code, timeout=timeout or None) as stream:
-                    async for event in stream:
-                        if isinstance(event, _execution.Execution):
-                            execution = event
-                        elif isinstance(event, _execution.Display):
-                            await _call(on_result, cell.displayed(event))
-                        else:
-                            is_error = event.stream == "stderr"
-                            message = cell.written(event.text, is_error)
-                            await _call(on_stderr if is_error else on_stdout, message)
+                with unless_killed(lambda: self._is_killed):
+                    async with session.stream(code, timeout=timeout or None) as stream:
+                        async for event in stream:
+                            if isinstance(event, _execution.Execution):
+                                execution = event
+                            elif isinstance(event, _execution.Display):
+                                await _call(on_result, cell.displayed(event))
+                            else:
+                                is_error = event.stream == "stderr"
+                                message = cell.written(event.text, is_error)
+                                await _call(on_stderr if is_error else on_stdout, message)
             finally:
                 if envs and session.alive:
                     await session.run(UNSET)
         assert execution is not None
+        if self._is_killed and execution.status in ("died", "interrupted"):
+            raise TimeoutException(KILLED)
         await _call(on_result, cell.ended(execution))
         error = error_of(execution)
         await _call(on_error, error)

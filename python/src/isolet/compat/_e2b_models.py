@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json as _json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +25,9 @@ _FIELDS = {
     "e2b/data": "data",
     "e2b/chart": "chart",
 }
+# The data of a chart, which has the shape of E2B's, but for units.
+_CHART = "application/vnd.isolet.chart.v1+json"
+_UNIT = re.compile(r" \((.*?)\)|\[(.*?)\]")
 _FORMATS = tuple(_FIELDS.values())
 
 
@@ -160,7 +165,7 @@ class Execution:
 
     @property
     def text(self) -> str | None:
-        """The `repr` of the value of the last expression."""
+        """What the value of the last expression shows: a text itself, or else a `repr`."""
         return next((each.text for each in self.results if each.is_main_result), None)
 
     def to_json(self) -> str:
@@ -200,6 +205,22 @@ class EntryInfo(WriteInfo):
     """In bytes."""
 
 
+def _with_units(chart: Any) -> Any:
+    """Returns a chart with the units of its axes, which their labels have in brackets."""
+    if not isinstance(chart, dict):
+        return chart
+    fields: dict[str, Any] = chart
+    elements = fields.get("elements")
+    if fields.get("type") == "superchart" and isinstance(elements, list):
+        each: list[Any] = elements
+        fields["elements"] = [_with_units(one) for one in each]
+    for axis in ("x", "y"):
+        if f"{axis}_label" in fields:
+            found = _UNIT.search(str(fields[f"{axis}_label"] or ""))
+            fields[f"{axis}_unit"] = (found[1] or found[2]) if found else None
+    return fields
+
+
 def result_of(display: Display, text: str | None) -> Result:
     """Returns a display as a result, whose text is `text` or its own."""
     result = Result(is_main_result=display.is_result)
@@ -216,6 +237,9 @@ def result_of(display: Display, text: str | None) -> Result:
             except ValueError:
                 continue
         setattr(result, name, shown)
+    if _CHART in extra:
+        with contextlib.suppress(ValueError):
+            result.chart = _with_units(_json.loads(extra[_CHART]))
     result.text = text or result.text
     result.extra = extra or None
     return result

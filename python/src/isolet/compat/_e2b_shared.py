@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from .. import execution as _execution
+from ..errors import IsoletError
 from ..policy import Limits, Mount
 from ._e2b_files import HOME
 from ._e2b_models import (
@@ -76,6 +79,20 @@ def policy_of(
     return policy
 
 
+@contextlib.contextmanager
+def unless_killed(is_killed: Callable[[], bool]) -> Generator[None, None, None]:
+    """Raises what E2B's clients do if the sandbox is killed meanwhile."""
+    try:
+        yield
+    except IsoletError as error:
+        if is_killed():
+            raise TimeoutException(KILLED) from error
+        raise
+
+
+KILLED = "the sandbox was killed while the code ran"
+
+
 class Cell:
     """A run under way: collects what it writes and displays."""
 
@@ -132,7 +149,9 @@ def main_result(execution: _execution.Execution) -> Result | None:
             return result_of(display, execution.repr)
     if execution.value is None and execution.value_error is None:
         return None
-    return Result(text=execution.repr, is_main_result=True)
+    # The text of a text is the text itself, without quotes.
+    is_quoted = type(execution.value) is str and (execution.repr or "")[:1] in ("'", '"')
+    return Result(execution.value if is_quoted else execution.repr, is_main_result=True)
 
 
 def error_of(execution: _execution.Execution) -> ExecutionError | None:

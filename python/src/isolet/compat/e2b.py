@@ -30,6 +30,7 @@ from ._e2b_models import (
 )
 from ._e2b_shared import (
     ENTER,
+    KILLED,
     SET,
     UNSET,
     Cell,
@@ -40,6 +41,7 @@ from ._e2b_shared import (
     error_of,
     new_context,
     policy_of,
+    unless_killed,
 )
 
 if TYPE_CHECKING:
@@ -177,7 +179,7 @@ class Sandbox:
             request_timeout: ignored.
 
         Raises:
-            TimeoutException: it took too long.
+            TimeoutException: it took too long, or the sandbox was killed meanwhile.
             InvalidArgumentException: it is in another language, or `context` is given too.
         """
         check_arguments(language, context)
@@ -199,13 +201,16 @@ class Sandbox:
         if envs:
             session.eval(SET, inputs={"_isolet_envs": envs})
         try:
-            execution = session.run(
-                code,
-                timeout=timeout or None,
-                on_stdout=lambda text: printed(text, False),
-                on_stderr=lambda text: printed(text, True),
-                on_display=lambda display: shown(cell.displayed(display)),
-            )
+            with unless_killed(lambda: self._is_killed):
+                execution = session.run(
+                    code,
+                    timeout=timeout or None,
+                    on_stdout=lambda text: printed(text, False),
+                    on_stderr=lambda text: printed(text, True),
+                    on_display=lambda display: shown(cell.displayed(display)),
+                )
+            if self._is_killed and execution.status in ("died", "interrupted"):
+                raise TimeoutException(KILLED)
         finally:
             if envs and session.alive:
                 session.run(UNSET)

@@ -1,7 +1,7 @@
 //! `POST /execute`: runs a cell, and tells what it does as it does it, an object on each line.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
@@ -66,7 +66,7 @@ async fn run(
     let code = match pip::split(&wanted.code) {
         Ok(Cell { code, requirements }) => {
             match install(&node, &session, requirements).await.map_err(Failed::data)? {
-                Ok(said) => first.extend(said.map(|said| output("stdout", &said))),
+                Ok(said) => first.extend(said.map(|said| Ok(output("stdout", &said)))),
                 Err(error) => return Ok(answered(stream::iter(ended(error)))),
             }
             code
@@ -81,8 +81,12 @@ async fn run(
     let (streamed, number) = streamed.map_err(Failed::data)?;
     let lines = streamed.said().flat_map(move |said| {
         stream::iter(match said {
-            Said::Event(event) => told(&node, &same, event).into_iter().collect(),
-            Said::End(result) => last(&node, &same, result, number),
+            Said::Event(event) => told(&node, &same, event).into_iter().map(Ok).collect(),
+            // Clients know a sandbox that was killed meanwhile by an answer that breaks off.
+            Said::End(_) if node.was_ended(&same) => vec![Err(killed())],
+            Said::End(result) => {
+                last(&node, &same, result, number).into_iter().map(Ok).collect::<Vec<_>>()
+            }
         })
     });
     Ok(answered(stream::iter(first).chain(lines)))
@@ -167,12 +171,16 @@ fn last(node: &Node, session: &Used, result: Result<Value, Refusal>, number: u64
     lines
 }
 
-fn ended(error: AnyJson) -> [AnyJson; 2] {
-    [error, json!({"type": "end_of_execution"})]
+fn ended(error: AnyJson) -> [io::Result<AnyJson>; 2] {
+    [Ok(error), Ok(json!({"type": "end_of_execution"}))]
 }
 
-fn answered(lines: impl stream::Stream<Item = AnyJson> + Send + 'static) -> Response {
-    let lines = lines.map(|line| Ok::<_, Infallible>(Bytes::from(format!("{line}\n"))));
+fn killed() -> io::Error {
+    io::Error::other("the sandbox was killed while the cell ran")
+}
+
+fn answered(lines: impl stream::Stream<Item = io::Result<AnyJson>> + Send + 'static) -> Response {
+    let lines = lines.map(|line| line.map(|line| Bytes::from(format!("{line}\n"))));
     let mut response = Response::new(Body::from_stream(lines));
     let kind = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -23,6 +23,9 @@ const FIELDS: [(&str, &str); 12] = [
     ("e2b/chart", "chart"),
 ];
 
+/// The format of a chart's data, which has the shape that E2B's clients read, but for units.
+const CHART: &str = "application/vnd.isolet.chart.v1+json";
+
 /// The fields that are objects, not texts.
 const OBJECTS: [&str; 3] = ["json", "data", "chart"];
 
@@ -44,7 +47,10 @@ pub(super) fn main(execution: &Value) -> Option<AnyJson> {
         return Some(result(display, true, repr));
     }
     let has_value = execution.get("value").is_some() || execution.get("value_error").is_some();
-    has_value.then(|| json!({"type": "result", "text": repr, "is_main_result": true}))
+    // The text of a text is the text itself, without quotes.
+    let is_quoted = repr.is_some_and(|repr| repr.starts_with(['\'', '"']));
+    let own = execution.get("value").and_then(Value::as_str).filter(|_| is_quoted);
+    has_value.then(|| json!({"type": "result", "text": own.or(repr), "is_main_result": true}))
 }
 
 fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
@@ -72,6 +78,11 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
                 fields.insert(field.to_owned(), text.into());
             }
             None => {
+                if format == CHART
+                    && let Ok(chart) = serde_json::from_str(&text)
+                {
+                    fields.insert("chart".to_owned(), with_units(chart));
+                }
                 extra.insert(format.to_owned(), text.into());
             }
         }
@@ -83,6 +94,32 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
         fields.insert("extra".to_owned(), extra.into());
     }
     fields.into()
+}
+
+/// A chart with the units of its axes, which their labels have in brackets.
+fn with_units(mut chart: AnyJson) -> AnyJson {
+    let Some(fields) = chart.as_object_mut() else { return chart };
+    if fields.get("type").is_some_and(|kind| kind == "superchart")
+        && let Some(AnyJson::Array(charts)) = fields.get_mut("elements")
+    {
+        for one in charts {
+            *one = with_units(one.take());
+        }
+    }
+    for axis in ["x", "y"] {
+        if let Some(label) = fields.get(&format!("{axis}_label")) {
+            let unit = label.as_str().and_then(unit).map(str::to_owned);
+            fields.insert(format!("{axis}_unit"), unit.into());
+        }
+    }
+    chart
+}
+
+fn unit(label: &str) -> Option<&str> {
+    [(" (", ")"), ("[", "]")].into_iter().find_map(|(begin, end)| {
+        let (_, rest) = label.split_once(begin)?;
+        rest.split_once(end).map(|(unit, _)| unit)
+    })
 }
 
 /// What the code has raised, or why it was ended.
