@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 import rlm.core.rlm as _core
@@ -17,6 +17,8 @@ from rlm.core.types import REPLResult
 from rlm.environments.base_env import extract_tool_value
 from rlm.environments.local_repl import LocalREPL
 
+from .errors import TransferError
+from .execution import Variable
 from .session import Session
 from .sync import Sandbox
 from .tools import Tool
@@ -93,9 +95,9 @@ class REPL(LocalREPL):
 
     def setup(self) -> None:
         """Opens the session."""
-        # What the base class works with. The code's variables are in the guest.
+        # What the base class works with, and its users look at.
         self.globals: dict[str, Any] = {}
-        self.locals: dict[str, Any] = {}
+        self.locals: Any = _Variables(self)
         self._pending_llm_calls: list[Any] = []
         session = self._session = self._sandbox.session()
         tools = [
@@ -112,6 +114,7 @@ class REPL(LocalREPL):
             else:
                 values[name] = value
         session.register(*tools)
+        self.globals.update((tool.name, tool.function) for tool in tools)
         session.run(_GUEST).raise_for_error()
         session.set(values)
         session.run(
@@ -154,9 +157,8 @@ class REPL(LocalREPL):
         if execution.session_alive:
             answer = session.run(_FINISH).value
             variables = {
-                each.name: each.repr
-                for each in session.variables()
-                if not each.name.startswith("_") and each.type not in _FUNCTIONS
+                each.name: each.repr if each.type in _SIMPLE else _Shown(each.repr)
+                for each in _own(session)
             }
         return REPLResult(
             stdout=execution.stdout,
@@ -188,6 +190,68 @@ class REPL(LocalREPL):
 
 
 _FUNCTIONS = ("function", "builtin_function_or_method", "module", "type")
+_SIMPLE = ("str", "int", "float", "bool", "list", "dict", "tuple")
+"""The types whose variables rlm tells the model of."""
+
+
+def _own(session: Session) -> Iterator[Variable]:
+    """Yields the variables of the code, without functions and modules."""
+    for each in session.variables():
+        if not each.name.startswith("_") and each.type not in _FUNCTIONS:
+            yield each
+
+
+class _Shown:
+    """A value of the guest that is no plain data, which looks as it does there."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+class _Variables(MutableMapping):
+    """`REPL.locals`: the code's variables, as plain data. What is none looks as in the guest."""
+
+    def __init__(self, repl: REPL) -> None:
+        self._repl = repl
+
+    def __getitem__(self, name: str) -> Any:
+        session = self._repl._session
+        if session is None:
+            raise KeyError(name)
+        try:
+            return session[name]
+        except TransferError:
+            found = (each for each in session.variables() if each.name == name)
+            return next((_Shown(each.repr) for each in found), None)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if self._repl._session is not None:
+            self._repl._session[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if self._repl._session is None:
+            raise KeyError(name)
+        del self._repl._session[name]
+
+    def __contains__(self, name: object) -> bool:
+        session = self._repl._session
+        return session is not None and name in session
+
+    def __iter__(self) -> Iterator[str]:
+        session = self._repl._session
+        return iter([] if session is None else [each.name for each in _own(session)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
 
 
 def install(

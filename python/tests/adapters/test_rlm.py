@@ -13,6 +13,7 @@ from rlm import RLM
 from rlm.clients.base_lm import BaseLM
 from rlm.core.types import ModelUsageSummary, UsageSummary
 from rlm.environments.base_env import SupportsCustomTools, SupportsPersistence
+from rlm.utils.parsing import format_execution_result
 
 import isolet.rlm
 
@@ -55,6 +56,14 @@ def test_output_errors_state_and_locals(repl):
     assert (found.stdout, found.stderr, found.final_answer) == ("3\n", "", None)
     assert {"x", "context", "context_0", "answer"} <= set(found.locals)
     assert "llm_query" not in found.locals
+    repl.execute_code("import re\np = re.compile('a')\nwords = ['a']\ndel x")
+    assert repl.locals["words"] == ["a"] and repl.locals["context"] == "abc"
+    assert repr(repl.locals["p"]) == "re.compile('a')"
+    assert "x" not in repl.locals and {"p", "words"} <= {*repl.locals}
+    assert repl.locals.get("none") is None and callable(repl.globals["llm_query"])
+    repl.locals["x"] = 3
+    shown = format_execution_result(repl.execute_code("q = p"))
+    assert "'words'" in shown and "'p'" not in shown
     found = repl.execute_code("print(x)\n1 / 0")
     assert found.stdout == "3\n"
     assert found.stderr.endswith("\nZeroDivisionError: division by zero")
