@@ -7,7 +7,7 @@ import contextlib
 import json as _json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..execution import Display
 
@@ -209,11 +209,10 @@ def _with_units(chart: Any) -> Any:
     """Returns a chart with the units of its axes, which their labels have in brackets."""
     if not isinstance(chart, dict):
         return chart
-    fields: dict[str, Any] = chart
+    fields = cast("dict[str, Any]", chart)
     elements = fields.get("elements")
     if fields.get("type") == "superchart" and isinstance(elements, list):
-        each: list[Any] = elements
-        fields["elements"] = [_with_units(one) for one in each]
+        fields["elements"] = [_with_units(one) for one in cast("list[Any]", elements)]
     for axis in ("x", "y"):
         if f"{axis}_label" in fields:
             found = _UNIT.search(str(fields[f"{axis}_label"] or ""))
