@@ -34,6 +34,7 @@ import _isolet_files as files
 import _isolet_forks as forks
 import _isolet_frames as frames
 import _isolet_imports as imports
+import _isolet_integers as integers
 import _isolet_ipython as ipython
 import _isolet_locks as locks
 import _isolet_modules as modules
@@ -124,6 +125,7 @@ def prepare():
     additions.install()
     imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
     imports.PATCHES["pydoc"] = modules.patch_pydoc
+    integers.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
     ipython.install(imports.STAND_INS)
     imports.install()
@@ -231,6 +233,7 @@ def start(command):
             spare[fd] = os.dup(fd)
     reopen_output()
     packages.start(command["packages"])
+    integers.begin()
     return define(command)
 
 
@@ -399,6 +402,8 @@ def run(command):
         reopen_output()
     before = dict(namespace)
     reply = {}
+    if integers.is_untold:  # the image has numpy
+        integers.tell()
     try:
         try:
             programs.place(command)

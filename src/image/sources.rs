@@ -41,7 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 35] = python![
+pub(crate) const PYTHON: [(&str, &str); 36] = python![
     "errnos",
     "arrays",
     "frames",
@@ -64,6 +64,7 @@ pub(crate) const PYTHON: [(&str, &str); 35] = python![
     "framing",
     "sockets",
     "imports",
+    "integers",
     "modules",
     "deferred",
     "forks",

@@ -20,6 +20,7 @@ mod local;
 mod lock;
 pub(crate) mod marker;
 pub(crate) mod metadata;
+mod patch;
 mod pip;
 mod policy;
 mod prefer;

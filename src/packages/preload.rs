@@ -41,6 +41,7 @@ impl Preload {
             let (name, version) = (wheel.name(), wheel.version());
             preload.pinned.push(format!("{name}=={version}").parse()?);
             preload.key.extend([name, " ", &wheel.digest().to_string(), "\n"]);
+            preload.key.extend(wheel.patch_key().flat_map(|file| [file, "\n"]));
             if is_wanted(name) {
                 preload.modules.extend(wheel.imports().iter().cloned());
             }

@@ -13,6 +13,7 @@ use super::archive::{Archive, ArchiveFile, check_parents, check_path};
 use super::error::PackageError;
 use super::inflated::Inflated;
 use super::metadata::Metadata;
+use super::patch::{FilePatch, WheelPatch};
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
 
@@ -33,6 +34,7 @@ pub(crate) struct Wheel {
     archive: Archive,
     inflated: Mutex<Inflated>,
     modules: OnceLock<Vec<(usize, Digest)>>,
+    patch: Option<&'static WheelPatch>,
 }
 
 /// A file of a wheel, as it appears in `site-packages`.
@@ -41,12 +43,13 @@ pub(crate) struct WheelFile {
     /// Its path in `site-packages`.
     pub(crate) path: String,
     file: ArchiveFile,
+    patch: Option<&'static FilePatch>,
 }
 
 impl WheelFile {
     /// Returns its size, in bytes.
     pub(crate) fn size(&self) -> u64 {
-        self.file.size
+        self.patch.map_or(self.file.size, FilePatch::size)
     }
 }
 
@@ -84,7 +87,8 @@ impl Wheel {
             let says = format!("{} {}", metadata.name, metadata.version);
             return Err(refused(format!("its METADATA says `{says}`, its name {name} {version}")));
         }
-        let files = files(&archive, &name).map_err(refused)?;
+        let patch = WheelPatch::of(digest);
+        let files = files(&archive, &name, patch).map_err(refused)?;
         let imports = imports(&files);
         Ok(Self {
             name,
@@ -98,6 +102,7 @@ impl Wheel {
             archive,
             inflated: Mutex::default(),
             modules: OnceLock::new(),
+            patch,
         })
     }
 
@@ -126,6 +131,11 @@ impl Wheel {
         self.digest
     }
 
+    /// Returns what identifies the changes that isolet makes to its files.
+    pub(crate) fn patch_key(&self) -> impl Iterator<Item = &str> {
+        self.patch.into_iter().flat_map(WheelPatch::key)
+    }
+
     /// Returns the names of its top-level modules.
     pub(crate) fn imports(&self) -> &BTreeSet<String> {
         &self.imports
@@ -141,7 +151,7 @@ impl Wheel {
         &self.files
     }
 
-    /// Returns the bytes of the file with this index in [`Self::files`].
+    /// Returns the bytes of the file with this index in [`Self::files`], with isolet's changes.
     ///
     /// # Errors
     ///
@@ -152,7 +162,10 @@ impl Wheel {
             return Ok(bytes);
         }
         let file = self.files.get(index).ok_or(io::ErrorKind::NotFound)?;
-        let bytes = self.archive.read(&file.file)?;
+        let mut bytes = self.archive.read(&file.file)?;
+        if let Some(patch) = file.patch {
+            bytes = patch.apply(&bytes)?.into();
+        }
         lock().put(index, &bytes);
         Ok(bytes)
     }
@@ -202,7 +215,11 @@ fn belongs(directory: &str, ending: &str, name: &str) -> bool {
 
 /// Returns where the files of the wheel go: to the same path, except that files in `.data` go where
 /// an installer puts them, if that is in `site-packages`.
-fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
+fn files(
+    archive: &Archive,
+    name: &str,
+    changes: Option<&'static WheelPatch>,
+) -> Result<Vec<WheelFile>, String> {
     let mut files = Vec::with_capacity(archive.files().len());
     let mut seen = HashSet::new();
     for file in archive.files() {
@@ -220,7 +237,11 @@ fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
         if !seen.insert(path.to_lowercase()) {
             return Err(format!("two of its files go to `{path}`"));
         }
-        files.push(WheelFile { path: path.to_owned(), file: file.clone() });
+        files.push(WheelFile {
+            path: path.to_owned(),
+            file: file.clone(),
+            patch: changes.and_then(|changes| changes.file(path)),
+        });
     }
     check_parents(files.iter().map(|file| file.path.as_str()))?;
     Ok(files)
@@ -248,7 +269,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// Returns `true` if the name is that of a native module or library: `.so`, or `.so` and a version.
-fn is_native(path: &str) -> bool {
+pub(super) fn is_native(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split('.').skip(1).any(|part| part == "so")
 }

@@ -104,6 +104,50 @@ async fn tables_and_arrays_cross_as_plain_data() {
     assert_eq!(found, expected);
 }
 
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn numbers_are_those_of_a_desktop_and_indices_those_of_the_packages() {
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, &["pandas", "scipy", "scikit-learn", "tzdata"]).await;
+    let expected = include_str!("../science/integers/expected.txt");
+    assert!(expected.lines().count() > 240);
+    session.files().put("/data/expected.txt", expected).await.unwrap();
+    exec(&mut session, include_str!("../science/integers/check.py")).await;
+    let code = "list(differences(open('/data/expected.txt')))";
+    assert_eq!(eval(&mut session, code).await, Value::List(Vec::new()));
+    exec(&mut session, include_str!("../science/integers/indices.py")).await;
+}
+
+/// Returns a wheel with another digest, whose files are the same: one that another system made.
+fn made_elsewhere(mut wheel: Vec<u8>) -> Vec<u8> {
+    const MADE_BY: usize = 5;
+    let end = wheel.len() - 22;
+    let directory: [u8; 4] = wheel[end + 16..end + 20].try_into().unwrap();
+    let entry = u32::from_le_bytes(directory) as usize;
+    assert_eq!(wheel[entry..entry + 4], *b"PK\x01\x02");
+    wheel[entry + MADE_BY] = if wheel[entry + MADE_BY] == 3 { 0 } else { 3 };
+    wheel
+}
+
+#[test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+fn a_numpy_that_is_not_changed_is_told_once() {
+    let scratch = Scratch::new("science-other-numpy");
+    let name = "numpy-2.4.3-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+    let wheel = made_elsewhere(std::fs::read(directory("wheels").join(name)).unwrap());
+    std::fs::write(scratch.path().join(name), wheel).unwrap();
+    let script = scratch.file("sum.py", "import numpy as np\nprint(np.arange(1, 100_001).sum())");
+    let images = scratch.path().join("home");
+    // The second run starts from an image of numpy.
+    for _ in 0..2 {
+        let mut run = command(["run", "--with", "numpy", "--wheels"]);
+        run.arg(scratch.path()).env("XDG_CACHE_HOME", &images).arg(&script);
+        let ran = Ran::from(run.output().unwrap());
+        assert_eq!(ran.stdout, "705082704\n", "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("warning: numpy 2.4.3 has").count(), 1, "{}", ran.stderr);
+    }
+}
+
 /// Returns the first bytes of a display's data.
 fn begin(data: Option<&MimeData>) -> Vec<u8> {
     data.map(|data| data.as_bytes().iter().copied().take(4).collect()).unwrap_or_default()
@@ -197,6 +241,7 @@ import numpy as np, pandas as pd, matplotlib.pyplot as plt
 plt.plot(np.linalg.inv([[2.0, 0], [0, 4]]))
 assert ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 7)() == 7
 assert pd.DataFrame({'a': [1, 2]}).a.sum() == 3
+assert np.arange(1, 100_001).sum() == 5000050000
 [loaded, np.random.random()]";
         let execution = session.run(code).await.unwrap();
         let shown: Vec<bool> = execution.displays().iter().map(Display::is_result).collect();

@@ -21,7 +21,7 @@ use super::parked::ParkedRuns;
 use super::running::{BEAT, Next, PATIENCE, Running};
 use super::store::{Store, Taken};
 use super::stubs;
-use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS};
+use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
 use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
@@ -173,6 +173,7 @@ impl Python {
             max_sessions: args.max_sessions,
             result_chars: args.result_chars,
             packages: permissions.package_names().join(", "),
+            about_packages: about(&permissions.package_names()),
             is_destructive: reach.writes || !servers.is_empty(),
             is_open: reach.network || !servers.is_empty() || self.llm.is_some(),
             has_llm: self.llm.is_some(),
@@ -503,4 +504,16 @@ fn gone(handle: &str, reason: Option<&Reason>) -> String {
         None => format!("there is no session {shown}, or it ended long ago"),
     };
     format!("{why}. Its variables and files are gone. Call again without `session` for a new one")
+}
+
+/// Returns what to say about the packages: one may be numpy, or one of those around it.
+fn about(packages: &[String]) -> &'static str {
+    const AROUND: [&str; 6] =
+        ["numpy", "pandas", "scipy", "scikit-learn", "scikit_learn", "seaborn"];
+    let is_around = |package: &String| {
+        let end = package.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
+        let name = package.get(..end.unwrap_or(package.len())).unwrap_or_default();
+        AROUND.iter().any(|around| around.eq_ignore_ascii_case(name))
+    };
+    if packages.iter().any(is_around) { NUMPY } else { "" }
 }

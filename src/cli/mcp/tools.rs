@@ -23,6 +23,11 @@ pub(super) const MIN_NAME_CHARS: usize = 3;
 /// The key by which Claude Code lets a tool have long results, in characters.
 const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
 
+/// What is not as on a desktop, which code that counts in indices wants to know.
+pub(super) const NUMPY: &str = " numpy's integers have 64 bits, but arrays of indices (argsort, \
+     nonzero, where, searchsorted, factorize) have 32: use .astype('int64') before multiplying \
+     them.";
+
 /// What the definitions say about this server.
 pub(super) struct Facts {
     pub(super) timeout: Duration,
@@ -33,6 +38,8 @@ pub(super) struct Facts {
     pub(super) result_chars: usize,
     /// The packages that sessions have, in words; empty if there are none.
     pub(super) packages: String,
+    /// What code that uses them wants to know; empty if nothing.
+    pub(super) about_packages: &'static str,
     /// What the code may reach besides its own memory, in words; empty if nothing.
     pub(super) access: String,
     /// Whether the code may change something outside of its session.
@@ -90,6 +97,7 @@ fn description(facts: &Facts) -> String {
     if !facts.packages.is_empty() {
         text.extend([" Packages: ", &facts.packages, "."]);
     }
+    text.push_str(facts.about_packages);
     text.push(' ');
     if facts.access.is_empty() {
         text.push_str("The code has no network and none of the user's files.");
