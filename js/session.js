@@ -84,6 +84,8 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
+    set_alarm: (delay) => suspensions.setAlarm(delay),
+    take_alarm: () => suspensions.takeAlarm(),
     set_zone: (zone) => localTime.set(zone),
     /** How many objects of JavaScript Python refers to that cannot be saved. */
     foreign: () => saving.objects.foreign(),

@@ -4,6 +4,8 @@
 
 import { primordials } from "ext:core/mod.js";
 import { bytesOf } from "ext:isolet/calls.js";
+import { clearTimeout, setTimeout } from "ext:isolet/globals.js";
+import { op_isolet_alarm_set, op_isolet_alarm_take } from "ext:core/ops";
 
 const {
   ArrayPrototypePush,
@@ -17,6 +19,7 @@ const {
 
 /** What CPython's signal check is told. */
 const SIGINT = 2;
+const SIGALRM = 14;
 
 /** Thrown into a wait to end it; never seen by guest code, which gets a KeyboardInterrupt. */
 const INTERRUPT = Symbol("interrupt");
@@ -56,6 +59,12 @@ export class Suspensions {
   #hit = new SafeSet();
   /** What ended the waits of the stacks that are about to go on, in their order. */
   #errors = [];
+  /** The timer of the alarm, by which it ends a wait; 0 if there is none. */
+  #alarm = 0;
+  /** Whether the timer has come to its end, and nothing has taken the alarm. */
+  #hasRung = false;
+  /** Whether a wait was ended for it: 1, or 2 if it was taken elsewhere before Python went on. */
+  #alarmed = 0;
 
   /** `interrupted` takes and clears the host's request; true if there was one. */
   constructor(interrupted) {
@@ -85,7 +94,41 @@ export class Suspensions {
   release(thread) {
     this.#held = false;
     this.#thread = thread;
+    if (this.#alarm !== 0 && thread === 0) bytesOf(this.#memory, this.#flag, 1)[0] = 1;
     if (thread > this.#lastThread) this.#lastThread = thread;
+  }
+
+  /**
+   * Sets the alarm, which is due in so many milliseconds; 0 is none. The host sees to it that
+   * Python which runs looks for it; a wait of the main thread is ended here.
+   */
+  setAlarm(delay) {
+    this.#stopAlarm();
+    this.#alarmed = 0;
+    this.#alarm = delay > 0 ? setTimeout(() => this.#endForAlarm(), delay) : 0;
+    op_isolet_alarm_set(delay);
+  }
+
+  /**
+   * Whether the main thread's wait was ended for the alarm: 1 if that has arrived, 2 if the wait
+   * only has to go on.
+   */
+  takeAlarm() {
+    const alarmed = this.#alarmed;
+    this.#alarmed = 0;
+    return alarmed;
+  }
+
+  #endForAlarm() {
+    this.#hasRung = true;
+    let last;
+    for (const entry of this.#waits) {
+      if (entry.thread === 0) last = entry;
+    }
+    // Without a wait the thread is about to go on, and looks for it then.
+    if (last === undefined) return;
+    last.isAlarmed = true;
+    last.end();
   }
 
   /**
@@ -98,6 +141,10 @@ export class Suspensions {
     env._Py_CheckEmscriptenSignals_Helper = () => {
       if (this.#held) return 0;
       if (!this.#isPending && !this.#interrupted()) {
+        if (this.#thread === 0 && this.#alarm !== 0 && op_isolet_alarm_take(false)) {
+          this.#stopAlarm();
+          return SIGALRM;
+        }
         this.#unwatch();
         return 0;
       }
@@ -118,6 +165,7 @@ export class Suspensions {
         end: undefined,
         isEnding: false,
         isEnded: false,
+        isAlarmed: false,
         thread: this.#thread,
         forThread: this.#forThread,
       };
@@ -130,6 +178,7 @@ export class Suspensions {
       // One that was asked for before the wait began has had its wake-up call already.
       this.interrupt();
       if (entry.thread <= this.#lastInterrupted) endOther(entry);
+      if (this.#hasRung && entry.thread === 0) this.#endForAlarm();
       try {
         const value = await firstOf(PromiseResolve(x ?? y), ended);
         this.#hasEnded(entry);
@@ -137,7 +186,7 @@ export class Suspensions {
       } catch (error) {
         if (error !== INTERRUPT) this.#hasEnded(entry);
         if (error?.pyodide_fatal_error) throw error;
-        ArrayPrototypePush(this.#errors, { __proto__: null, error, thread: entry.thread });
+        ArrayPrototypePush(this.#errors, { __proto__: null, error, entry });
         return Module.error;
       } finally {
         waits.delete(entry);
@@ -153,8 +202,13 @@ export class Suspensions {
         Module.syncify_error = ended?.error;
         return handleError();
       }
-      if (ended.thread === 0) this.#delivered();
-      else this.#hit.add(ended.thread);
+      const { entry } = ended;
+      if (entry.thread !== 0) this.#hit.add(entry.thread);
+      // An interrupt by the host comes first, and the alarm when Python goes on.
+      else if (entry.isAlarmed && !entry.isEnding && !entry.isEnded) {
+        this.#alarmed = op_isolet_alarm_take(true) ? 1 : 2;
+        this.#stopAlarm();
+      } else this.#delivered();
       Module._PyErr_SetNone(Module.HEAPU32[Module._PyExc_KeyboardInterrupt >>> 2]);
     };
   }
@@ -215,6 +269,12 @@ export class Suspensions {
       this.#isEnding = false;
       bytesOf(this.#memory, this.#flag, 1)[0] = 1;
     }
+  }
+
+  #stopAlarm() {
+    if (this.#alarm !== 0) clearTimeout(this.#alarm);
+    this.#alarm = 0;
+    this.#hasRung = false;
   }
 
   #delivered() {

@@ -22,6 +22,7 @@ import types
 import warnings
 
 import _isolet_additions as additions
+import _isolet_alarms as alarms
 import _isolet_awaits as awaits
 import _isolet_clients as clients
 import _isolet_completion as completion
@@ -64,7 +65,7 @@ BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
     *("sleep", "take", "give", "display"),
     *("spawn", "park", "unpark", "set_zone"),
-    *("has_output", "terminal"),
+    *("has_output", "terminal", "set_alarm", "take_alarm"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
@@ -128,6 +129,7 @@ def prepare():
     integers.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
     ipython.install(imports.STAND_INS)
+    alarms.install()
     imports.install()
     builtins.display = displays.display
 
@@ -167,6 +169,7 @@ def attach(host_bridge):
     zone.attach(bridge)
     tools.attach(bridge)
     exchange.attach(bridge)
+    alarms.attach(bridge)
     packages.attach(bridge)
     displays.attach(bridge)
     saving.attach(bridge)
@@ -434,6 +437,7 @@ def run(command):
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
         del error
+    alarms.end()
     reply["locals"] = context.run(variables.changed, before, namespace)
     if command["role"] == "program":
         threads.finish()

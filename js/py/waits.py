@@ -5,6 +5,8 @@ import collections.abc
 import functools
 import inspect
 import math
+import signal
+import sys
 import time
 import types
 import weakref
@@ -21,6 +23,8 @@ INTERRUPTED = -2  # what a blocked thread gets instead of an answer
 ENDED_EARLY = "a wait has ended before what it waits for, as JavaScript's promises were changed"
 
 bridge = None
+deliver_alarm = None  # calls the handler of SIGALRM
+alarm_error = None  # what that has raised, for the task that a cell waits for
 cells = None  # the loop that runs in every cell
 thread = 0  # the number of the thread that runs; 0 is the main one
 default_loops = {}  # by the number of the thread
@@ -81,6 +85,11 @@ def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel, context=None):
                 if interrupt(task) is False:
                     break
                 loop.call_later(LOST_AFTER, give_up_if_lost, task, waiter)
+            except BaseException as error:
+                if error is not alarm_error or interrupt is not throw_interrupt:
+                    raise
+                if throw_interrupt(task, error) is False:
+                    raise
     finally:
         asyncio._set_running_loop(outer)
     if interrupted is not None and (task.cancelled() or not task.done()):
@@ -98,9 +107,9 @@ def give_up_if_lost(task, waiter):
         waiter.set_result(None)
 
 
-def throw_interrupt(task):
-    """Raises KeyboardInterrupt at the `await` or in the call that `task` is suspended at; False if
-    there is none.
+def throw_interrupt(task, error=None):
+    """Raises the error, or KeyboardInterrupt, at the `await` or in the call where `task` is
+    suspended; False if there is none.
 
     It may be a future instead, which is what is awaited then. What waits for another task is
     suspended where that one is, and what gathers several where each of them is. Tasks that wait for
@@ -125,7 +134,7 @@ def throw_interrupt(task):
             if len(waiting) < len(awaited._children):
                 # It may be about to go on, with what a child has raised, or waits for no task.
                 hit.add(task)
-                awaited.set_exception(KeyboardInterrupt())
+                awaited.set_exception(error or KeyboardInterrupt())
                 reached = True
             continue
         reached = True
@@ -139,7 +148,7 @@ def throw_interrupt(task):
             task.cancel()
         else:
             hit.add(task)
-            awaited.set_exception(KeyboardInterrupt())
+            awaited.set_exception(error or KeyboardInterrupt())
     return reached
 
 
@@ -178,11 +187,31 @@ def block(promise, for_thread=False):
     try:
         if waiting in first_waits:
             first_waits.pop(waiting)()
-        thread = 0
-        return run_sync(promise)
+        while True:
+            thread = 0
+            try:
+                return run_sync(promise)
+            except KeyboardInterrupt:
+                alarmed = bridge.take_alarm() if waiting == 0 else 0
+                if not alarmed:
+                    raise
+            if alarmed == 1:
+                handle_alarm()  # and then the wait goes on
+            bridge.hold(waiting, for_thread)
     finally:
         thread = waiting
         bridge.release(waiting)
+
+
+def handle_alarm():
+    """Has the handler of SIGALRM called, which may raise an exception."""
+    global alarm_error
+    bridge.release(0)
+    try:
+        deliver_alarm(int(signal.SIGALRM), sys._getframe(2))
+    except BaseException as error:
+        alarm_error = error
+        raise
 
 
 def answered(call, timeout=-1):

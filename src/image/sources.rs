@@ -41,7 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 36] = python![
+pub(crate) const PYTHON: [(&str, &str); 37] = python![
     "errnos",
     "arrays",
     "frames",
@@ -60,6 +60,7 @@ pub(crate) const PYTHON: [(&str, &str); 36] = python![
     "charts",
     "figures",
     "ipython",
+    "alarms",
     "exchange",
     "framing",
     "sockets",

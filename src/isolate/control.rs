@@ -1,6 +1,6 @@
 //! Stops an isolate from other threads, until its own thread has ended.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,13 @@ const REPEAT_LOST: Duration = Duration::from_millis(250);
 /// a step that cannot be interrupted. Shorter than the time until the run returns, so that the next
 /// session sees it.
 const LOST_AFTER: Duration = Duration::from_millis(400);
+
+/// There is no alarm.
+const NO_ALARM: u8 = 0;
+/// The alarm is not due yet.
+const ALARM_SET: u8 = 1;
+/// The alarm is due, and the guest has not taken it.
+const ALARM_DUE: u8 = 2;
 
 /// The number of threads of this process that count as lost and have not ended.
 static LOST: AtomicUsize = AtomicUsize::new(0);
@@ -45,6 +52,8 @@ pub(crate) struct IsolateControl {
     pending: AtomicBool,
     /// Set if an interrupt was requested in this run.
     asked: AtomicBool,
+    /// The guest's alarm: one of the three below.
+    alarm: AtomicU8,
     woken: Notify,
     /// The limit of V8's heap and the observed size, once the guest has exceeded the limit.
     exhausted: OnceLock<(u64, u64)>,
@@ -96,6 +105,7 @@ impl IsolateControl {
             life: Mutex::new(Life::Running),
             pending: AtomicBool::new(false),
             asked: AtomicBool::new(false),
+            alarm: AtomicU8::new(NO_ALARM),
             woken: Notify::new(),
             exhausted: OnceLock::new(),
         })
@@ -127,6 +137,31 @@ impl IsolateControl {
 
     pub(crate) fn has_interrupt(&self) -> bool {
         self.pending.load(Ordering::Acquire)
+    }
+
+    /// Sets the guest's alarm, or none.
+    pub(crate) fn set_alarm(&self, is_set: bool) {
+        self.alarm.store(if is_set { ALARM_SET } else { NO_ALARM }, Ordering::Release);
+    }
+
+    /// Has the guest look for its alarm, which is due.
+    pub(crate) fn ring(&self) {
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        if self.alarm.compare_exchange(ALARM_SET, ALARM_DUE, order.0, order.1).is_ok()
+            && let Some(handle) = self.handle.get()
+        {
+            signal::raise(handle);
+        }
+    }
+
+    /// Takes the alarm if it is due, or even before if `is_early`. Returns `true` if there was one.
+    pub(crate) fn take_alarm(&self, is_early: bool) -> bool {
+        let taken = |found| match found {
+            ALARM_DUE => Some(NO_ALARM),
+            ALARM_SET if is_early => Some(NO_ALARM),
+            _ => None,
+        };
+        self.alarm.fetch_update(Ordering::AcqRel, Ordering::Acquire, taken).is_ok()
     }
 
     /// Stops the isolate because its heap has exceeded `limit`.

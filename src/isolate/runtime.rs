@@ -106,6 +106,7 @@ impl Isolate {
             max_report_bytes: parts.max_report_bytes,
             spinning: habit.limit(),
             exited: None,
+            alarm: None,
             died: None,
             calls: PendingCalls::default(),
             inbox: parts.inbox,

@@ -18,6 +18,7 @@ use super::{Confine, Files};
 use crate::image::saved::{Reader, Writer};
 use crate::protocol::codec::CommandFrame;
 use crate::protocol::{Inbox, Message};
+use crate::support::watchdog::Armed;
 
 /// How long a guest's thread waits for an answer before the guest is suspended and its event loop
 /// served.
@@ -76,6 +77,8 @@ pub(crate) struct State {
     /// How long it looks for an answer before it sleeps.
     pub(crate) spinning: Duration,
     pub(crate) exited: Option<i32>,
+    /// Rings when the guest's alarm is due.
+    pub(crate) alarm: Option<Armed>,
     /// Why the interpreter has died, if it has.
     pub(crate) died: Option<String>,
     pub(crate) calls: PendingCalls,

@@ -6,6 +6,7 @@
     reason = "helpers of tests panic as tests do; clippy knows only the test functions themselves"
 )]
 
+mod alarms;
 mod assets;
 mod async_code;
 mod await_tolerance;

@@ -1,10 +1,14 @@
 //! Ops that pass command frames to the guest and take its reports.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use deno_core::{OpState, op2};
 
 use super::OpError;
 use crate::isolate::state::State;
 use crate::protocol::codec::CommandFrame;
+use crate::support::watchdog;
 
 /// Reports of this many bytes go to the host at once. A shorter one costs less as a part of the
 /// reply: one frame instead of two.
@@ -66,4 +70,33 @@ pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: String) {
 #[op2(fast)]
 pub(crate) fn op_isolet_interrupted(state: &OpState) -> bool {
     state.borrow::<State>().control.take_interrupt()
+}
+
+/// The longest time until an alarm.
+const LONGEST_ALARM: Duration = Duration::from_secs(i32::MAX as u64 / 1000);
+
+/// Sets the guest's only alarm, which is due in this many milliseconds, in place of the last one; 0
+/// is none. When it is due, the guest looks for it at the next point where it can.
+#[op2(fast)]
+pub(crate) fn op_isolet_alarm_set(state: &mut OpState, milliseconds: f64) -> Result<(), OpError> {
+    let state = state.borrow_mut::<State>();
+    state.alarm = None;
+    state.control.set_alarm(milliseconds > 0.0);
+    if milliseconds > 0.0 {
+        let delay = Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(LONGEST_ALARM);
+        let control = Arc::clone(&state.control);
+        let ring = move || {
+            control.ring();
+            None
+        };
+        let armed = watchdog::arm(Instant::now() + delay.min(LONGEST_ALARM), Box::new(ring));
+        state.alarm = Some(armed.map_err(|_| OpError::Argument("a time that the host can wait"))?);
+    }
+    Ok(())
+}
+
+/// Takes the alarm if it is due, or even before if `is_early`. Returns `true` if there was one.
+#[op2(fast)]
+pub(crate) fn op_isolet_alarm_take(state: &OpState, is_early: bool) -> bool {
+    state.borrow::<State>().control.take_alarm(is_early)
 }

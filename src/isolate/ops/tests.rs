@@ -61,6 +61,7 @@ fn state() -> State {
         max_report_bytes: u64::MAX,
         spinning: Duration::ZERO,
         exited: None,
+        alarm: None,
         died: None,
         calls: PendingCalls::default(),
         inbox: inbox::queue().1,
