@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::api::engine::Engine;
+use crate::api::engine::{Engine, EngineBuilder};
 use crate::data::limits::Limits;
 use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::fs::{FileLimits, mount};
@@ -111,6 +111,7 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
         ("`EXCEPTION_CHARS`, fixed", count(Limits::EXCEPTION_CHARS)),
         ("chain of causes of an exception, fixed", count(report::CAUSES)),
         ("depth of a value, fixed", count(MAX_CROSSING_DEPTH)),
+        ("`EngineBuilder::max_import_time`", time(EngineBuilder::IMPORT_TIME)),
         ("start of a worker, fixed", time(START_TIME)),
     ];
     check(&table(LIMITS, "| limit | unit | default, library |"), 2, &expected);
@@ -155,12 +156,13 @@ fn documented_limits_of_the_network_are_those_of_the_code() {
     let expected = [
         ("response bytes of a run, as received or decoded, the larger", bytes(response_bytes)),
         ("request bytes of a run", bytes(request_bytes)),
-        ("requests of a run", count(requests)),
+        ("requests of a run, and separately connections of sockets", count(requests)),
         ("requests at once", count(concurrent)),
         ("open responses", count(open)),
         ("time of one request", time(request_time)),
         ("time to look up a name", time(resolve_time)),
         ("time to connect, TLS included", time(connect_time)),
+        ("idle connections, each kept for 30 s", count(NetLimits::IDLE_CONNECTIONS)),
         ("redirects of a request", count(redirects)),
         ("headers of a request or response", headers),
         ("length of a URL", bytes(NetLimits::URL_BYTES)),

@@ -3,6 +3,8 @@
 pub(crate) mod assets;
 mod auto_traits;
 pub mod blocking;
+#[cfg(test)]
+mod blocking_methods;
 pub mod copied_files;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -37,13 +37,15 @@ const TEMPORARY: &str = ".tmp";
 
 /// The turn to make an image.
 pub(crate) struct Turn {
-    _file: File,
+    file: File,
     /// The file, if it is that of one image.
     own: Option<PathBuf>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        // Nobody holds it any more.
+        let _ = self.file.set_len(0);
         // Who has waited for it finds the image, or makes it at the same time as others.
         let _ = self.own.take().map(fs::remove_file);
     }
@@ -86,7 +88,7 @@ impl Place {
         // Whoever waits can say for whom. Without it, only which file it waits for.
         let _ = note(&file);
         self.remove_left_over();
-        Some(Turn { _file: file, own })
+        Some(Turn { file, own })
     }
 
     /// Returns the name of a file that becomes an image, which this process writes.

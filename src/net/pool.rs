@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -114,7 +116,8 @@ impl Pool {
         let newest = state.reached.iter().rposition(is_same)?;
         let stream = state.reached.remove(newest).stream;
         let peer = stream.peer_addr().ok()?;
-        check_peer(peer, &target.sockets(), &host).is_ok().then_some(stream)
+        let is_vetted = check_peer(peer, &target.sockets(), &host).is_ok();
+        (is_vetted && is_open(&stream)).then_some(stream)
     }
 
     /// Returns the addresses of a name that was connected to a moment ago for a request which
@@ -137,6 +140,13 @@ impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the peer of a connection that nothing was sent on has neither closed it nor sent what
+/// nobody has asked for.
+fn is_open(stream: &TcpStream) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    rustix::net::recv(stream, &mut [0; 1], flags).is_err_and(|error| error == Errno::AGAIN)
 }
 
 impl Reached {

@@ -69,7 +69,7 @@ fn parent_with(host: Arc<dyn Host>) -> (Started, UnixStream, UnixStream) {
     let child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
     let child = Process::Child(child);
     let ends = Ends { socket: ours, interrupts, ring: ring().1 };
-    let started = link::start(ends, child, host, BOUNDS, None, |_| Ok(())).unwrap();
+    let started = link::start(ends, child, host, BOUNDS, 0, None, |_| Ok(())).unwrap();
     (started, theirs, numbers)
 }
 
@@ -583,7 +583,7 @@ fn overgrows(code: &str) {
     let process = Process::Child(child);
     let ends = Ends { socket: ours, interrupts, ring: ring().1 };
     let host = Arc::new(TestHost);
-    let mut parent = link::start(ends, process, host, bounds, None, |_| Ok(())).unwrap();
+    let mut parent = link::start(ends, process, host, bounds, 0, None, |_| Ok(())).unwrap();
     // Workers that are busy are looked at more often.
     (parent.link.messages)(Message::Command(Vec::new()));
     match parent.link.replies.blocking_recv() {

@@ -203,7 +203,9 @@ async fn modules_and_applications_run_in_a_session_and_stop_at_a_deadline() {
     ] {
         session.files().put(name, text).await.unwrap();
     }
-    let execution = session.run(Cell::application("/app")).await.unwrap();
+    // The end of a program takes its variables along, unless they are kept.
+    let application = Cell::application("/app").keep_variables();
+    let execution = session.run(application).await.unwrap();
     assert!(matches!(execution.outcome(), Outcome::Completed(_)), "{execution:?}");
     let told = Value::from(vec![Value::Int(42), Value::from(vec![Value::from("/app")])]);
     assert_eq!(session.get("value").await.unwrap(), Some(told));

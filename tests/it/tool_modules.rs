@@ -366,10 +366,11 @@ call = next(cell for cell in [__import__('sys').modules['tools'].search.__global
 refused = []
 for name in ['github.nothing', 'github.', '.', '.search_issues', 'github.search_issues.x', '?x',
              'github.?x', 'github.?', '?.?names', 'time.?names', 'github', 'a' * 4000]:
+    shown = name if len(name) <= 100 else name[:100] + '...'
     try:
         call(name, {})
     except NameError as error:
-        refused.append(str(error) == f\"there is no tool '{name}'\")
+        refused.append(str(error) == f\"there is no tool '{shown}'\")
 for name, arguments in [('github.?names', {'x': 1}), ('github.?tool', {}), ('?search', {}),
                         ('github.?tool', {'name': 3}), ('?search', {'query': 1})]:
     try:

@@ -181,8 +181,8 @@ mod tests {
             with(json!({"toolCallId": 1, "a\n`b\u{1b}": 2, "limit": 3}), |given| given.remark());
         assert_eq!(
             said.unwrap(),
-            "ignored, because tool has only `session`, `timeout`, `limit`: `a\\n`b\\u{1b}`, \
-             `toolCallId`"
+            "ignored, because tool has only `session`, `timeout`, `limit`: `toolCallId`, \
+             `a\\n`b\\u{1b}`"
         );
         assert_eq!(with(json!({"limit": 3}), |given| given.remark()), None);
     }

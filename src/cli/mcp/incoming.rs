@@ -13,6 +13,9 @@ use super::wire::{self, Outline};
 /// The most bytes of a message.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
+/// How many characters of a method's name a message shows.
+const METHOD_CHARS: usize = 100;
+
 /// What is said of parameters when nothing better is known.
 const NOT_SO: &str = "they are not as the protocol has them";
 
@@ -68,6 +71,15 @@ fn invalid(json: &Json, reason: &str) -> Incoming {
     if outline.is_request() && json.get("id").is_none() {
         // A notification, which is never answered.
         return Incoming::Nothing;
+    }
+    if let (Some(method), Some(params)) =
+        (json.get("method").and_then(Json::as_str), json.get("params"))
+        && !params.is_object()
+    {
+        let method: String = method.chars().take(METHOD_CHARS).collect();
+        let (shown, reason) = (method.escape_debug(), no_object(params));
+        let reason = format!("the parameters of `{shown}` are wrong: {reason}");
+        return refused(&outline, ErrorCode::INVALID_PARAMS, &reason);
     }
     let reason = format!("this is no message of JSON-RPC 2.0: {reason}");
     refused(&outline, ErrorCode::INVALID_REQUEST, &reason)
@@ -149,7 +161,7 @@ fn fault<T: DeserializeOwned>(params: Json) -> String {
 /// one, or an empty text.
 fn with_object(mut params: Json) -> Result<Json, String> {
     let Json::Object(fields) = &mut params else {
-        return Err(format!("they are {}, they have to be an object", kind(&params)));
+        return Err(no_object(&params));
     };
     if !fields.get("name").is_some_and(Json::is_string) {
         return Err(format!(
@@ -174,6 +186,10 @@ fn with_object(mut params: Json) -> Result<Json, String> {
     };
     fields.insert("arguments".to_owned(), Json::Object(arguments.unwrap_or_default()));
     Ok(params)
+}
+
+fn no_object(params: &Json) -> String {
+    format!("they are {}, they have to be an object", kind(params))
 }
 
 fn kind(value: &Json) -> &'static str {

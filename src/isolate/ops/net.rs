@@ -30,10 +30,10 @@ pub(crate) fn op_isolet_net_check(
 #[op2(fast)]
 pub(crate) fn op_isolet_net_connect(
     state: &mut OpState,
-    #[string] host: &str,
+    #[string] host: String,
     #[smi] port: u32,
 ) -> Result<u32, OpError> {
-    let request = NetRequest::Connect { host, port };
+    let request = NetRequest::Connect { host: &host, port };
     call(state.borrow_mut(), |call| HostRequest::NetStart { call, request })
 }
 

@@ -180,7 +180,7 @@ impl Member {
         let Family { bounds, event_loop, .. } = &*self.family;
         let ends = link::Ends { socket, interrupts, ring };
         let event_loop = event_loop.as_ref();
-        let started = link::start(ends, process, host, *bounds, event_loop, |_| Ok(()));
+        let started = link::start(ends, process, host, *bounds, 0, event_loop, |_| Ok(()));
         let Started { mut link, control, ready } = started.map_err(failed)?;
         let mut new = EndOnDrop(Some(Arc::clone(&control)));
         let stuck = Arc::clone(&control);

@@ -193,15 +193,16 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<Launched, Error> {
         None => None,
     };
     let is_copy = forked.is_some();
+    let owed = launch.purpose.unasked_replies();
     let started = if let Some((socket, forked)) = forked {
         let process = Process::Forked(forked);
         let ends = Ends { socket, interrupts, ring };
-        link::start(ends, process, launch.host, bounds, launch.event_loop, |_| Ok(()))
+        link::start(ends, process, launch.host, bounds, owed, launch.event_loop, |_| Ok(()))
     } else {
         let (socket, child) = Fresh::spawn(launch.program, false).map_err(failed)?;
         let process = Process::Child(child);
         let ends = Ends { socket, interrupts, ring };
-        link::start(ends, process, launch.host, bounds, launch.event_loop, |socket| {
+        link::start(ends, process, launch.host, bounds, owed, launch.event_loop, |socket| {
             fresh.set_up(socket, &their_interrupts, output.as_fd(), launch.purpose)
         })
     };

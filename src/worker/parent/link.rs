@@ -119,13 +119,14 @@ pub(crate) struct Ends {
     pub(crate) ring: Consumer,
 }
 
-/// Starts to read from a worker, on the event loop if there is one. `first` writes to the worker
-/// before anything else does.
+/// Starts to read from a worker, on the event loop if there is one. It owes so many replies without
+/// a command. `first` writes to the worker before anything else does.
 pub(crate) fn start(
     ends: Ends,
     process: Process,
     host: Arc<dyn Host>,
     bounds: Bounds,
+    owed: usize,
     event_loop: Option<&Handle>,
     first: impl FnOnce(&UnixStream) -> io::Result<()>,
 ) -> io::Result<Started> {
@@ -141,7 +142,7 @@ pub(crate) fn start(
         interrupts,
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
-        owed: AtomicUsize::new(0),
+        owed: AtomicUsize::new(owed),
         owed_peeks: AtomicUsize::new(0),
         shift: Arc::default(),
         not_forked: Mutex::default(),

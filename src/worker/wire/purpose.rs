@@ -22,6 +22,11 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Returns how many replies a worker gives without a command.
+    pub(crate) fn unasked_replies(&self) -> usize {
+        usize::from(matches!(self, Self::Import(_) | Self::Compile))
+    }
+
     /// Returns `true` for a process that makes workers.
     pub(crate) fn is_template(&self) -> bool {
         matches!(self, Self::Template | Self::ForkableTemplate)
