@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use deno_core::{JsRuntime, v8};
 
 use crate::image::V8_FLAGS;
+use crate::support::obstacles;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -23,6 +24,12 @@ const STACK_BYTES: usize = 32 << 20;
 pub(crate) fn spawn(task: impl FnOnce() + Send + 'static) -> io::Result<()> {
     static PARENT: Mutex<Option<mpsc::Sender<Request>>> = Mutex::new(None);
     let mut parent = PARENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if parent.is_none()
+        && let Some(obstacle) = obstacles::of_v8()
+    {
+        // V8 would end the process, and say nothing that helps.
+        return Err(io::Error::other(obstacle.to_string()));
+    }
     let requests = match &*parent {
         Some(requests) => requests,
         None => parent.insert(start_parent()?),

@@ -13,6 +13,11 @@ pub(crate) mod clock;
 #[cfg(feature = "mcp")]
 pub(crate) mod http_connections;
 pub(crate) mod lock;
+#[cfg(target_os = "linux")]
+pub(crate) mod obstacles;
+#[cfg(not(target_os = "linux"))]
+#[path = "obstacles_unsupported.rs"]
+pub(crate) mod obstacles;
 pub(crate) mod offload;
 pub(crate) mod patience;
 #[cfg(target_os = "linux")]

@@ -6,19 +6,20 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{deny, fuzz, licenses, lint, process, test, tidy, vendored_v8};
+use crate::{deny, fuzz, hosts, licenses, lint, process, test, tidy, vendored_v8};
 
 type Step = fn() -> Result<ExitCode>;
 
 /// Runs the steps in order and stops at the first failure.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 10] = [
+    let steps: [(&str, Step); 11] = [
         ("fmt", fmt),
         ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
         ("lint", lint::run),
         ("deny", deny::run),
         ("clippy", clippy),
         ("test", || test::run(&[])),
+        ("hosts", || hosts::run(&[])),
         ("science", || test::science(&[])),
         ("python", || test::python_package(&[])),
         ("fuzz", || fuzz::run(&[])),

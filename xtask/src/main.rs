@@ -14,6 +14,7 @@ mod cpython_tests;
 mod deny;
 mod dist;
 mod fuzz;
+mod hosts;
 mod installed;
 mod licenses;
 mod lint;
@@ -58,6 +59,8 @@ Usage: cargo xtask COMMAND
   packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/packages.md
   cases DIR [WORD...]   the cases below DIR, or those whose name contains a WORD, with the command that `ISOLET`
                         names or the built one: xtask/src/cases/mod.rs says what a case is
+  hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains
+                        a WORD; as root, with the command that `ISOLET` names or the built one
   golden                write the lists in tests/golden, of what a guest can reach, anew
   assets fetch          get Pyodide's files into pyodide-assets/dist
   assets verify         check them
@@ -106,6 +109,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
         ["cases", ..] => cases::run(&args[1..]),
+        ["hosts", ..] => hosts::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),

@@ -13,6 +13,7 @@ use crate::data::isolation::{Isolation, IsolationReport, WorkerStart};
 use crate::image::ImageFile;
 use crate::isolate::Threads;
 use crate::protocol::Reply;
+use crate::support::obstacles;
 use crate::worker::{Launch, Launched, Purpose, Templates, find_worker, launch};
 
 /// Everything that an engine boots interpreters from.
@@ -85,8 +86,11 @@ impl Interpreters {
             }
             Isolation::Process => {
                 let program = find_worker(confinement.worker.as_deref())?;
-                let unshared =
-                    || Error::new(ErrorKind::Start, "this system cannot share the image");
+                let unshared = || {
+                    let why = obstacles::told();
+                    let message = format!("this system cannot share the image{why}");
+                    Error::new(ErrorKind::Start, message)
+                };
                 let may_fork = confinement.worker_start == WorkerStart::Fork && !self.is_confined;
                 let purpose =
                     if self.is_confined { Purpose::ConfinedSession } else { Purpose::Session };

@@ -30,6 +30,7 @@ use crate::isolate::lost_threads;
 use crate::packages::Preload;
 use crate::protocol::codec;
 use crate::support::cache_dir::cache_dir;
+use crate::support::obstacles;
 use crate::support::patience::Patience;
 use crate::support::signals::outlive_file_size_limit;
 pub use builder::EngineBuilder;
@@ -157,6 +158,15 @@ impl Engine {
     #[must_use]
     pub fn lost_threads() -> usize {
         lost_threads()
+    }
+
+    /// Returns what of this machine may keep a session from starting, each in a sentence: limits of
+    /// this process (`ulimit -v`, `-d`, `-n`, `-u`, `-f`, `pids.max`), memory that cannot be made
+    /// executable, system calls and files that are missing. The errors of sessions that do not
+    /// start name the same. Empty where nothing is known.
+    #[must_use]
+    pub fn obstacles() -> Vec<String> {
+        obstacles::of_worker().iter().map(ToString::to_string).collect()
     }
 
     /// Returns the directory that the assets were read from.

@@ -12,8 +12,8 @@ use anyhow::Result;
 use isolet::{Engine, Sandbox, SystemCall, find_assets, system_calls, v8_version};
 use isolet_pyodide_assets::{lock, verify};
 
-use super::exit;
 use super::isolation::IsolationArgs;
+use super::{exit, progress};
 
 #[derive(clap::Args)]
 pub(super) struct DoctorArgs {
@@ -42,10 +42,15 @@ pub(super) fn doctor(args: &DoctorArgs, assets: Option<&Path>) -> Result<ExitCod
     if !verification.is_ok() {
         return Ok(exit::FAILED.into());
     }
-    let engine = args.isolation.confine(Engine::builder().assets(&dir)).build()?;
+    // Before anything starts, which may end this process.
+    for obstacle in Engine::obstacles() {
+        writeln!(out, "obstacle   {obstacle}")?;
+    }
+    let builder = Engine::builder().assets(&dir).on_notice(progress::notice);
+    let engine = args.isolation.confine(builder).build()?;
     match engine.image_path() {
         Some(path) => writeln!(out, "image      {}", path.display())?,
-        None => writeln!(out, "image      in memory only: `{}` is not writable", dir.display())?,
+        None => writeln!(out, "image      in memory only")?,
     }
     let sandbox = Sandbox::builder(&engine).build()?;
     let mut session = sandbox.blocking().session()?;

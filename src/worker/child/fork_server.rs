@@ -18,6 +18,7 @@ use rustix::process::{
 use rustix::time::{ClockId, clock_gettime};
 
 use super::copying::{fill_heap, fork, include_all_memory};
+use super::lockdown::close_from;
 use super::template_memory::TemplateMemory;
 use crate::worker::wire::template_record::Record;
 use crate::worker::wire::{INTERRUPTS, RING, SOCKET};
@@ -244,9 +245,7 @@ impl Born {
             for fd in [socket, interrupts, output] {
                 forget(fd);
             }
-            if libc::syscall(libc::SYS_close_range, LAST + 1, libc::c_uint::MAX, 0) != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            close_from(LAST + 1)?;
             Ok(Self {
                 socket: UnixStream::from_raw_fd(SOCKET),
                 interrupts: UnixStream::from_raw_fd(INTERRUPTS),

@@ -27,6 +27,7 @@ use super::templates::Templates;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{IsolationReport, Layer};
 use crate::protocol::{Host, Link};
+use crate::support::obstacles;
 use crate::support::shared_file::SharedFile;
 use crate::support::watchdog::{self, Armed};
 use crate::worker::wire::output_ring::{self, Consumer};
@@ -133,7 +134,7 @@ fn limit_of(error: &io::Error) -> String {
                 "; this process may have {limit} (`ulimit -n`), and each worker takes 4 of them"
             )
         }
-        _ => String::new(),
+        _ => obstacles::told(),
     }
 }
 
@@ -214,7 +215,9 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<Launched, Error> {
     drop(armed);
     let not_ready = |reason: String| {
         link.control.terminate();
-        Error::new(ErrorKind::Start, format!("the worker `{program}` did not start: {reason}"))
+        let why = obstacles::told();
+        let message = format!("the worker `{program}` did not start: {reason}{why}");
+        Error::new(ErrorKind::Start, message)
     };
     let (version, mut report) = match answer {
         Ok(Ok(ready)) => ready,

@@ -26,6 +26,7 @@ use std::os::fd::OwnedFd;
 
 use super::template_memory::MemoryMap;
 use crate::data::isolation::{IsolationReport, Layer};
+pub(super) use process::close_from;
 use states::States;
 pub use syscalls::system_calls;
 

@@ -2,6 +2,7 @@
 
 use std::ffi::c_long;
 use std::io;
+use std::os::fd::RawFd;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -35,18 +36,45 @@ pub(super) fn check_environment(states: &mut States) {
 /// Closes every descriptor except 0, 1 and 2, including those that a parent's libraries did not
 /// mark close-on-exec.
 pub(super) fn close_descriptors(states: &mut States) -> Result<(), LockdownError> {
-    const FIRST: c_long = 3;
-    const LAST: c_long = c_long::MAX & 0xffff_ffff;
     #[expect(unsafe_code, reason = "that nobody owns a descriptor is not known to the compiler")]
-    // SAFETY: the call takes three numbers and touches no memory. It would break code that owns a
-    // descriptor above 2. This runs at the start of a process that has one thread, in a function
-    // that never returns to earlier code, so nothing uses a descriptor that was opened before.
-    let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, LAST, 0) };
-    if result != 0 {
-        let source = io::Error::last_os_error();
-        return Err(LockdownError::Step { step: "close inherited descriptors", source });
-    }
+    // SAFETY: this runs at the start of a process that has one thread, in a function that never
+    // returns to earlier code, so nothing uses a descriptor that was opened before.
+    let closed = unsafe { close_from(3) };
+    closed.map_err(|source| LockdownError::Step {
+        step: "close inherited descriptors (close_range)",
+        source,
+    })?;
     states.enforced(Layer::Descriptors, "0, 1 and 2");
+    Ok(())
+}
+
+/// Closes every descriptor from `first` on.
+///
+/// # Safety
+///
+/// Nothing may use such a descriptor any more.
+#[expect(unsafe_code, reason = "that nobody owns a descriptor is not known to the compiler")]
+pub(crate) unsafe fn close_from(first: RawFd) -> io::Result<()> {
+    const LAST: c_long = c_long::MAX & 0xffff_ffff;
+    // SAFETY: the call takes three numbers and touches no memory. The caller answers for those who
+    // own the descriptors.
+    if unsafe { libc::syscall(libc::SYS_close_range, c_long::from(first), LAST, 0) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // Linux below 5.9 does not know the call, and neither do some container runtimes.
+    let is_unknown = [Some(libc::ENOSYS), Some(libc::EPERM)].contains(&error.raw_os_error());
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let Some(most) = limit.maximum.and_then(|most| RawFd::try_from(most).ok()) else {
+        return Err(error);
+    };
+    if !is_unknown {
+        return Err(error);
+    }
+    for descriptor in first..most {
+        // SAFETY: as above. Most numbers are no descriptor, which changes nothing.
+        unsafe { libc::close(descriptor) };
+    }
     Ok(())
 }
 
