@@ -13,6 +13,7 @@ mod budget;
 mod error;
 mod events;
 mod handles;
+mod host_place;
 mod host_tree;
 mod inodes;
 mod limits;
@@ -36,6 +37,7 @@ mod volume;
 
 pub(crate) use error::FileError;
 pub(crate) use events::FileEvent;
+pub(crate) use host_place::HostPlace;
 pub(crate) use limits::FileLimits;
 pub use mount::{Mount, MountMode};
 pub(crate) use overlay::SavedOverlay;
@@ -43,6 +45,7 @@ pub use overlay::{ChangeKind, ExportDirectory, FileChange};
 #[cfg(any(test, feature = "engine"))]
 pub(crate) use request::{FileKind, FileStat, OpenFlags};
 pub(crate) use request::{FileReply, FileRequest};
+pub(crate) use root::Identity;
 pub(crate) use system::FileSystem;
 pub(crate) use table::MountTable;
 pub(crate) use tree::{Tree, TreeEntry};

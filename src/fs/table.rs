@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::mount::{Mount, MountMode};
 use super::path::rest_beneath;
-use super::root::{Root, config};
+use super::root::{Identity, Root, config};
 use super::tree::Tree;
 use crate::data::error::Error;
 
@@ -85,6 +85,17 @@ impl MountTable {
             _ => 0,
         };
         self.0.iter().map(quota).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the directories of the host that a guest may write to.
+    pub(crate) fn writable(&self) -> Vec<Identity> {
+        let root = |entry: &Entry| match &entry.source {
+            Source::Host(mount) if mount.mode() == MountMode::ReadWrite => {
+                Some(mount.root().identity())
+            }
+            _ => None,
+        };
+        self.0.iter().filter_map(root).collect()
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {

@@ -30,7 +30,7 @@ use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
-use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, MountTable};
+use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, Identity, MountTable};
 use crate::host::audit::{Access, AuditLog, AuditSink};
 use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
@@ -62,6 +62,7 @@ pub(crate) struct SessionHost {
     input: Mutex<Arc<InputPump>>,
     tools: Arc<ToolHost>,
     mount_points: Vec<String>,
+    writable: Vec<Identity>,
     files: FileSystem,
     exchanges: Exchanges,
     packages: SessionPackages,
@@ -117,6 +118,7 @@ impl SessionHost {
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
             tools: Arc::new(ToolHost::new(limits, modules, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
+            writable: mounts.writable(),
             files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
             packages,
@@ -143,6 +145,11 @@ impl SessionHost {
         SavedState { preloaded, packages, overlays: self.files.save() }
     }
 
+    /// Returns the directories of the host that the guest may write to.
+    pub(crate) fn writable(&self) -> Vec<Identity> {
+        self.writable.clone()
+    }
+
     /// Returns where the session is saved to and restored from.
     pub(crate) fn saving(&self) -> &Saving {
         &self.saving
@@ -165,6 +172,7 @@ impl SessionHost {
             input: Mutex::new(InputPump::new(Stdin::empty()).into()),
             tools: Arc::new(self.tools.copy(limits, audit.clone(), Arc::clone(&counters))),
             mount_points: self.mount_points.clone(),
+            writable: self.writable.clone(),
             files: self.files.copy(&mounts, file_events(&audit))?,
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
             packages,

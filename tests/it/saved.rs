@@ -425,3 +425,26 @@ async fn what_is_no_regular_file_is_refused_without_waiting_for_it() {
         assert!(error.to_string().ends_with("it is not a regular file"), "{error}");
     }
 }
+
+/// A guest that may write to a directory on the path cannot have the file written elsewhere.
+#[tokio::test]
+async fn a_session_is_not_saved_through_what_its_guest_has_put_on_the_path() {
+    let scratch = Scratch::new("saved-links");
+    let (mount, other) = (scratch.path().join("m"), scratch.path().join("other"));
+    fs::create_dir_all(mount.join("sub")).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("session"), "canary").unwrap();
+    std::os::unix::fs::symlink(&other, mount.join("out")).unwrap();
+    let permissions = Permissions::none().mount("/m", Mount::read_write(&mount).unwrap()).unwrap();
+    let mut session = builder().permissions(permissions).build().unwrap().session().await.unwrap();
+    exec(&mut session, "import os; os.rmdir('/m/sub'); os.symlink('out', '/m/sub')").await;
+    for way in ["sub/session", "out/session", "../other/../m/sub/session"] {
+        let error = session.save(mount.join(way)).await.unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("a directory that the code may write to"), "{way}: {said}");
+    }
+    // The session lives on, and is saved where no link leads out.
+    session.save(mount.join("session")).await.unwrap();
+    assert_eq!(fs::read_to_string(other.join("session")).unwrap(), "canary");
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
+}

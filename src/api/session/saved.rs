@@ -24,7 +24,8 @@ const OVERHEAD_BYTES: u64 = 64 << 20;
 impl Shared {
     pub(super) async fn save(self: &Arc<Self>, path: PathBuf) -> Result<(), Error> {
         let limit = self.limits.memory_bytes().saturating_add(OVERHEAD_BYTES);
-        let file = on_a_thread(move || SavedWriter::create(&path, limit)).await?;
+        let writable = self.host.writable();
+        let file = on_a_thread(move || SavedWriter::create(&path, limit, &writable)).await?;
         self.host.saving().begin(file);
         let time = self.limits.run_time().max(SAVING_TIME);
         let report = self.quick_within(Command::Save, time).await;

@@ -2,6 +2,7 @@
 //! host's part, the isolate's part, and a digest of all that. The digest finds damage; it proves
 //! nothing about who wrote the file.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::state::SavedState;
 use crate::data::error::{Error, ErrorKind};
+use crate::fs::{HostPlace, Identity};
 
 /// The beginning of every such file, with the version of the format.
 const MAGIC: &[u8; 16] = b"isolet session 2";
@@ -32,8 +34,11 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Writes a saved session to a file that takes its place when it is whole.
 pub(crate) struct SavedWriter {
+    /// For messages.
     to: PathBuf,
-    temporary: PathBuf,
+    place: HostPlace,
+    /// The name of the file until it is whole.
+    temporary: OsString,
     file: File,
     hasher: blake3::Hasher,
     /// How much the isolate may still write, in bytes.
@@ -45,24 +50,22 @@ pub(crate) struct SavedWriter {
 
 impl SavedWriter {
     /// Makes the file, next to the place `to`. The isolate's part may have at most `limit` bytes.
-    pub(crate) fn create(to: &Path, limit: u64) -> Result<Self, Error> {
+    /// The guest may write to the directories `writable`: what it has put there leads nowhere.
+    pub(crate) fn create(to: &Path, limit: u64, writable: &[Identity]) -> Result<Self, Error> {
         let mut random = [0; 8];
         let failed = |error: io::Error| {
             let message = format!("cannot save the session to `{}`: {error}", to.display());
             Error::new(ErrorKind::Config, message).with_session_alive().with_source(error)
         };
         getrandom::fill(&mut random).map_err(|error| failed(io::Error::other(error)))?;
-        let name = to.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{:016x}", u64::from_le_bytes(random)));
-        let temporary = to.with_file_name(hidden);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        options.mode(0o600);
-        let file = options.open(&temporary).map_err(failed)?;
+        let place = HostPlace::find(to, writable).map_err(failed)?;
+        let mut temporary = OsString::from(".");
+        temporary.push(place.name());
+        temporary.push(format!(".{:016x}", u64::from_le_bytes(random)));
+        let file = place.create(&temporary).map_err(failed)?;
         Ok(Self {
             to: to.to_owned(),
+            place,
             temporary,
             file,
             hasher: blake3::Hasher::new(),
@@ -109,7 +112,7 @@ impl SavedWriter {
             .file
             .write_all(digest.as_bytes())
             .and_then(|()| self.file.sync_data())
-            .and_then(|()| std::fs::rename(&self.temporary, &self.to));
+            .and_then(|()| self.place.replace_by(&self.temporary));
         self.is_kept = kept.is_ok();
         kept.map_err(|error| {
             let message = format!("cannot save the session to `{}`: {error}", self.to.display());
@@ -122,7 +125,7 @@ impl Drop for SavedWriter {
     fn drop(&mut self) {
         if !self.is_kept {
             // It may be gone already, and nothing else can be done.
-            let _ = std::fs::remove_file(&self.temporary);
+            let _ = self.place.remove(&self.temporary);
         }
     }
 }
