@@ -378,7 +378,7 @@ def test_a_feed_asks_for_nothing_that_its_code_does_not(pool):
         def deny(*, name, **_):
             raise PermissionError(f"{name} is denied")
 
-        assert session.feed_run("1 + 1", os=deny, cwd="/work/deep") == 2
+        assert session.feed_run("1 + 1", os=deny, cwd="/guest/deep") == 2
         code = "import os\nos.chdir('/')\nos.path.isdir('/'), os.stat('/').st_mode & 0o40000 > 0"
         assert session.feed_run(code, os=deny) == (True, True)
 
