@@ -46,7 +46,9 @@ async fn a_guest_that_catches_the_end_of_its_calls_makes_no_more_of_them() {
     });
     let sandbox = builder().limits(limits).tool(tool).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
-    let code = "while True:\n    try: t()\n    except BaseException: pass";
+    // Interrupts also come between two turns of the inner loop, so it stands in others.
+    let code = "def spin(depth):\n    while True:\n        try: spin(depth - 1) if depth else t()\n        \
+                except BaseException: pass\nspin(20)";
     let execution = session.run(code).await.unwrap();
     assert!(matches!(execution.outcome(), Outcome::Terminated(Termination::Limit { .. })));
     assert_eq!(counted.load(std::sync::atomic::Ordering::Relaxed), 5);
