@@ -18,7 +18,7 @@ def get(command):
     try:
         with open(command["path"], "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            limit = command["max_value"]
+            limit = command["max_bytes"]
             if size > limit:
                 reason = (
                     f"a file of {size} bytes cannot cross to the host, the limit is {limit} bytes"

@@ -82,7 +82,7 @@ pub(crate) enum Command {
         /// Its guest path.
         path: String,
         /// The maximum size of the contents, in bytes.
-        max_value_bytes: u64,
+        max_bytes: u64,
     },
     /// Reports the entries of this directory.
     ListFiles(String),

@@ -111,6 +111,13 @@ async fn files_that_are_too_large_do_not_cross() {
     let error = session.files().get("big").await.unwrap_err();
     assert!(error.to_string().contains("2000 bytes"), "{error}");
     assert!(error.session_survives());
+    // Whatever can be put can be read back, and a byte more can be neither.
+    let full = vec![7; 1000];
+    session.files().put("full", full.clone()).await.unwrap();
+    assert_eq!(session.files().get("full").await.unwrap(), Some(full));
+    exec(&mut session, "open('full', 'ab').write(b'x')").await;
+    let error = session.files().get("full").await.unwrap_err();
+    assert!(error.to_string().contains("1001 bytes"), "{error}");
 }
 
 #[tokio::test]

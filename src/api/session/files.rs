@@ -76,8 +76,8 @@ impl<'a> Files<'a> {
     ///
     /// As [`put`](Self::put).
     pub async fn get(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
-        let max_value_bytes = self.shared.limits.value_bytes();
-        let command = Command::GetFile { path: path.to_owned(), max_value_bytes };
+        let max_bytes = self.shared.limits.value_bytes();
+        let command = Command::GetFile { path: path.to_owned(), max_bytes };
         let report = self.shared.quick(command).await?;
         completed(&report, &format!("the guest could not read `{path}`"))?;
         match report {

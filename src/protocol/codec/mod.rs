@@ -90,8 +90,8 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         Command::PutFile { path, contents } => {
             ("put_file", vec![("path", path.into()), ("data", Value::Bytes(contents))])
         }
-        Command::GetFile { path, max_value_bytes } => {
-            ("get_file", vec![("path", path.into()), ("max_value", size(max_value_bytes))])
+        Command::GetFile { path, max_bytes } => {
+            ("get_file", vec![("path", path.into()), ("max_bytes", size(max_bytes))])
         }
         Command::ListFiles(path) => ("list_files", vec![("path", path.into())]),
         Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
