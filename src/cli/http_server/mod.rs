@@ -211,3 +211,65 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use http_body_util::Full;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// More than the buffers of a socket take.
+    const LARGE: usize = 16 << 20;
+
+    /// How long a test waits for what it expects.
+    const LONGEST: Duration = Duration::from_mins(1);
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_read_is_cut_off_unless_its_source_waits_for_its_client() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("socket");
+        let listener = Listener::unix(UnixListener::bind(&path).unwrap()).unwrap();
+        let unread = Duration::from_millis(20);
+        let limits = Limits { connections: 4, strangers: 4, head: LONGEST, unread };
+        let answer = async |request: Request<Incoming>| {
+            let mut response = Response::new(Full::new(Bytes::from(vec![b'x'; LARGE])));
+            if request.uri().path() == "/patient" {
+                response.extensions_mut().insert(Patient);
+            }
+            response
+        };
+        let end = CancellationToken::new();
+        let served = tokio::spawn(serve(listener, limits, end.clone(), answer));
+        let ask = async |path_of_it: &str| {
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            let head = format!("GET {path_of_it} HTTP/1.1\r\nconnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // The answer has begun.
+            assert_eq!(stream.read_u8().await.unwrap(), b'H');
+            stream
+        };
+        let read = async |mut stream: UnixStream| {
+            let mut all = Vec::new();
+            // What was cut off may be an error.
+            let _ = tokio::time::timeout(LONGEST, stream.read_to_end(&mut all)).await.unwrap();
+            all.len()
+        };
+        let patient = ask("/patient").await;
+        let other = ask("/other").await;
+        // It ends although nobody reads. The patient one has waited for longer by then.
+        let hung_up = async {
+            while !other.ready(tokio::io::Interest::WRITABLE).await.unwrap().is_write_closed() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(LONGEST, hung_up).await.unwrap();
+        assert!(read(other).await < LARGE);
+        assert!(read(patient).await > LARGE);
+        end.cancel();
+        tokio::time::timeout(LONGEST, served).await.unwrap().unwrap();
+    }
+}

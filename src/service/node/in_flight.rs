@@ -70,6 +70,12 @@ impl Charge {
         self.bytes += bytes;
     }
 
+    /// Has just so many bytes from now on, as [`note`](Self::note) does.
+    pub(crate) fn hold(&mut self, bytes: u64) {
+        self.clear();
+        self.note(bytes);
+    }
+
     /// Gives bytes back.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
@@ -148,6 +154,10 @@ mod tests {
         // An answer that is there is counted, and leaves no room.
         c.note(40);
         assert!(c.take(1).is_err());
+        // Its own replace those that it had.
+        c.hold(45);
+        c.hold(35);
+        assert_eq!((c.bytes, lock(&all.used).all), (35, 30 + 20 + 30 + 35));
         drop(a);
         c.clear();
         c.take(50).unwrap();

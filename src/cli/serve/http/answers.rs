@@ -182,13 +182,13 @@ pub(super) fn check_size(name: &str, part: &Value, most: u64) -> Result<(), Prob
     Err(Refusal::Failure(Failure::config(detail)).into())
 }
 
-/// Checks what a client calls something.
-pub(super) fn check_name(name: Option<&str>) -> Result<(), Problem> {
+/// Checks what a client calls something, in this field.
+pub(super) fn check_name(field: &str, name: Option<&str>) -> Result<(), Problem> {
     const MOST: usize = 256;
     match name.map(str::len).filter(|length| *length > MOST) {
         None => Ok(()),
         Some(length) => {
-            let detail = format!("`name` has {length} bytes: limit {MOST}");
+            let detail = format!("`{field}` has {length} bytes: limit {MOST}");
             Err(Refusal::Failure(Failure::config(detail)).into())
         }
     }

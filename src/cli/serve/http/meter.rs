@@ -1,5 +1,5 @@
 //! Counts the bytes of a WebSocket's messages while they arrive, which its codec keeps, and as long
-//! as they wait. One for which there is no room ends the connection.
+//! as they wait. Where there is no room, nothing more is read, and the connection has to end.
 
 use std::io;
 use std::pin::Pin;
@@ -27,6 +27,7 @@ struct State {
     partial: u64,
     /// The messages that are whole, and are there still.
     held: u64,
+    /// Set once there was no room.
     problem: Option<Problem>,
 }
 
@@ -35,18 +36,14 @@ impl Meter {
         Self { transfer, state: Arc::default() }
     }
 
-    fn read(&self, bytes: usize) -> io::Result<()> {
+    /// Counts what was read. Returns `false` if there is no room for it.
+    fn read(&self, bytes: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.transfer.take(bytes) {
-            Ok(()) => {
-                state.partial += bytes as u64;
-                Ok(())
-            }
-            Err(problem) => {
-                state.problem = Some(problem);
-                Err(io::ErrorKind::QuotaExceeded.into())
-            }
+            Ok(()) => state.partial += bytes as u64,
+            Err(problem) => state.problem = Some(problem),
         }
+        state.problem.is_none()
     }
 
     /// A message has arrived. Its bytes do not count any more, unless it is [held](Self::hold).
@@ -72,9 +69,9 @@ impl Meter {
         charge.note(bytes);
     }
 
-    /// Returns why there was no room, if that is what ended the connection.
+    /// Returns why there was no room, if there was none once.
     pub(super) fn problem(&self) -> Option<Problem> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).problem.take()
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
 }
 
@@ -88,6 +85,11 @@ impl<S> Metered<S> {
     pub(super) fn new(stream: S, meter: Meter) -> Self {
         Self { stream, meter }
     }
+
+    /// Returns the connection, whose bytes are not counted any more.
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
@@ -96,9 +98,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // After an error the codec would send nothing any more, not even why the connection ends.
+        // So nothing seems to have come, and whoever polls looks for the problem.
+        if self.meter.problem().is_some() {
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        Poll::Ready(self.meter.read(buffer.filled().len() - before))
+        if self.meter.read(buffer.filled().len() - before) {
+            return Poll::Ready(Ok(()));
+        }
+        buffer.set_filled(before);
+        Poll::Pending
     }
 }
 

@@ -113,7 +113,7 @@ async fn keep(
     Part(id): Part<String>,
     Given(Name { name }): Given<Name>,
 ) -> Result<Answered, Problem> {
-    check_name(name.as_deref())?;
+    check_name("name", name.as_deref())?;
     let snapshot = node.snapshot(&node.find(&who.0, &id)?, name).await?;
     Ok(Answered(StatusCode::CREATED, shown_snapshot(snapshot)))
 }

@@ -21,7 +21,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::{SinkExt, StreamExt};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_websockets::{
     CloseCode, Error, Limits, Message, Payload, ServerBuilder, WebSocketStream,
@@ -317,9 +317,15 @@ impl Socket {
         // It is too late if the peer does not read.
         let _ = timeout(FAREWELL, async {
             let _ = self.stream.start_send_unpin(Message::close(Some(code), &reason));
-            let _ = self.stream.close().await;
+            if self.meter.problem().is_none() {
+                let _ = self.stream.close().await;
+            } else {
+                // Its answer may come after what there is no room for.
+                let _ = self.stream.flush().await;
+            }
             // What is not read would have the kernel take back what the peer has not read.
-            let (mut connection, mut rest) = (self.stream.into_inner(), [0; 8192]);
+            let (mut connection, mut rest) = (self.stream.into_inner().into_inner(), [0; 8192]);
+            let _ = connection.shutdown().await;
             while connection.read(&mut rest).await.is_ok_and(|length| length > 0) {}
         })
         .await;
@@ -350,7 +356,12 @@ impl Link<'_> {
                 return Poll::Pending;
             }
             let Poll::Ready(next) = self.stream.poll_next_unpin(context) else {
-                return Poll::Pending;
+                return match self.meter.problem() {
+                    Some(problem) => {
+                        self.gone(CloseCode::POLICY_VIOLATION, problem.detail().to_owned())
+                    }
+                    None => Poll::Pending,
+                };
             };
             *self.heard = Instant::now();
             match next {
@@ -374,12 +385,7 @@ impl Link<'_> {
                     let reason = format!("a message: limit {} bytes", self.max_bytes);
                     return self.gone(CloseCode::MESSAGE_TOO_BIG, reason);
                 }
-                _ => {
-                    if let Some(problem) = self.meter.problem() {
-                        return self.gone(CloseCode::POLICY_VIOLATION, problem.detail().to_owned());
-                    }
-                    return Poll::Ready(Turn::Gone);
-                }
+                _ => return Poll::Ready(Turn::Gone),
             }
         }
     }

@@ -41,7 +41,7 @@ async fn create(
     if wanted.memory == Some(false) {
         return Err(super::control::no_memory());
     }
-    check_name(wanted.name.as_deref())?;
+    check_name("name", wanted.name.as_deref())?;
     let session = node.find(&who.0, &id).map_err(Failed::control)?;
     let snapshot = node.snapshot(&session, wanted.name).await.map_err(Failed::control)?;
     Ok((StatusCode::CREATED, Foreign(shown(&snapshot))).into_response())

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::PATIENCE;
 use crate::service::SessionCommand;
-use crate::service::node::{NewRun, NewSession, Node, OwnSession, Refusal, Tenant};
+use crate::service::node::{Charge, NewRun, NewSession, Node, OwnSession, Refusal, Tenant};
 
 /// What the output of code ends with that has ended its session.
 const LOST: &str = "The session has ended: variables and imports are lost.";
@@ -45,6 +45,17 @@ impl Interpreter {
     pub(super) fn ended(&self) -> CancellationToken {
         let session = self.session.as_ref();
         session.map(|session| session.used().session().ended().clone()).unwrap_or_default()
+    }
+
+    /// Begins to count what is kept for the environment's client.
+    pub(super) fn charge(&self) -> Charge {
+        self.node.charge(&self.tenant)
+    }
+
+    /// Returns a text that a fresh interpreter has.
+    pub(super) fn given(&self, name: &str) -> &str {
+        let given = self.variables.iter().find(|(its, _)| its == name);
+        given.and_then(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
     /// Has a fresh interpreter, with these variables and the whole time of a session.

@@ -23,6 +23,7 @@ use self::coding::Coding;
 use self::interpreter::Interpreter;
 use self::repl::Repl;
 use super::Who;
+use super::answers::check_name;
 use super::body::{Foreign, Raw, count_values, in_turn};
 use super::problem::Problem;
 use super::websocket::{Socket, Upgrade};
@@ -128,6 +129,8 @@ impl Observation {
 /// Returns the client's name of an episode, or a new one.
 fn episode(given: Option<String>) -> Result<String, Failed> {
     if let Some(name) = given {
+        check_name("episode_id", Some(&name))
+            .map_err(|problem| Failed::Invalid(problem.detail().to_owned()))?;
         return Ok(name);
     }
     let mut bytes = [0; 16];
@@ -188,7 +191,14 @@ impl Environment {
 fn read<T: DeserializeOwned>(data: Json) -> Result<T, Failed> {
     // A list would be taken for the fields in their order.
     if !data.is_object() {
-        return Err(Failed::Invalid(format!("`data` is {data}, and has to be an object")));
+        let kind = match data {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Number(_) => "a number",
+            Json::String(_) => "a string",
+            _ => "an array",
+        };
+        return Err(Failed::Invalid(format!("`data` is {kind}, and has to be an object")));
     }
     serde_json::from_value(data).map_err(|error| Failed::Invalid(error.to_string()))
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::interpreter::{Helpers, Interpreter, failure, joined, output, text};
 use super::{Failed, Observation};
-use crate::service::node::NewRun;
+use crate::service::node::{Charge, NewRun};
 
 pub(super) const HELPERS: Helpers = (PRELUDE, PRELUDE_NAME);
 
@@ -33,7 +33,9 @@ pub(super) struct Repl {
 
 struct Episode {
     id: String,
-    context: String,
+    /// The beginning of the context, and its length in characters. The interpreter has all of it.
+    preview: String,
+    length: usize,
     task: String,
     expected: Option<String>,
     iteration: u64,
@@ -42,6 +44,10 @@ struct Episode {
     names: Vec<String>,
     answer: Option<String>,
     seconds: f64,
+    /// Counts what is kept until the next episode.
+    kept: Charge,
+    /// The bytes of the context.
+    context_bytes: usize,
 }
 
 /// What a client may ask of a reset. Further keys do not matter.
@@ -78,12 +84,20 @@ impl Repl {
     pub(super) async fn reset(&mut self, given: Beginning) -> Result<Observation, Failed> {
         let context = given.context.unwrap_or_default();
         let task = given.task_prompt.unwrap_or_default();
+        let expected = given.expected_answer.map(|expected| match expected {
+            Json::String(text) => text,
+            other => other.to_string(),
+        });
+        let texts = [Some(&context), Some(&task), expected.as_ref()];
+        let mut kept = self.interpreter.charge();
+        kept.take(texts.into_iter().flatten().map(String::len).sum::<usize>() as u64)?;
+        let preview = context.chars().take(PREVIEW_CHARS).collect();
+        let (length, context_bytes) = (context.chars().count(), context.len());
         let answer = Value::dict([("content", Value::from("")), ("ready", false.into())]);
         let mut variables = vec![("answer".to_owned(), answer)];
         let mut said = vec!["REPL environment initialized.".to_owned()];
         if !context.is_empty() {
-            variables.push(("context".to_owned(), context.as_str().into()));
-            let length = context.chars().count();
+            variables.push(("context".to_owned(), context.into()));
             said.push(format!(
                 "Context loaded ({length} chars). Use 'context' variable to access it."
             ));
@@ -98,20 +112,21 @@ impl Repl {
         self.interpreter.renew(variables).await?;
         let mut episode = Episode {
             id: super::episode(given.episode_id)?,
-            context,
+            preview,
+            length,
             task,
-            expected: given.expected_answer.map(|expected| match expected {
-                Json::String(text) => text,
-                other => other.to_string(),
-            }),
+            expected,
             iteration: 0,
             known: HashSet::new(),
             names: Vec::new(),
             answer: None,
             seconds: 0.0,
+            kept,
+            context_bytes,
         };
         episode.look(&self.interpreter).await?;
         episode.known.extend(episode.names.iter().cloned());
+        episode.count();
         let result = result(&said.join("\n"), "", &Map::new(), 0.0, None);
         let metadata = json!({"task_prompt": episode.task, "message": "Environment ready."});
         let shown = episode.shown(&result, &metadata);
@@ -129,11 +144,13 @@ impl Repl {
         episode.iteration += 1;
         if action.is_final {
             episode.answer = Some(action.final_answer.unwrap_or_default());
+            episode.count();
             return Ok(episode.finished("Final answer submitted.", true));
         }
         if episode.iteration >= MAX_ITERATIONS {
             if interpreter.is_alive() {
                 episode.answer = answer_so_far(interpreter).await?;
+                episode.count();
             }
             let text = format!("Maximum iterations ({MAX_ITERATIONS}) reached.");
             return Ok(episode.finished(&text, false));
@@ -168,6 +185,7 @@ impl Repl {
         if done {
             episode.answer.clone_from(&answer);
         }
+        episode.count();
         let metadata = json!({
             "task_prompt": episode.task,
             "final_answer": answer,
@@ -186,7 +204,7 @@ impl Repl {
         Ok(json!({
             "episode_id": episode.id,
             "step_count": episode.iteration,
-            "context": episode.context,
+            "context": self.interpreter.given("context"),
             "task_prompt": episode.task,
             "iteration": episode.iteration,
             "max_iterations": MAX_ITERATIONS,
@@ -256,10 +274,18 @@ fn cut(mut text: String) -> String {
 }
 
 impl Episode {
+    /// Counts all that is kept: what the client has sent, and what the code has made.
+    fn count(&mut self) {
+        let texts = [Some(&self.task), self.expected.as_ref(), self.answer.as_ref()];
+        let names = self.known.iter().chain(&self.names);
+        let lengths = names.chain(texts.into_iter().flatten()).map(String::len);
+        self.kept.hold((self.context_bytes + lengths.sum::<usize>()) as u64);
+    }
+
     /// Looks which variables there are. What the host has set is listed always.
     async fn look(&mut self, interpreter: &Interpreter) -> Result<(), Failed> {
         let mut names = BTreeSet::from(["answer".to_owned()]);
-        if !self.context.is_empty() {
+        if self.length > 0 {
             names.insert("context".to_owned());
         }
         names.extend(interpreter.names().await?);
@@ -281,11 +307,10 @@ impl Episode {
     }
 
     fn shown(&self, result: &Json, metadata: &Json) -> Json {
-        let preview: String = self.context.chars().take(PREVIEW_CHARS).collect();
         json!({
             "result": result,
-            "context_preview": (!preview.is_empty()).then_some(preview),
-            "context_length": self.context.chars().count(),
+            "context_preview": (self.length > 0).then_some(&self.preview),
+            "context_length": self.length,
             "available_variables": self.names,
             "iteration": self.iteration,
             "max_iterations": MAX_ITERATIONS,
