@@ -8,7 +8,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use isolet::{Engine, EngineBuilder, Error, ErrorKind, Isolation, Permissions};
@@ -76,7 +76,15 @@ pub(super) struct Wanted {
 struct Kept {
     owner: String,
     used: Instant,
-    place: Arc<Mutex<Option<Made>>>,
+    place: Arc<Place>,
+}
+
+/// Where a set of packages is, once it is made. Whoever looks for it there waits for nobody.
+#[derive(Default)]
+struct Place {
+    made: OnceLock<Made>,
+    /// Held by who makes it.
+    turn: Mutex<()>,
 }
 
 /// What there is for a set of packages.
@@ -165,9 +173,8 @@ impl Engines {
     #[cfg(feature = "serve")]
     pub(super) fn has(&self, wanted: &Wanted) -> Option<bool> {
         let place = lock(&self.made).get(wanted).map(|kept| Arc::clone(&kept.place))?;
-        let made = place.try_lock().ok()?;
         // Whether there is an engine.
-        made.as_ref().map(|made| matches!(made, Made::Engine(_)))
+        place.made.get().map(|made| matches!(made, Made::Engine(_)))
     }
 
     /// Returns what is kept for a set of packages, or else what `make` makes. `None` if nobody
@@ -179,18 +186,20 @@ impl Engines {
         make: impl FnOnce() -> Result<Made, Error>,
     ) -> Result<Option<Made>, Error> {
         let place = self.place(wanted, &terms.owner);
+        if let Some(made) = place.made.get() {
+            return Ok(Some(made.clone()));
+        }
         // Who asks for the same one waits for it.
-        let Some(mut place) = turn(&place, terms) else { return Ok(None) };
-        if let Some(made) = &*place {
+        let Some(_turn) = turn(&place.turn, terms) else { return Ok(None) };
+        if let Some(made) = place.made.get() {
             return Ok(Some(made.clone()));
         }
         let fresh = self.shared(make()?);
-        *place = Some(fresh.clone());
-        Ok(Some(fresh))
+        Ok(Some(place.made.get_or_init(|| fresh).clone()))
     }
 
     /// Returns the place of a set of packages. Those that its owner has not used for longest go.
-    fn place(&self, wanted: &Wanted, owner: &str) -> Arc<Mutex<Option<Made>>> {
+    fn place(&self, wanted: &Wanted, owner: &str) -> Arc<Place> {
         let mut all = lock(&self.made);
         if let Some(kept) = all.get_mut(wanted) {
             kept.used = Instant::now();
@@ -202,7 +211,7 @@ impl Engines {
             let Some(oldest) = oldest.map(|(wanted, _)| wanted.clone()) else { break };
             all.remove(&oldest);
         }
-        let place = Arc::<Mutex<Option<Made>>>::default();
+        let place = Arc::<Place>::default();
         let kept =
             Kept { owner: owner.to_owned(), used: Instant::now(), place: Arc::clone(&place) };
         all.insert(wanted.clone(), kept);
@@ -215,8 +224,7 @@ impl Engines {
         let Made::Engine(engine) = &made else { return made };
         let Some(path) = engine.image_path().map(PathBuf::from) else { return made };
         for kept in lock(&self.made).values() {
-            if let Ok(other) = kept.place.try_lock()
-                && let Some(Made::Engine(other)) = &*other
+            if let Some(Made::Engine(other)) = kept.place.made.get()
                 && other.image_path() == Some(path.as_path())
             {
                 return Made::Engine(other.clone());
@@ -332,8 +340,20 @@ mod tests {
         let (engines, flag) = (engines(), Arc::new(AtomicBool::new(true)));
         let terms = Terms { given_up: Some(flag), ..Terms::default() };
         let place = engines.place(&wanted(0), "a");
-        let _made_by_another = lock(&place);
+        let _made_by_another = lock(&place.turn);
         let made = engines.kept(&wanted(0), &terms, || Ok(Made::NoImage));
         assert!(made.ok().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_there_is_found_without_a_turn() {
+        let (engines, terms) = (engines(), Terms::default());
+        let make = || engines.kept(&wanted(0), &terms, || Ok(Made::Resolved)).unwrap();
+        assert!(make().is_some());
+        let place = engines.place(&wanted(0), "");
+        let _held = lock(&place.turn);
+        assert!(make().is_some());
+        #[cfg(feature = "serve")]
+        assert_eq!(engines.has(&wanted(0)), Some(false));
     }
 }

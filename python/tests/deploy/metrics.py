@@ -13,6 +13,8 @@ SERIES = {
     "isolet_slots_used_ratio": set(),
     "isolet_runs_running": set(),
     "isolet_runs_waiting": set(),
+    "isolet_packages_preparing": set(),
+    "isolet_packages_waiting": set(),
     "isolet_sessions_created_total": set(),
     "isolet_sessions_ended_total": {"reason"},
     "isolet_refused_total": {"gate"},

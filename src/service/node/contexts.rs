@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::super::{Failure, Request, lock};
 use super::guest::{ENTER, FORGET, Raised, SET_ENVIRON};
-use super::{NewRun, Node, Refusal, Streamed, Used};
+use super::{Awaited, NewRun, Node, Refusal, Streamed, Used};
 
 /// The context that every session has.
 const FIRST: &str = "default";
@@ -82,7 +82,8 @@ impl Node {
         let turn = Arc::clone(&session.session().contexts.turn).lock_owned();
         let patience = self.settings.queue_time;
         let held = tokio::time::timeout(patience, turn).await;
-        held.map(|guard| Turn { _guard: guard }).map_err(|_| Refusal::Waited(patience))
+        let held = held.map_err(|_| Refusal::Waited(Awaited::Session, patience));
+        self.counted(held.map(|guard| Turn { _guard: guard }))
     }
 
     /// Adds a context, which starts in a directory.

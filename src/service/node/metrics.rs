@@ -72,6 +72,8 @@ struct LookedUp {
     slots_used: Gauge<f64, AtomicU64>,
     running: Gauge,
     waiting: Gauge,
+    preparing: Gauge,
+    waiting_for_packages: Gauge,
     memory_available: Gauge,
     memory_total: Gauge,
     resident: Gauge,
@@ -94,6 +96,16 @@ impl Default for Metrics {
             slots_used: add(&mut all, "isolet_slots_used_ratio", "Sessions by their maximum"),
             running: add(&mut all, "isolet_runs_running", "Runs under way"),
             waiting: add(&mut all, "isolet_runs_waiting", "Runs that wait for their turn"),
+            preparing: add(
+                &mut all,
+                "isolet_packages_preparing",
+                "Starts that have packages made ready",
+            ),
+            waiting_for_packages: add(
+                &mut all,
+                "isolet_packages_waiting",
+                "Starts that wait for packages of others of their tenant",
+            ),
             memory_available: add(
                 &mut all,
                 "isolet_memory_available_bytes",
@@ -215,7 +227,7 @@ fn gate(refusal: &Refusal) -> Option<&'static str> {
         Refusal::Full(_) | Refusal::InFlight(_) => Some("capacity"),
         Refusal::Memory(_) => Some("memory"),
         Refusal::Quota(_) | Refusal::TooFast(..) => Some("quota"),
-        Refusal::Waited(_) => Some("queue"),
+        Refusal::Waited(..) => Some("queue"),
         Refusal::Draining => Some("draining"),
         Refusal::Unknown
         | Refusal::Gone(_)
@@ -235,6 +247,8 @@ impl LookedUp {
         self.slots_used.set(load.slots_used());
         self.running.set(count(load.running));
         self.waiting.set(count(load.waiting));
+        self.preparing.set(count(load.preparing));
+        self.waiting_for_packages.set(count(load.waiting_for_packages));
         if let Some(memory) = Memory::read() {
             let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
             self.memory_available.set(bytes(memory.available));
@@ -277,12 +291,21 @@ mod tests {
         metrics.ran("completed", Instant::now());
         metrics.answered("native", Duration::from_millis(2));
         metrics.tool_calls().inc();
-        let load = Load { sessions: 1, max_sessions: 4, running: 0, waiting: 2 };
+        let load = Load {
+            sessions: 1,
+            max_sessions: 4,
+            running: 0,
+            waiting: 2,
+            preparing: 1,
+            waiting_for_packages: 3,
+        };
         let text = metrics.text(&load);
         for line in [
             "isolet_sessions 1",
             "isolet_slots_used_ratio 0.25",
             "isolet_runs_waiting 2",
+            "isolet_packages_preparing 1",
+            "isolet_packages_waiting 3",
             "isolet_sessions_created_total 1",
             "isolet_sessions_ended_total{reason=\"idle\"} 1",
             "isolet_refused_total{gate=\"capacity\"} 1",

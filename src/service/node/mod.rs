@@ -29,6 +29,7 @@ mod store;
 mod streamed;
 mod tenants;
 mod traces;
+mod under_way;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -51,6 +52,7 @@ use self::session::listed;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
+use self::under_way::UnderWay;
 use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
 
 pub(crate) use self::audit::{Happened, Sink};
@@ -68,6 +70,7 @@ pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used
 pub(crate) use self::streamed::Said;
 pub(crate) use self::tenants::Tenant;
 pub(crate) use self::traces::within;
+pub(crate) use self::under_way::Asked;
 
 /// How often the node looks for sessions whose time is over.
 const ROUND: Duration = Duration::from_secs(1);
@@ -104,8 +107,8 @@ pub(crate) enum Refusal {
     TooFast(f64, Duration),
     /// The node has as many bytes of requests and answers under way as it may.
     InFlight(u64),
-    /// The run has waited for its turn for this time.
-    Waited(Duration),
+    /// The request has waited for its turn for this time, which is all that it may.
+    Waited(Awaited, Duration),
     /// The node ends.
     Draining,
     /// The request cannot be read, for this reason.
@@ -125,6 +128,17 @@ impl From<Failure> for Refusal {
     }
 }
 
+/// What a request waits for its turn to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited {
+    /// To run code, beside other runs of the node.
+    Run,
+    /// To use a session that other requests use, too.
+    Session,
+    /// To have packages made ready, after others of its tenant.
+    Packages,
+}
+
 /// Who asks, and what proves it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Credentials {
@@ -140,6 +154,9 @@ pub(crate) struct Load {
     pub(crate) max_sessions: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
+    /// Starts that have packages made ready, and those that wait for their turn to.
+    pub(crate) preparing: usize,
+    pub(crate) waiting_for_packages: usize,
 }
 
 impl Load {
@@ -178,6 +195,7 @@ pub(crate) struct Node {
     snapshots: Snapshots,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
+    under_way: Arc<UnderWay>,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -211,10 +229,10 @@ impl Node {
         let store = settings.store.take().map(|store| Store::open(store, &ids)).transpose()?;
         Ok(Arc::new(Self {
             ids,
-            tenants: RwLock::new(Arc::new(tenants)),
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             in_flight: InFlight::new(settings.max_in_flight),
+            under_way: UnderWay::new(settings.max_connections, tenants.is_open()),
             starts: RunGate::new(processors, usize::MAX),
             packages: RunGate::new(usize::MAX, settings.max_queue),
             places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
@@ -229,6 +247,7 @@ impl Node {
             audit,
             metrics,
             traces,
+            tenants: RwLock::new(Arc::new(tenants)),
             last: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
         }))
@@ -292,11 +311,6 @@ impl Node {
         self.metrics.text(&self.load())
     }
 
-    /// Returns how many connections there may be.
-    pub(crate) fn max_connections(&self) -> usize {
-        self.settings.max_connections
-    }
-
     /// Returns how many bytes an answer may have.
     pub(crate) fn max_answer(&self) -> u64 {
         self.settings.max_answer
@@ -314,8 +328,9 @@ impl Node {
 
     pub(crate) fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
+        let (preparing, waiting_for_packages) = self.packages.load();
         let (sessions, max_sessions) = (self.places.all(), self.settings.max_sessions);
-        Load { sessions, max_sessions, running, waiting }
+        Load { sessions, max_sessions, running, waiting, preparing, waiting_for_packages }
     }
 
     /// Finds a session for who has its tenant's key or its own token.

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::{Failure, Policy, Request, Terms};
-use super::run_gate::Pass;
-use super::starting::no_turn;
-use super::{Node, OnDrop, Refusal};
+use super::run_gate::{Pass, QueueIsFull};
+use super::{Awaited, Node, OnDrop, Refusal};
 
 /// A sandbox of the service, whose packages are ready. The service forgets it with this.
 pub(super) struct Ready<'a> {
@@ -80,7 +79,12 @@ impl Node {
         }
         let limit = self.settings.package_time;
         let turn = tokio::time::timeout(limit, self.packages.enter(tenant, 1)).await;
-        let turn = turn.map_err(|_| Refusal::Waited(limit))?.map_err(no_turn)?;
+        let turn = turn.map_err(|_| Refusal::Waited(Awaited::Packages, limit))?;
+        let turn = turn.map_err(|QueueIsFull(waiting)| {
+            Refusal::Quota(format!(
+                "starts of this key that wait for packages of others: limit {waiting} (`max_queue`)"
+            ))
+        })?;
         // The one before may have been about the same packages.
         Ok(Some(turn).filter(|_| !self.service.has_packages_of(policy)))
     }

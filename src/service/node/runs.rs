@@ -11,7 +11,7 @@ use super::replies::Events;
 use super::run_gate::Pass;
 use super::session::Used;
 use super::traces::Traced;
-use super::{Node, OnDrop, Refusal};
+use super::{Awaited, Node, OnDrop, Refusal};
 
 /// Code to run.
 pub(crate) struct NewRun {
@@ -62,7 +62,7 @@ impl Node {
         self.metrics.waited(since);
         self.counted(match entered {
             Ok(entered) => entered.map_err(Refusal::from),
-            Err(_) => Err(Refusal::Waited(patience)),
+            Err(_) => Err(Refusal::Waited(Awaited::Run, patience)),
         })
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Quotas {
     pub(crate) saved: usize,
     /// The maximum number of bytes of requests and unread answers.
     pub(crate) in_flight: u64,
+    /// The maximum number of connections with a request under way.
+    pub(crate) connections: usize,
 }
 
 impl Default for Quotas {
@@ -39,6 +41,7 @@ impl Default for Quotas {
             starts: f64::INFINITY,
             saved: usize::MAX,
             in_flight: u64::MAX,
+            connections: usize::MAX,
         }
     }
 }

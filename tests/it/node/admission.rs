@@ -132,6 +132,47 @@ async fn connections_that_say_nothing_end_before_those_of_known_clients() {
 }
 
 #[tokio::test]
+async fn a_tenant_with_many_requests_under_way_leaves_connections_for_others() {
+    let scratch = Scratch::new("node-under-way");
+    let config = format!(
+        "max_connections = 8\n[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    // Each is under way while the node waits for the body that it has asked for.
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(&node.place).await.unwrap();
+        let request = "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nx-api-key: a\r\n\
+                    expect: 100-continue\r\ncontent-length: 12\r\n\r\n";
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            assert_ne!(timeout(LONGEST, stream.read_buf(&mut answer)).await.unwrap().unwrap(), 0);
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 100 "), "{}", String::from_utf8_lossy(&answer));
+        held.push(stream);
+    }
+    let run = async |key| {
+        let (request, body) = ("POST /v1/run", json!({"code": "6 * 7"}));
+        node.ask_as(&[("x-api-key", key)], request, &body).await
+    };
+    let (status, problem) = run("a").await;
+    assert_eq!((status, &problem["code"]), (429, &json!("quota")), "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("limit 4 (`quotas.connections`"), "{detail}");
+    for _ in 0..3 {
+        let (status, ran) = run("b").await;
+        assert_eq!((status, &ran["value"]), (200, &json!(42)), "{ran}");
+    }
+    // One that ends makes room.
+    drop(held.pop());
+    let ran = async { while run("a").await.0 != 200 {} };
+    timeout(LONGEST, ran).await.unwrap();
+}
+
+#[tokio::test]
 async fn bodies_and_values_have_a_bound_and_give_it_back() {
     let scratch = Scratch::new("node-bodies");
     let config = format!(

@@ -116,7 +116,7 @@ impl Node {
     ) -> (u16, Value) {
         let response = self.send(request, headers, body).await;
         let status = response.status().as_u16();
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let bytes = collected(response).await;
         (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 
@@ -128,7 +128,7 @@ impl Node {
     pub(crate) async fn text(&self, request: &str) -> String {
         let response = self.send(request, &[], &Value::Null).await;
         assert_eq!(response.status(), 200, "{request}");
-        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        let bytes = collected(response).await;
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
@@ -166,6 +166,12 @@ impl Drop for Node {
             let _ = child.wait();
         }
     }
+}
+
+/// Returns the body of a response, once all of it is there.
+async fn collected(response: Response<Incoming>) -> Bytes {
+    let body = tokio::time::timeout(LONGEST, response.into_body().collect()).await;
+    body.unwrap().unwrap().to_bytes()
 }
 
 pub(crate) async fn connected(

@@ -3,18 +3,24 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::{Value, json};
 
 use super::{EVENTS, Events, Node, key_hash};
-use crate::util::{LONGEST, Scratch, command};
+use crate::util::{LONGEST, Scratch, command, wheel};
+
+/// How often to look whether a condition holds.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds.
 async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let wait = async {
         while !holds().await {
-            tokio::task::yield_now().await;
+            // What it waits for needs the processor, too.
+            tokio::time::sleep(LOOK).await;
         }
     };
     tokio::time::timeout(LONGEST, wait).await.unwrap();
@@ -154,6 +160,47 @@ async fn who_waits_for_a_session_is_served_in_turn_also_within_a_quota() {
             assert!(counts[number] <= least + 2, "{counts:?}");
         }
     }
+}
+
+/// K27
+#[tokio::test]
+async fn packages_of_a_tenant_that_do_not_come_to_an_end_hold_up_nobody_else() {
+    let scratch = Scratch::new("node-packages");
+    wheel(scratch.path(), "loopy", "1", "while True: pass\n");
+    wheel(scratch.path(), "tiny", "1", "X = 1\n");
+    let config = format!(
+        "package_time = 1000\n[policy]\nwheels = [{:?}]\noffline = true\n[ceiling]\n\
+         packages = [\"*\"]\n[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]\n",
+        scratch.path(),
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let run = async |key: &'static str, packages: &[&str]| {
+        let body = json!({"code": "6 * 7", "policy": {"packages": packages}});
+        let (status, ran) = node.ask_as(&[("x-api-key", key)], "POST /v1/run", &body).await;
+        assert_eq!((status, &ran["value"]), (200, &json!(42)), "{ran}");
+    };
+    let sets: Vec<String> = (0..4).map(|nth| format!("loopy>=0.{nth}")).collect();
+    let mut endless = Box::pin(futures_util::future::join_all(
+        sets.iter().map(async |set| run("a", &[set]).await),
+    ));
+    // Until one has its packages made ready, and the others wait for it.
+    let prepares = until(async || {
+        let metrics = node.text("GET /metrics").await;
+        ["isolet_packages_preparing 1", "isolet_packages_waiting 3"]
+            .iter()
+            .all(|wanted| metrics.lines().any(|line| line == *wanted))
+    });
+    assert!(matches!(select(&mut endless, Box::pin(prepares)).await, Either::Right(_)));
+    // Neither another tenant, with packages or without, nor the same one without waits for it.
+    for (key, packages) in [("b", &[][..]), ("b", &["tiny"]), ("a", &[])] {
+        let other = Box::pin(run(key, packages));
+        assert!(matches!(select(&mut endless, other).await, Either::Right(_)));
+    }
+    // When nobody waits for them any more, the tenant's next packages have their turn.
+    drop(endless);
+    run("a", &["tiny>=1"]).await;
 }
 
 #[tokio::test]

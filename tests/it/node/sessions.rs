@@ -390,6 +390,47 @@ async fn what_is_no_request_is_a_problem_that_says_why() {
 }
 
 #[tokio::test]
+async fn names_that_stay_in_the_node_have_a_length() {
+    let scratch = Scratch::new("node-names");
+    let config = format!("[store]\ndirectory = {:?}", scratch.path().join("store"));
+    let node = Node::configured(&scratch, &config);
+    let id = node.session(&json!({})).await;
+    let snapshots = format!("POST /v1/sessions/{id}/snapshots");
+    let sandboxes = format!("POST /sandboxes/{id}/snapshots");
+    for (length, is_right) in [(256, true), (257, false), (1_000_000, false)] {
+        let name = "n".repeat(length);
+        for request in [&snapshots, &sandboxes] {
+            let (status, answer) = node.ask(request, &json!({"name": name})).await;
+            assert_eq!(status == 201, is_right, "{request} {length}: {status}");
+            let said = answer.to_string();
+            assert!(is_right || said.contains(&format!("{length} bytes: limit 256")), "{request}");
+            assert!(is_right || said.len() < 1000, "{request}");
+        }
+        let cell = json!({"generated_code": "1", "session_id": name});
+        let (status, answer) = node.ask("POST /execute", &cell).await;
+        assert_eq!(status == 200, is_right, "{length}: {status}");
+        let said = answer.to_string();
+        assert!(is_right || said.contains(&format!("{length} bytes")), "{said}");
+        let reset = json!({"episode_id": name});
+        for environment in ["coding", "repl"] {
+            let request = format!("POST /openenv/{environment}/reset");
+            let (status, answer) = node.ask(&request, &reset).await;
+            assert_eq!(status == 200, is_right, "{environment} {length}: {status}");
+            let said = answer.to_string();
+            assert!(is_right || said.contains(&format!("{length} bytes: limit 256")), "{said}");
+        }
+    }
+    for (length, is_right) in [(255, true), (256, false)] {
+        let key = "k".repeat(length);
+        let headers = [("idempotency-key", &*key)];
+        let (status, answer) = node.ask_as(&headers, "POST /v1/sessions", &json!({})).await;
+        assert_eq!(status == 201, is_right, "{length}: {status}");
+        let said = answer.to_string();
+        assert!(is_right || said.contains("256 characters: limit 255"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_above_the_limit_is_refused_with_the_limit() {
     let node = Node::start(&[]);
     let (mut reader, mut writer) = TcpStream::connect(&node.place).await.unwrap().into_split();

@@ -373,6 +373,90 @@ async fn what_is_no_message_is_a_problem_and_what_is_no_websocket_ends_it() {
 }
 
 #[tokio::test]
+async fn messages_count_for_their_tenant_while_they_come_and_while_they_are_there() {
+    let scratch = Scratch::new("websocket-meter");
+    let config = format!(
+        "max_in_flight = 4_000_000\n[tenants.a]\nkeys = [{:?}]\n\
+         quotas = {{ connections = 4 }}\n[tenants.b]\nkeys = [{:?}]",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let (a, b) = (("x-api-key", "a"), ("x-api-key", "b"));
+    let run = async |key, length: usize| {
+        let body = json!({"code": "1", "stdin": "x".repeat(length)});
+        node.ask_as(&[key], "POST /v1/run", &body).await
+    };
+    let given_back = until(async || run(a, 1_800_000).await.0 == 200);
+    // What was carried out is given back: ten times as much as may be there at once.
+    let mut client = Client::connect_as(&node, "/v1/ws", &[a]).await;
+    assert_eq!(client.ask(&json!({"type": "session"})).await["type"], "session");
+    for nth in 0..20 {
+        let large = json!({"type": "set", "variables": {"x": "x".repeat(1_000_000), "n": nth}});
+        assert_eq!(client.ask(&large).await["type"], "ok");
+    }
+    given_back.await;
+    // A part of a message counts before the rest of it comes, for this tenant and no other.
+    client.frame(TEXT, false, &vec![b' '; 1_500_000]).await;
+    let refused = until(async || {
+        let (status, problem) = run(a, 1_000_000).await;
+        status == 429 && problem["detail"].as_str().unwrap().contains("limit 2000000")
+    });
+    refused.await;
+    assert_eq!(run(b, 1_000_000).await.0, 200);
+    // One for which there is no room ends the connection, which gives all of it back.
+    client.frame(0, false, &vec![b' '; 600_000]).await;
+    let (code, reason) = client.closed().await;
+    assert!(code == 1008 && reason.contains("limit 2000000"), "{code} {reason}");
+    drop(client);
+    until(async || run(a, 1_800_000).await.0 == 200).await;
+    // A WebSocket is a connection in use until it ends.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(Client::connect_as(&node, "/v1/ws", &[a]).await);
+    }
+    let refused = asked(&node, "/v1/ws", &[&HANDSHAKE[..], &[a]].concat()).await;
+    assert_eq!((refused.status().as_u16(), run(a, 1).await.0), (429, 429));
+    drop(open);
+    until(async || run(a, 1).await.0 == 200).await;
+}
+
+#[tokio::test]
+async fn what_an_openenv_environment_keeps_counts_for_its_tenant() {
+    let scratch = Scratch::new("websocket-openenv");
+    let config = format!("max_in_flight = 4_000_000\n[tenants.a]\nkeys = [{:?}]\n", key_hash("a"));
+    let node = Node::configured(&scratch, &config);
+    let a = ("x-api-key", "a");
+    let run = async |length: usize| {
+        let body = json!({"code": "1", "stdin": "x".repeat(length)});
+        node.ask_as(&[a], "POST /v1/run", &body).await
+    };
+    let mut client = Client::connect_as(&node, "/openenv/repl/ws", &[a]).await;
+    let reset = |length: usize| json!({"type": "reset", "data": {"context": "x".repeat(length)}});
+    let first = client.ask(&reset(900_000)).await;
+    assert_eq!(first["data"]["observation"]["context_length"], 900_000, "{first}");
+    let (status, problem) = run(1_500_000).await;
+    assert_eq!((status, &problem["code"]), (429, &json!("quota")), "{problem}");
+    let state = client.ask(&json!({"type": "state"})).await;
+    assert_eq!(state["data"]["context"].as_str().unwrap().len(), 900_000);
+    // A second one has no room beside it, and a shorter one takes its place.
+    let mut other = Client::connect_as(&node, "/openenv/repl/ws", &[a]).await;
+    let refused = other.ask(&reset(700_000)).await;
+    assert_eq!(refused["type"], "error", "{refused}");
+    assert!(refused["data"]["message"].as_str().unwrap().contains("limit 2000000"), "{refused}");
+    let shorter = client.ask(&reset(10)).await;
+    assert_eq!(shorter["data"]["observation"]["context_preview"], "x".repeat(10), "{shorter}");
+    until(async || run(1_500_000).await.0 == 200).await;
+    // An answer of the code is kept, too, until the environment ends.
+    let code = "answer['content'] = 'y' * 900_000; answer['ready'] = True";
+    let step = client.ask(&json!({"type": "step", "data": {"code": code}})).await;
+    assert_eq!(step["data"]["done"], true, "{step}");
+    assert_eq!(run(1_500_000).await.0, 429);
+    drop(client);
+    until(async || run(1_500_000).await.0 == 200).await;
+}
+
+#[tokio::test]
 async fn a_peer_that_is_not_heard_of_is_taken_for_gone_and_one_that_answers_pings_is_not() {
     let scratch = Scratch::new("websocket-silence");
     let node = Node::configured(&scratch, "idle = 1");

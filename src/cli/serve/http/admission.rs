@@ -122,19 +122,19 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
         if length <= super::MAX_BODY_BYTES as u64 {
             node.check_in_flight(&tenant, length)?;
         }
-        Ok(tenant)
+        Ok((node.begin(&tenant)?, tenant))
     });
-    let tenant = match admitted {
-        Ok(tenant) => tenant,
+    let (asked, tenant) = match admitted {
+        Ok((asked, tenant)) => (Arc::new(asked), tenant),
         Err(refusal) => return protocol.refuse(refusal),
     };
-    let transfer = Transfer::new(node.charge(&tenant));
+    let transfer = Transfer::new(node.charge(&tenant), Arc::clone(&asked));
     upload.count(transfer.clone());
     // What was read counts until the request has been carried out.
     parts.extensions.insert(transfer.clone());
     let response = next.run(Request::from_parts(parts, Body::new(upload))).await;
     drop(transfer);
-    response.map(|body| Body::new(Download::new(body, node.charge(&tenant))))
+    response.map(|body| Body::new(Download::new(body, node.charge(&tenant), asked)))
 }
 
 #[cfg(test)]

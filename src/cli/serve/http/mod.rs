@@ -100,6 +100,8 @@ pub(super) fn serve(
     // Each session takes some descriptors. More than the limit for all cannot be had.
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+    let limits = Limits::new(settings.max_connections);
+    settings.max_connections = limits.connections;
     let audit = settings.audit_log.as_deref().map(audit_log::open).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads())
@@ -110,7 +112,7 @@ pub(super) fn serve(
     let watchers = Watchers { audit, tracer: exporter.as_ref().map(otlp::Exporter::tracer) };
     let node =
         Node::new(&args.name, settings, engines, watchers).map_err(|error| anyhow!(error))?;
-    runtime.block_on(listen(args, address, node))?;
+    runtime.block_on(listen(args, address, limits, node))?;
     if let Some(exporter) = exporter {
         exporter.end();
     }
@@ -133,7 +135,7 @@ fn settings(config: Option<&Path>) -> Result<Settings> {
     settings.map_err(|error| anyhow!("`{shown}`: {error}"))
 }
 
-async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<()> {
+async fn listen(args: &HttpArgs, address: &Address, limits: Limits, node: Arc<Node>) -> Result<()> {
     // What every client would be told is better told to who starts the node.
     node.check().await.map_err(|refusal| {
         let problem = Problem::from(refusal);
@@ -164,7 +166,6 @@ async fn listen(args: &HttpArgs, address: &Address, node: Arc<Node>) -> Result<(
             response
         }
     };
-    let limits = Limits::new(node.max_connections());
     let served = tokio::spawn(http_server::serve(listener, limits, end.clone(), answer));
     signals.told_to_end(|| reload(&node, args.config.as_deref())).await;
     let farewell = async {

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::body::line;
 use crate::service::Failure;
-use crate::service::node::{Memory, Refusal};
+use crate::service::node::{Awaited, Memory, Refusal};
 
 /// A refused request.
 #[derive(Clone, Debug)]
@@ -176,9 +176,23 @@ impl From<Refusal> for Problem {
             Refusal::Quota(detail) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail).retried()
             }
-            Refusal::Waited(time) => {
+            Refusal::Waited(turn, time) => {
                 let seconds = time.as_secs_f64();
-                let detail = format!("the run has waited for its turn for {seconds} s");
+                let detail = match turn {
+                    Awaited::Run => format!(
+                        "the run has waited for its turn beside other runs for {seconds} s, as \
+                         long as it may (`queue_time`)"
+                    ),
+                    Awaited::Session => format!(
+                        "other requests have used the session for {seconds} s, and this one has \
+                         waited for them as long as it may (`queue_time`)"
+                    ),
+                    Awaited::Packages => format!(
+                        "packages of other starts of this key were made ready for {seconds} s, \
+                         and this start has waited for them as long as it may (`package_time`); \
+                         starts without packages do not wait"
+                    ),
+                };
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "queue", detail).retried()
             }
             Refusal::Draining => Self::draining(),

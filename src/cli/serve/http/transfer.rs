@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::MAX_BODY_BYTES;
 use super::problem::Problem;
-use crate::service::node::Charge;
+use crate::service::node::{Asked, Charge};
 
 /// How long, and how much, a client may still send after it was refused. Who is sending reads no
 /// answer, and would find the connection reset instead.
@@ -29,17 +29,20 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How much of an answer leaves at a time. The rest stays counted.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What counts the bytes of a request. Requests have one among their extensions.
+/// What counts a request and its bytes. Requests have one among their extensions.
 #[derive(Clone)]
-pub(super) struct Transfer(Arc<Mutex<Charge>>);
+pub(super) struct Transfer {
+    charge: Arc<Mutex<Charge>>,
+    _asked: Arc<Asked>,
+}
 
 impl Transfer {
-    pub(super) fn new(charge: Charge) -> Self {
-        Self(Arc::new(Mutex::new(charge)))
+    pub(super) fn new(charge: Charge, asked: Arc<Asked>) -> Self {
+        Self { charge: Arc::new(Mutex::new(charge)), _asked: asked }
     }
 
     pub(super) fn charge(&self) -> MutexGuard<'_, Charge> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.charge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes more bytes.
@@ -178,11 +181,12 @@ pub(super) struct Download {
     /// What is left of the part that is being sent.
     rest: Bytes,
     charge: Charge,
+    _asked: Arc<Asked>,
 }
 
 impl Download {
-    pub(super) fn new(body: Body, charge: Charge) -> Self {
-        Self { body, rest: Bytes::new(), charge }
+    pub(super) fn new(body: Body, charge: Charge, asked: Arc<Asked>) -> Self {
+        Self { body, rest: Bytes::new(), charge, _asked: asked }
     }
 }
 
