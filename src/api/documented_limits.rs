@@ -7,6 +7,7 @@ use crate::api::engine::{Engine, EngineBuilder};
 use crate::data::limits::Limits;
 use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::fs::{FileLimits, mount};
+use crate::host::saved;
 use crate::net::NetLimits;
 use crate::protocol::codec::report;
 use crate::worker::START_TIME;
@@ -113,6 +114,16 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
         ("depth of a value, fixed", count(MAX_CROSSING_DEPTH)),
         ("`EngineBuilder::max_import_time`", time(EngineBuilder::IMPORT_TIME)),
         ("start of a worker, fixed", time(START_TIME)),
+        (
+            "packages of a saved session, loaded ones and those of its image each, fixed",
+            count(saved::MAX_PACKAGES),
+        ),
+        ("name, and version, of a package of a saved session, fixed", count(saved::MAX_NAME_BYTES)),
+        (
+            "host's part of a [saved session](saved.md#the-file) besides the files of overlays, \
+             fixed",
+            bytes(saved::STATE_BYTES),
+        ),
     ];
     check(&table(LIMITS, "| limit | unit | default, library |"), 2, &expected);
 }

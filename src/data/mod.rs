@@ -1,6 +1,7 @@
 //! Plain data types that all other folders use: values, cells, results of runs, limits, errors.
 
 pub(crate) mod cell;
+pub(crate) mod counted;
 pub(crate) mod display;
 pub(crate) mod error;
 pub(crate) mod execution;

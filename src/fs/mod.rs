@@ -40,12 +40,12 @@ pub(crate) use events::FileEvent;
 pub(crate) use host_place::HostPlace;
 pub(crate) use limits::FileLimits;
 pub use mount::{Mount, MountMode};
-pub(crate) use overlay::SavedOverlay;
 pub use overlay::{ChangeKind, ExportDirectory, FileChange};
+pub(crate) use overlay::{SavedLimits, SavedOverlay};
 #[cfg(any(test, feature = "engine"))]
 pub(crate) use request::{FileKind, FileStat, OpenFlags};
 pub(crate) use request::{FileReply, FileRequest};
 pub(crate) use root::Identity;
-pub(crate) use system::FileSystem;
+pub(crate) use system::{FileSystem, no_overlay};
 pub(crate) use table::MountTable;
 pub(crate) use tree::{Tree, TreeEntry};

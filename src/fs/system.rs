@@ -21,6 +21,7 @@ use super::table::{MountTable, Source};
 use super::tree_volume::TreeVolume;
 use super::volume::{Times, Volume, VolumeCopy};
 use crate::data::error::Error;
+use crate::data::shown::shown;
 
 /// One session's view of its mounts: its open files, its overlays and how much of the quotas it has
 /// used.
@@ -191,12 +192,7 @@ impl FileSystem {
     pub(crate) fn restore(&self, guest: &str, saved: SavedOverlay) -> Result<(), Error> {
         let mounted = self.mounts.iter().find(|mounted| mounted.guest == guest);
         let Some(overlay) = mounted.and_then(|mounted| mounted.overlay.as_ref()) else {
-            return Err(config(format!(
-                "the saved session has changed files in an overlay at `{}`, and the sandbox has \
-                 none there",
-                guest.escape_default()
-            ))
-            .with_hint("mount the same directory with `Mount::overlay`"));
+            return Err(no_overlay(guest));
         };
         overlay.restore(saved).map_err(|error| {
             config(format!("the files of the saved session beneath `{guest}`: {error}"))
@@ -389,4 +385,13 @@ fn volume(
             (Arc::clone(&overlay) as Arc<dyn Volume>, Some(overlay))
         }
     }
+}
+
+/// Returns the error for a saved session with an overlay that the sandbox does not have.
+pub(crate) fn no_overlay(guest: &str) -> Error {
+    let message = format!(
+        "the saved session has changed files in an overlay at `{}`, and the sandbox has none there",
+        shown(guest)
+    );
+    config(message).with_hint("mount the same directory with `Mount::overlay`")
 }

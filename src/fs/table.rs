@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::mount::{Mount, MountMode};
+use super::overlay::SavedLimits;
 use super::path::rest_beneath;
 use super::root::{Identity, Root, config};
 use super::tree::Tree;
@@ -78,13 +79,18 @@ impl MountTable {
         self.0.iter().map(|entry| entry.guest.as_str())
     }
 
-    /// Returns how many bytes the overlays may have in all.
-    pub(crate) fn overlay_bytes(&self) -> u64 {
-        let quota = |entry: &Entry| match &entry.source {
-            Source::Host(mount) if mount.mode() == MountMode::Overlay => mount.quotas().0,
-            _ => 0,
-        };
-        self.0.iter().map(quota).fold(0, u64::saturating_add)
+    /// Returns what a saved session may have of the overlays.
+    pub(crate) fn saved_limits(&self) -> SavedLimits {
+        let mut limits = SavedLimits::default();
+        for Entry { guest, source } in &self.0 {
+            if let Source::Host(mount) = source
+                && mount.mode() == MountMode::Overlay
+            {
+                let (bytes, files) = mount.quotas();
+                limits.add(guest.clone(), bytes, files);
+            }
+        }
+        limits
     }
 
     /// Returns the directories of the host that a guest may write to.

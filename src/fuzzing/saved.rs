@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::memory::measured;
-use crate::fs::{FileLimits, FileSystem, Mount, MountTable};
+use crate::fs::{FileLimits, FileSystem, Mount, MountTable, SavedLimits};
 use crate::host::saved::SavedState;
 use crate::image::saved::{PAGE, Reader, Writer};
 
 const IDENTITY: [u8; 32] = [1; 32];
 const QUOTA_BYTES: u64 = 1 << 20;
 const QUOTA_FILES: u64 = 100;
+/// What an element of a list takes, in bytes, a message about it included.
+const ELEMENT: usize = 512;
 /// What reading may take at once: a block, its compressed form and a piece, each of which doubles.
 const MEMORY: usize = 16 << 20;
 
@@ -30,7 +32,16 @@ pub fn saved(data: &[u8]) {
 
 /// Reads the host's part, and restores its overlays.
 fn state(data: &[u8]) {
-    let Ok(state) = postcard::from_bytes::<SavedState>(data) else { return };
+    let mut limits = SavedLimits::default();
+    limits.add("/data".to_owned(), QUOTA_BYTES, QUOTA_FILES);
+    let (state, used) = measured(|| SavedState::read(data, &limits).ok());
+    let elements = data.len().min(usize::try_from(limits.elements).unwrap_or(usize::MAX));
+    assert!(used.peak <= 2 * data.len() + ELEMENT * (elements + 1), "{used:?}");
+    let Some(state) = state else { return };
+    // What was read can be saved, and what is saved can be read.
+    let saved = state.write(&limits);
+    let again = saved.as_ref().ok().and_then(|saved| SavedState::read(saved, &limits).ok());
+    assert_eq!(again.map(|again| again.write(&limits)), Some(saved));
     for (_, overlay) in state.overlays {
         let files = files();
         if files.restore("/data", overlay).is_err() {
@@ -38,6 +49,8 @@ fn state(data: &[u8]) {
         }
         let again = files.save();
         let bytes = postcard::to_stdvec(&again).unwrap_or_default();
+        let elements: u64 = again.iter().map(|(_, overlay)| overlay.elements()).sum();
+        assert!(elements <= limits.elements, "{elements} elements");
         assert!(bytes.len() as u64 <= 8 * QUOTA_BYTES, "{} bytes", bytes.len());
         let other = self::files();
         for (guest, overlay) in again {

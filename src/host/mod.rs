@@ -30,7 +30,7 @@ use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
-use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, Identity, MountTable};
+use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, Identity, MountTable, SavedLimits};
 use crate::host::audit::{Access, AuditLog, AuditSink};
 use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
@@ -70,6 +70,7 @@ pub(crate) struct SessionHost {
     answers: Answers,
     counters: Arc<RunCounters>,
     saving: Saving,
+    saved_limits: SavedLimits,
 }
 
 /// What the host recorded of a finished run.
@@ -126,6 +127,7 @@ impl SessionHost {
             answers,
             counters,
             saving: Saving::default(),
+            saved_limits: mounts.saved_limits(),
         }
     }
 
@@ -180,6 +182,7 @@ impl SessionHost {
             answers,
             counters,
             saving: Saving::default(),
+            saved_limits: self.saved_limits.clone(),
         })
     }
 
@@ -339,10 +342,12 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
-            HostRequest::Saved(piece) => match self.saving.write(piece, || self.saved()) {
-                Ok(()) => HostReply::Done,
-                Err(reason) => HostReply::Failed(reason),
-            },
+            HostRequest::Saved(piece) => {
+                match self.saving.write(piece, &self.saved_limits, || self.saved()) {
+                    Ok(()) => HostReply::Done,
+                    Err(reason) => HostReply::Failed(reason),
+                }
+            }
             HostRequest::SaveRefused(reason) => {
                 self.saving.refuse(reason);
                 HostReply::Done

@@ -9,6 +9,7 @@ use isolet_pyodide_assets::Digest;
 use super::exchanges::{Answers, send};
 use super::saved::SavedPackage;
 use crate::data::error::{Error, ErrorKind};
+use crate::data::shown::shown;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
@@ -52,6 +53,9 @@ const IS_KNOWN: &str = "part of a loaded package";
 
 /// The maximum length of a module name that is looked up, in bytes.
 const MODULE_NAME_BYTES: usize = 255;
+
+/// How many packages a message lists.
+const LISTED: usize = 20;
 
 impl SessionPackages {
     pub(super) fn new(
@@ -216,7 +220,7 @@ impl SessionPackages {
             version,
             sha256,
         });
-        (shown(preloaded), loaded.collect())
+        (described(preloaded), loaded.collect())
     }
 
     /// Loads the packages of a saved session, if they are allowed.
@@ -225,16 +229,12 @@ impl SessionPackages {
         preloaded: &[String],
         wanted: &[SavedPackage],
     ) -> Result<(), Error> {
-        let own = shown(&self.0.preloaded);
+        let own = described(&self.0.preloaded);
         if own != preloaded {
-            let list = |names: &[String]| match names.join(", ") {
-                none if none.is_empty() => "no packages".to_owned(),
-                names => names,
-            };
             let message = format!(
                 "the session was saved over an image with {}, and this engine's has {}",
-                list(preloaded),
-                list(&own)
+                listed(preloaded),
+                listed(&own)
             );
             return Err(Error::new(ErrorKind::Config, message)
                 .with_hint("use an engine with the same `EngineBuilder::preload`"));
@@ -252,6 +252,7 @@ impl SessionPackages {
                 continue;
             }
             let SavedPackage { name, version, sha256 } = package;
+            let [name, version, sha256] = [name, version, sha256].map(|text| shown(text));
             let message = match found {
                 None => format!(
                     "the saved session has loaded the package {name} {version}, which the sandbox \
@@ -276,8 +277,20 @@ impl SessionPackages {
     }
 }
 
-fn shown(packages: &[LoadedPackage]) -> Vec<String> {
+fn described(packages: &[LoadedPackage]) -> Vec<String> {
     packages.iter().map(|one| format!("{} {}", one.name, one.version)).collect()
+}
+
+/// Returns what a message says of a list of packages, which anyone may have written.
+fn listed(packages: &[String]) -> String {
+    if packages.is_empty() {
+        return "no packages".to_owned();
+    }
+    let mut listed: Vec<_> = packages.iter().take(LISTED).map(|name| shown(name)).collect();
+    if packages.len() > LISTED {
+        listed.push(format!("and {} more", packages.len() - LISTED));
+    }
+    listed.join(", ")
 }
 
 fn import_error(reason: String) -> ToolError {

@@ -356,6 +356,53 @@ async fn another_version_is_refused_with_both_and_damage_is_found() {
     assert_eq!(sandbox().restore(dir.path()).await.unwrap_err().kind(), ErrorKind::Config);
 }
 
+/// Returns a file with this as the host's part, and with the right digest.
+fn file_of(whole: &[u8], state: &[u8]) -> Vec<u8> {
+    let length = (state.len() as u64).to_le_bytes();
+    let mut file = [&whole[..48], &length, state].concat();
+    file.extend_from_slice(blake3::hash(&file).as_bytes());
+    file
+}
+
+/// A name takes a byte in the file and 24 in memory.
+#[tokio::test]
+async fn lists_of_a_saved_session_are_counted_before_they_are_read() {
+    let dir = Scratch::new("saved-lists");
+    let whole = fs::read(saved(dir.path()).await).unwrap();
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let mount = Mount::overlay(&data).unwrap().quota_bytes(1 << 20).quota_files(10);
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = builder().permissions(permissions).build().unwrap();
+    // 2,000,000, as postcard writes it.
+    let many = [0x80, 0x89, 0x7a];
+    let overlay = [&[0, 0, 1, 5][..], b"/data", &[0; 4]].concat();
+    let cases = [
+        (Vec::new(), "packages of the image: limit 1000, needed 2000000"),
+        (vec![0], "loaded packages: limit 1000, needed 2000000"),
+        (overlay.clone(), "chunks of their files: limit 100036, needed 2000000"),
+        // An entry `f` that is a file of no bytes, and its chunks.
+        (
+            [&overlay[..], &[1, 1, b'f', 1, 0]].concat(),
+            "chunks of their files: limit 100036, needed 2000001",
+        ),
+    ];
+    for (before, expected) in cases {
+        let file = dir.path().join("crafted");
+        let state = [before, many.to_vec(), vec![0; 6_000_000]].concat();
+        fs::write(&file, file_of(&whole, &state)).unwrap();
+        let error = sandbox.restore(&file).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        let error = error.to_string();
+        assert!(error.contains(expected) && error.len() < 500, "{error}");
+    }
+    // As many as there may be are not all named.
+    let file = dir.path().join("crafted");
+    fs::write(&file, file_of(&whole, &[&[0xe8, 7][..], &[0; 1002]].concat())).unwrap();
+    let error = sandbox.restore(&file).await.unwrap_err().to_string();
+    assert!(error.contains(", and 980 more") && error.len() < 500, "{error}");
+}
+
 /// Whoever can write the file can make its digest right as well.
 #[tokio::test]
 async fn bytes_that_were_changed_with_the_digest_harm_nobody() {

@@ -66,8 +66,8 @@ pub(super) type Opened = (Arc<SavedFile>, SavedState);
 
 /// Opens the file of a saved session for a sandbox with this policy.
 pub(super) async fn open(path: PathBuf, policy: &Policy) -> Result<Opened, Error> {
-    let quota_bytes = policy.permissions.mounts.overlay_bytes();
-    let (file, state) = on_a_thread(move || SavedFile::open(&path, quota_bytes)).await?;
+    let limits = policy.permissions.mounts.saved_limits();
+    let (file, state) = on_a_thread(move || SavedFile::open(&path, &limits)).await?;
     Ok((Arc::new(file), state))
 }
 

@@ -10,7 +10,7 @@ use super::super::volume::Times;
 const PERMISSIONS: u32 = 0o777;
 
 /// Attributes that were set. The others are the host's.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attributes {
     mode: Option<u32>,
     accessed_ms: Option<f64>,

@@ -29,18 +29,26 @@ impl Chunks {
         Self { size: self.size, parts: self.parts.clone(), charge: self.charge.copy(budget) }
     }
 
+    /// Returns how many chunks files may have that have so many bytes together.
+    pub(super) fn most(bytes: u64, files: u64) -> u64 {
+        (bytes / CHUNK_BYTES).saturating_add(files)
+    }
+
     /// Returns the chunks that are stored, by their numbers.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.parts.iter().map(|(nth, chunk)| (*nth, chunk.as_slice()))
+    pub(super) fn parts(&self) -> impl Iterator<Item = (u64, &Arc<Vec<u8>>)> {
+        self.parts.iter().map(|(nth, chunk)| (*nth, chunk))
     }
 
     /// Stores the chunk of this number. Fails if it goes beyond the size.
-    pub(super) fn restore(&mut self, nth: u64, chunk: &[u8]) -> Result<(), FileError> {
+    pub(super) fn restore(&mut self, nth: u64, chunk: Arc<Vec<u8>>) -> Result<(), FileError> {
         let end = nth.checked_mul(CHUNK_BYTES).and_then(|at| at.checked_add(chunk.len() as u64));
         if chunk.len() > CHUNK || end.is_none_or(|end| end > self.size) {
             return Err(FileError::Invalid);
         }
-        self.write(nth * CHUNK_BYTES, chunk)
+        if !chunk.is_empty() {
+            self.parts.insert(nth, chunk);
+        }
+        Ok(())
     }
 
     pub(super) fn size(&self) -> u64 {

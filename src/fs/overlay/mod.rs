@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use changes::{ChangeKind, FileChange};
 pub(crate) use copy::OverlayCopy;
 pub use export::ExportDirectory;
-pub(crate) use saved::SavedOverlay;
+pub(crate) use saved::{SavedLimits, SavedOverlay};
 
 use super::budget::Budget;
 use super::error::FileError;

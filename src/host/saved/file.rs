@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::state::SavedState;
+use super::state::{SavedState, Unread};
 use crate::data::error::{Error, ErrorKind};
-use crate::fs::{HostPlace, Identity};
+use crate::fs::{HostPlace, Identity, SavedLimits};
 
 /// The beginning of every such file, with the version of the format.
 const MAGIC: &[u8; 16] = b"isolet session 2";
@@ -27,7 +27,7 @@ const HEADER_BYTES: usize = MAGIC.len() + VERSION_BYTES + size_of::<u64>();
 const DIGEST_BYTES: usize = 32;
 
 /// The maximum size of the host's part, in bytes, in addition to the quotas of overlays.
-const STATE_BYTES: u64 = 64 << 20;
+pub(crate) const STATE_BYTES: u64 = 64 << 20;
 
 /// How much is digested at a time, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
@@ -80,9 +80,10 @@ impl SavedWriter {
         self.has_begun
     }
 
-    /// Writes the host's part.
-    pub(super) fn begin(&mut self, state: &SavedState) -> Result<(), String> {
-        let state = postcard::to_stdvec(state).map_err(|error| error.to_string())?;
+    /// Writes the host's part. A sandbox with these limits can read it.
+    pub(super) fn begin(&mut self, state: &SavedState, limits: &SavedLimits) -> Result<(), String> {
+        let state = state.write(limits)?;
+        within_bytes(state.len() as u64, limits)?;
         let mut header = Vec::from(MAGIC);
         header.extend_from_slice(&version());
         header.extend_from_slice(&(state.len() as u64).to_le_bytes());
@@ -139,8 +140,8 @@ pub(crate) struct SavedFile {
 }
 
 impl SavedFile {
-    /// Opens a file, and reads the host's part. What overlays may have is `quota_bytes`.
-    pub(crate) fn open(path: &Path, quota_bytes: u64) -> Result<(Self, SavedState), Error> {
+    /// Opens a file, and reads the host's part.
+    pub(crate) fn open(path: &Path, limits: &SavedLimits) -> Result<(Self, SavedState), Error> {
         let refused = |reason: String| {
             let message =
                 format!("the session in `{}` cannot be restored: {reason}", path.display());
@@ -178,11 +179,7 @@ impl SavedFile {
             return Err(refused(format!("isolet {found:?} has saved it, and this is {own:?}")));
         }
         let state_bytes = u64::from_le_bytes(rest.try_into().unwrap_or_default());
-        let limit = STATE_BYTES.saturating_add(quota_bytes);
-        if state_bytes > limit {
-            let reason = format!("the host's part: limit {limit} bytes, needed {state_bytes}");
-            return Err(refused(reason));
-        }
+        within_bytes(state_bytes, limits).map_err(refused)?;
         let start = HEADER_BYTES as u64 + state_bytes;
         let Some(end) = length.checked_sub(DIGEST_BYTES as u64).filter(|end| *end >= start) else {
             return Err(refused(format!("it ends after {length} bytes")));
@@ -191,8 +188,10 @@ impl SavedFile {
         saved.check_digest().map_err(unread)?.map_err(refused)?;
         let mut state = vec![0; usize::try_from(state_bytes).unwrap_or_default()];
         read_at(&saved.file, &mut state, HEADER_BYTES as u64).map_err(unread)?;
-        let state = postcard::from_bytes(&state);
-        let state = state.map_err(|error| refused(format!("the host's part: {error}")))?;
+        let state = SavedState::read(&state, limits).map_err(|unread| match unread {
+            Unread::Invalid(reason) => refused(format!("the host's part: {reason}")),
+            Unread::NoOverlay(error) => error,
+        })?;
         Ok((saved, state))
     }
 
@@ -223,6 +222,15 @@ impl SavedFile {
         read_at(&self.file, &mut piece, at).map_err(|error| error.to_string())?;
         Ok(piece)
     }
+}
+
+/// Fails if the host's part is too large.
+fn within_bytes(needed: u64, limits: &SavedLimits) -> Result<(), String> {
+    let limit = STATE_BYTES.saturating_add(limits.bytes);
+    if needed > limit {
+        return Err(format!("the host's part: limit {limit} bytes, needed {needed}"));
+    }
+    Ok(())
 }
 
 fn version() -> [u8; VERSION_BYTES] {

@@ -6,8 +6,13 @@ mod state;
 
 use std::sync::{Arc, Mutex};
 
+#[cfg(test)]
+pub(crate) use self::file::STATE_BYTES;
 pub(crate) use self::file::{SavedFile, SavedWriter};
+#[cfg(test)]
+pub(crate) use self::state::{MAX_NAME_BYTES, MAX_PACKAGES};
 pub(crate) use self::state::{SavedPackage, SavedState};
+use crate::fs::SavedLimits;
 use crate::support::lock::lock;
 
 /// What a session's host saves to, and restores from.
@@ -38,13 +43,14 @@ impl Saving {
     pub(super) fn write(
         &self,
         piece: &[u8],
+        limits: &SavedLimits,
         state: impl FnOnce() -> SavedState,
     ) -> Result<(), String> {
         let mut to = lock(&self.to);
         let Target::Open(file) = &mut *to else {
             return Err("the session is not being saved".to_owned());
         };
-        let begun = if file.has_begun() { Ok(()) } else { file.begin(&state()) };
+        let begun = if file.has_begun() { Ok(()) } else { file.begin(&state(), limits) };
         let written = begun.and_then(|()| file.write(piece));
         if let Err(reason) = &written {
             *to = Target::Refused(reason.clone());
