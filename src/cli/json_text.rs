@@ -2,6 +2,9 @@
 //! serde's own end at 64 bits.
 
 use isolet::{BigInt, Value};
+use rmcp::model::RequestId;
+
+use super::mcp::wire::Outline;
 
 /// The maximum nesting of arrays and objects. A deeper value could not cross anyway.
 const MAX_DEPTH: usize = 128;
@@ -32,6 +35,15 @@ pub(super) fn count(text: &[u8]) -> usize {
         }
     }
     count
+}
+
+/// Returns the `id` of a message that cannot be read, or `None`.
+pub(super) fn message_id(outline: Outline) -> Value {
+    match outline.id {
+        Some(RequestId::Number(number)) => Value::Int(number),
+        Some(RequestId::String(text)) => Value::from(&*text),
+        None => Value::None,
+    }
 }
 
 struct Reader<'a> {

@@ -4,9 +4,13 @@
 //! The command has this file, too, for its own clients.
 
 use std::io;
+use std::sync::Arc;
 
 use rmcp::model::RequestId;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use serde::Serialize;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 
 /// How much of both ends of a line that is too long is kept, to find the number of its request.
 const ENDS: usize = 256;
@@ -20,7 +24,12 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// Reads lines of a bounded length.
 pub(crate) struct Lines<R> {
     read: BufReader<R>,
-    // These survive a `next` that is dropped halfway.
+    // It survives a `next` that is dropped halfway.
+    assembly: Assembly,
+}
+
+/// Puts lines of a bounded length together.
+pub(crate) struct Assembly {
     line: Vec<u8>,
     end: Option<Vec<u8>>,
     bytes: usize,
@@ -37,7 +46,7 @@ pub(crate) enum Line {
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(read: R, max_bytes: usize) -> Self {
         let read = BufReader::with_capacity(USUAL_BYTES, read);
-        Self { read, line: Vec::new(), end: None, bytes: 0, max_bytes }
+        Self { read, assembly: Assembly::new(max_bytes) }
     }
 
     /// Reads a line. Returns `None` at the end of the stream. What precedes that is a line, too.
@@ -45,34 +54,51 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         loop {
             let available = self.read.fill_buf().await?;
             if available.is_empty() {
-                let is_rest = !self.line.is_empty() || self.end.is_some();
-                return Ok(is_rest.then(|| self.take()));
+                return Ok(self.assembly.rest());
             }
-            let newline = available.iter().position(|byte| *byte == b'\n');
-            let taken = &available[..newline.unwrap_or(available.len())];
-            self.bytes += taken.len();
-            match &mut self.end {
-                Some(end) => {
-                    end.extend_from_slice(taken);
-                    let surplus = end.len().saturating_sub(ENDS);
-                    end.drain(..surplus);
-                }
-                None if self.line.len() + taken.len() > self.max_bytes => {
-                    let (length, all) = (taken.len(), std::mem::take(&mut self.line));
-                    self.line = all[..all.len().min(ENDS)].to_vec();
-                    self.line.extend(taken.iter().take(ENDS - self.line.len()));
-                    let mut end = all[all.len().saturating_sub(ENDS)..].to_vec();
-                    end.extend_from_slice(&taken[length.saturating_sub(ENDS)..]);
-                    self.end = Some(end);
-                }
-                None => self.line.extend_from_slice(taken),
-            }
-            let consumed = newline.map_or(available.len(), |at| at + 1);
+            let (consumed, line) = self.assembly.push(available);
             self.read.consume(consumed);
-            if newline.is_some() {
-                return Ok(Some(self.take()));
+            if line.is_some() {
+                return Ok(line);
             }
         }
+    }
+}
+
+impl Assembly {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { line: Vec::new(), end: None, bytes: 0, max_bytes }
+    }
+
+    /// Takes from what has arrived. Returns how many bytes, and the line that they end.
+    pub(crate) fn push(&mut self, available: &[u8]) -> (usize, Option<Line>) {
+        let newline = available.iter().position(|byte| *byte == b'\n');
+        let taken = &available[..newline.unwrap_or(available.len())];
+        self.bytes += taken.len();
+        match &mut self.end {
+            Some(end) => {
+                end.extend_from_slice(taken);
+                let surplus = end.len().saturating_sub(ENDS);
+                end.drain(..surplus);
+            }
+            None if self.line.len() + taken.len() > self.max_bytes => {
+                let (length, all) = (taken.len(), std::mem::take(&mut self.line));
+                self.line = all[..all.len().min(ENDS)].to_vec();
+                self.line.extend(taken.iter().take(ENDS - self.line.len()));
+                let mut end = all[all.len().saturating_sub(ENDS)..].to_vec();
+                end.extend_from_slice(&taken[length.saturating_sub(ENDS)..]);
+                self.end = Some(end);
+            }
+            None => self.line.extend_from_slice(taken),
+        }
+        let consumed = newline.map_or(available.len(), |at| at + 1);
+        (consumed, newline.map(|_| self.take()))
+    }
+
+    /// Returns what precedes the end of the stream and has no end of a line.
+    pub(crate) fn rest(&mut self) -> Option<Line> {
+        let is_rest = !self.line.is_empty() || self.end.is_some();
+        is_rest.then(|| self.take())
     }
 
     fn take(&mut self) -> Line {
@@ -82,6 +108,67 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             None => Line::Whole(line),
         }
     }
+}
+
+/// Messages as lines of two streams.
+pub(crate) struct Duplex<R, W> {
+    lines: Lines<R>,
+    write: Arc<Mutex<Option<W>>>,
+    /// The answer to a line that could not be read, on its way.
+    refusing: Option<JoinHandle<()>>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Duplex<R, W> {
+    pub(crate) fn new(read: R, write: W, max_bytes: usize) -> Self {
+        let write = Arc::new(Mutex::new(Some(write)));
+        Self { lines: Lines::new(read, max_bytes), write, refusing: None }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send<T: Serialize>(
+        &self,
+        message: T,
+    ) -> impl Future<Output = io::Result<()>> + use<T, R, W> {
+        let to = Arc::clone(&self.write);
+        async move { write(&to, serde_json::to_vec(&message)?).await }
+    }
+
+    /// Reads a line. Returns `None` at the end of the stream.
+    ///
+    /// Dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Option<Line> {
+        // One at a time, so that a peer that reads nothing is not owed more and more.
+        if let Some(refusing) = &mut self.refusing {
+            let _ = refusing.await;
+            self.refusing = None;
+        }
+        self.lines.next().await.ok().flatten()
+    }
+
+    /// Begins to answer a line that cannot be read.
+    pub(crate) fn refuse(&mut self, answer: Vec<u8>) {
+        let to = Arc::clone(&self.write);
+        self.refusing = Some(tokio::spawn(async move {
+            // That the peer is gone shows itself when it is read or written to next.
+            let _ = write(&to, answer).await;
+        }));
+    }
+
+    /// Closes the stream to the peer.
+    pub(crate) async fn close(&mut self) {
+        self.write.lock().await.take();
+    }
+}
+
+/// Writes a line, if the stream is still open.
+async fn write<W: AsyncWrite + Unpin>(to: &Mutex<Option<W>>, mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    let mut to = to.lock().await;
+    let Some(stream) = to.as_mut() else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    stream.write_all(&line).await?;
+    stream.flush().await
 }
 
 /// Makes a message what JSON demands where that is plain: without a mark before it, and with U+FFFD

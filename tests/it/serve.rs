@@ -483,6 +483,29 @@ fn what_is_no_request_is_an_error_and_what_is_no_message_is_the_end() {
 }
 
 #[test]
+fn a_message_that_cannot_be_read_fails_by_its_number_and_ends_nothing_else() {
+    let mut client = Client::with_session(&json!({"tools": [{"name": "search"}]}));
+    client.ask(&json!(["run", 5, 1, "x = 1"]));
+    let deep = format!("[\"set\", 6, 1, {{\"x\": {}{}}}]", "[".repeat(300), "]".repeat(300));
+    for unreadable in [
+        &br#"["run", 6, 1, "1", {"x": NaN}]"#[..],
+        b"[\"run\", 6, 1, \"'\xff'\"]",
+        deep.as_bytes(),
+        br#"["run", 6, 1, "1", {"x": {"$bytes": "?"}}]"#,
+    ] {
+        client.send_bytes(unreadable);
+        let error = client.expect("error", 6);
+        assert_eq!(error[2]["kind"], "protocol");
+        let message = error[2]["message"].as_str().unwrap();
+        assert!(message.contains("the message cannot be read: "), "{message}");
+    }
+    client.send(&json!(["run", 7, 1, "try: search()\nexcept ValueError as e: x += 1\nx"]));
+    let call = client.next();
+    client.send_bytes(format!("[\"answer\", {}, NaN]", call[1]).as_bytes());
+    assert_eq!(client.expect("ok", 7)[2]["value"], 2);
+}
+
+#[test]
 fn versions_that_do_not_belong_together_are_both_named() {
     let mut client = Client::unknown(&[]);
     let (kind, message) = client.fails(&json!(["hello", 1, {"protocol": 99}]));

@@ -17,16 +17,16 @@ sse         over HTTP, it answers with events
 token=TEXT  over HTTP, it wants this authorization
 raw         it has a tool that writes a line as its answer, ID in it being the call's number
 names       it has tools whose names look like something else
-slow=N      it reads nothing in its first N seconds
+late        it answers its first request only when there is a second one
 odd         over HTTP, its answers have no number; its events have other names, after signs of life
 loses=N     over HTTP, it forgets its session after each call, and refuses the next one with status N
 """
 
+import itertools
 import json
 import os
 import sys
 import threading
-import time
 
 OPTIONS = dict(option.partition("=")[::2] for option in sys.argv[1:])
 VERSION = "2026-07-28"
@@ -182,8 +182,8 @@ def stdio():
         with LOCK:
             print(json.dumps(message), flush=True)
 
-    time.sleep(float(OPTIONS.get("slow", 0)))
-    for line in sys.stdin:
+    early = [sys.stdin.readline(), sys.stdin.readline()] if "late" in OPTIONS else []
+    for line in itertools.chain(early, sys.stdin):
         handle(json.loads(line), send)
 
 

@@ -5,12 +5,16 @@ use std::io::{self, BufRead, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolet::Value;
-use rmcp::model::RequestId;
 use serde::de::IgnoredAny;
 use tokio::sync::{mpsc, oneshot};
 
 use super::messages::Incoming;
-use crate::cli::mcp::wire::{self, Outline};
+use crate::cli::frames;
+use crate::cli::json_text::message_id;
+use crate::cli::mcp::wire::{self, Assembly, Line, Outline};
+
+/// How many requests wait for their turn. A client that sends more waits until they are read.
+const MAX_WAITING: usize = 1_024;
 
 /// Routes the answers to tool calls.
 #[derive(Clone, Default)]
@@ -32,18 +36,18 @@ pub(super) enum Request {
     Message(Box<Incoming>),
     /// A line that is not JSON: the number of the request, if it has one, and the reason.
     Garbage(Value, String),
-    /// JSON that is not a message of the protocol.
-    Stranger,
+    /// JSON that is not a message of the protocol, and its number.
+    Stranger(Value),
 }
 
 impl Channel {
     /// Starts to read standard input. The receiver ends with it.
-    pub(super) fn open() -> io::Result<(Self, mpsc::UnboundedReceiver<Request>)> {
+    pub(super) fn open() -> io::Result<(Self, mpsc::Receiver<Request>)> {
         let channel = Self::default();
-        let (sender, requests) = mpsc::unbounded_channel();
+        let (sender, requests) = mpsc::channel(MAX_WAITING);
         let reader = channel.clone();
         let read = move || {
-            reader.read(io::stdin().lock(), &sender);
+            reader.read(io::stdin().lock(), frames::MAX_BYTES, &sender);
             reader.close();
         };
         std::thread::Builder::new().name("isolet-dspy-stdin".to_owned()).spawn(read)?;
@@ -63,15 +67,23 @@ impl Channel {
         (id, receiver)
     }
 
-    fn read(&self, mut input: impl BufRead, requests: &mpsc::UnboundedSender<Request>) {
-        let mut line = Vec::new();
-        loop {
-            match input.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
+    fn read(&self, mut input: impl BufRead, max_bytes: usize, requests: &mpsc::Sender<Request>) {
+        let mut assembly = Assembly::new(max_bytes);
+        while let Some(line) = next(&mut input, &mut assembly) {
+            let text = match line {
+                Line::Whole(line) => line,
+                Line::TooLong(start, end, bytes) => {
+                    let reason = format!("it has {bytes} bytes, the limit is {max_bytes}");
+                    let number = message_id(Outline::of_ends(&start, &end));
+                    if !self.fail_all(&reason)
+                        && requests.blocking_send(Request::Garbage(number, reason)).is_err()
+                    {
+                        return;
+                    }
+                    continue;
+                }
+            };
             // JavaScript and Python write half a surrogate pair.
-            let text = std::mem::take(&mut line);
             let text = wire::mended(text).unwrap_or_else(|(text, _)| text);
             let request = match serde_json::from_slice::<Incoming>(&text) {
                 Ok(message) if message.method.is_none() => match self.route(message.into()) {
@@ -80,10 +92,16 @@ impl Channel {
                 },
                 Ok(message) => Request::Message(message.into()),
                 Err(error) if self.fail_all(&error.to_string()) => continue,
-                Err(_) if serde_json::from_slice::<IgnoredAny>(&text).is_ok() => Request::Stranger,
-                Err(error) => Request::Garbage(number(&text), error.to_string()),
+                Err(error) => {
+                    let number = message_id(Outline::of(&text));
+                    if serde_json::from_slice::<IgnoredAny>(&text).is_ok() {
+                        Request::Stranger(number)
+                    } else {
+                        Request::Garbage(number, error.to_string())
+                    }
+                }
             };
-            if requests.send(request).is_err() {
+            if requests.blocking_send(request).is_err() {
                 return;
             }
         }
@@ -119,12 +137,22 @@ impl Channel {
     }
 }
 
-/// Returns the number of the request in a line that is not JSON.
-fn number(line: &[u8]) -> Value {
-    match Outline::of(line).id {
-        Some(RequestId::Number(number)) => Value::Int(number),
-        Some(RequestId::String(text)) => Value::from(&*text),
-        None => Value::None,
+/// Reads a line. Returns `None` at the end of the input.
+fn next(input: &mut impl BufRead, assembly: &mut Assembly) -> Option<Line> {
+    loop {
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return None,
+        };
+        if available.is_empty() {
+            return assembly.rest();
+        }
+        let (consumed, line) = assembly.push(available);
+        input.consume(consumed);
+        if line.is_some() {
+            return line;
+        }
     }
 }
 
@@ -142,4 +170,34 @@ pub(super) fn write(line: &str) -> io::Result<()> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_answered_with_its_number() {
+        let long = "x".repeat(500);
+        let text = format!(
+            "{{\"method\":\"execute\",\"params\":{{\"code\":\"{long}\"}},\"id\":3}}\n\
+             {{\"method\":\"execute\",\"params\":NaN,\"id\":\"a\"}}\n\
+             {{\"method\":5,\"id\":4}}\n[]\n{{\"id\":5,\"x\":\"\u{1}"
+        );
+        let (sender, mut requests) = mpsc::channel(MAX_WAITING);
+        Channel::default().read(text.as_bytes(), 400, &sender);
+        drop(sender);
+        let mut read = Vec::new();
+        while let Some(request) = requests.blocking_recv() {
+            read.push(match request {
+                Request::Message(message) => (message.id, "a message".to_owned()),
+                Request::Garbage(number, reason) => (number, reason),
+                Request::Stranger(number) => (number, "a stranger".to_owned()),
+            });
+        }
+        let numbers: Vec<Value> = read.iter().map(|(number, _)| number.clone()).collect();
+        assert_eq!(numbers, [3.into(), "a".into(), 4.into(), Value::None, 5.into()], "{read:?}");
+        assert_eq!(read[0].1, "it has 548 bytes, the limit is 400");
+        assert_eq!(read[2].1, "a stranger");
+    }
 }

@@ -12,6 +12,9 @@ use super::files::AllowedFiles;
 use super::messages::{self, Incoming, Params, ToolEntry};
 use crate::cli::terminal;
 
+/// What DSPy's runner says to a message of another protocol.
+const NO_MESSAGE: &str = "Invalid Request: not a JSON-RPC 2.0 message";
+
 const INJECT: &str = include_str!("inject.py");
 
 /// A session and its client.
@@ -31,10 +34,7 @@ impl Runner {
     }
 
     /// Serves requests until `shutdown`, or until the client is gone.
-    pub(super) async fn serve(
-        mut self,
-        mut requests: mpsc::UnboundedReceiver<Request>,
-    ) -> io::Result<()> {
+    pub(super) async fn serve(mut self, mut requests: mpsc::Receiver<Request>) -> io::Result<()> {
         let mut next = requests.recv().await;
         while let Some(request) = next {
             let message = match request_of(request) {
@@ -171,10 +171,8 @@ impl Runner {
 fn request_of(request: Request) -> Result<Box<Incoming>, String> {
     let (id, code, text) = match request {
         Request::Message(message) if message.jsonrpc == Value::from("2.0") => return Ok(message),
-        Request::Message(_) | Request::Stranger => {
-            let text = "Invalid Request: not a JSON-RPC 2.0 message".to_owned();
-            (Value::None, messages::INVALID_REQUEST, text)
-        }
+        Request::Message(message) => (message.id, messages::INVALID_REQUEST, NO_MESSAGE.to_owned()),
+        Request::Stranger(id) => (id, messages::INVALID_REQUEST, NO_MESSAGE.to_owned()),
         Request::Garbage(id, reason) => {
             (id, messages::PARSE_ERROR, format!("Invalid JSON input: {reason}"))
         }

@@ -4,6 +4,7 @@ use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, InitializeRequestParams,
     JsonObject, JsonRpcMessage, PaginatedRequestParams, ReadResourceRequestParams, RequestId,
 };
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
@@ -12,6 +13,9 @@ use super::wire::{self, Outline};
 
 /// The most bytes of a message.
 pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// How many requests of a batch are answered one by one.
+const MAX_BATCH: usize = 1_000;
 
 /// How many characters of a method's name a message shows.
 const METHOD_CHARS: usize = 100;
@@ -65,8 +69,29 @@ fn unreadable(outline: &Outline, reason: &str) -> Incoming {
     refused(outline, ErrorCode::PARSE_ERROR, &reason)
 }
 
+/// Returns the answers to the requests of a batch.
+fn batch(messages: &[Json]) -> Incoming {
+    let of_request = |message: &Json| {
+        message.get("method")?;
+        RequestId::deserialize(message.get("id")?).ok()
+    };
+    let refusal = |id: Option<&RequestId>| {
+        let reason = "this is a batch, which the protocol no longer has; send each message alone";
+        refusal(id, ErrorCode::INVALID_REQUEST, reason)
+    };
+    let mut ids = messages.iter().filter_map(of_request);
+    let answers: Vec<Json> = ids.by_ref().take(MAX_BATCH).map(|id| refusal(Some(&id))).collect();
+    let is_all = !answers.is_empty() && ids.next().is_none();
+    Incoming::Refused(if is_all { Json::Array(answers) } else { refusal(None) })
+}
+
 /// Returns the answer to JSON that is no message.
 fn invalid(json: &Json, reason: &str) -> Incoming {
+    if let Json::Array(messages) = json
+        && !messages.is_empty()
+    {
+        return batch(messages);
+    }
     let outline = Outline::of(json.to_string().as_bytes());
     if outline.is_request() && json.get("id").is_none() {
         // A notification, which is never answered.
@@ -252,6 +277,24 @@ mod tests {
         for text in [&b" \r"[..], br#"{"jsonrpc":"2.0","method":"notifications/odd","params":3}"#] {
             assert!(!matches!(read(text.to_vec()), Incoming::Refused(_)));
         }
+    }
+
+    #[test]
+    fn each_request_of_a_batch_is_answered() {
+        let ids = |text: &str| match read(text.into()) {
+            Incoming::Refused(Json::Array(answers)) => {
+                answers.iter().map(|answer| answer["id"].clone()).collect()
+            }
+            Incoming::Refused(answer) => vec![answer["id"].clone()],
+            _ => panic!("no answer"),
+        };
+        let ping = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let notification = r#"{"jsonrpc":"2.0","method":"notifications/odd"}"#;
+        let text = format!("[{},{notification},3,{}]", ping("1"), ping("\"a\""));
+        assert_eq!(ids(&text), [json!(1), json!("a")]);
+        assert_eq!(ids(&format!("[{notification}]")), [Json::Null]);
+        let many = vec![ping("1"); MAX_BATCH + 1].join(",");
+        assert_eq!(ids(&format!("[{many}]")), [Json::Null]);
     }
 
     #[test]

@@ -171,7 +171,7 @@ async fn serve_pipes(python: Arc<Python>) -> Result<()> {
     }
     let server = Server::new(python, "stdio".to_owned());
     let serving = async {
-        let running = match server.serve(Stdio::new(stdio_pipes())).await {
+        let running = match Box::pin(server.serve(Stdio::new(stdio_pipes()))).await {
             Ok(running) => running,
             // The client left before it had begun.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

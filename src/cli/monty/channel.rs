@@ -13,14 +13,17 @@ use crate::cli::frames::{self, Frame, Input};
 /// The longest event, in bytes: what clients read.
 pub(super) const MAX_EVENT_BYTES: usize = 256 << 20;
 
+/// How many requests wait for their turn. A client that sends more waits until they are read.
+const MAX_WAITING: usize = 64;
+
 /// A request, or why there is none.
 pub(super) type Incoming = Result<Request, String>;
 
 /// Reads requests on a thread of its own, which ends the process with its input: a client that has
 /// gone needs nothing more, and the guest may be busy.
-pub(super) fn open() -> io::Result<mpsc::UnboundedReceiver<Incoming>> {
+pub(super) fn open() -> io::Result<mpsc::Receiver<Incoming>> {
     let input = rustix::stdio::stdin().try_clone_to_owned()?;
-    let (sender, requests) = mpsc::unbounded_channel();
+    let (sender, requests) = mpsc::channel(MAX_WAITING);
     let read = move || {
         let mut input = Input::new(std::fs::File::from(input));
         loop {
@@ -32,7 +35,7 @@ pub(super) fn open() -> io::Result<mpsc::UnboundedReceiver<Incoming>> {
                 Err(error) => Err(error.to_string()),
             };
             let is_over = incoming.is_err();
-            if sender.send(incoming).is_err() || is_over {
+            if sender.blocking_send(incoming).is_err() || is_over {
                 return;
             }
         }

@@ -50,7 +50,7 @@ pub(super) enum Stop {
 pub(super) async fn run(
     held: &mut Held,
     feed: Feed,
-    requests: &mut mpsc::UnboundedReceiver<Incoming>,
+    requests: &mut mpsc::Receiver<Incoming>,
 ) -> io::Result<After> {
     held.report.begin_feed();
     let variable = match for_guest(feed) {
@@ -188,7 +188,7 @@ async fn answer(
     ask: Ask,
     calls: &mut u32,
     report: &Report,
-    requests: &mut mpsc::UnboundedReceiver<Incoming>,
+    requests: &mut mpsc::Receiver<Incoming>,
 ) -> io::Result<Answered> {
     let Ask { mut event, answer } = ask;
     if asks::set_number(&mut event, *calls) {

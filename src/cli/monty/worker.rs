@@ -20,12 +20,12 @@ use crate::cli::exit;
 /// A worker: no session, or one.
 pub(super) struct Worker {
     engine: Engine,
-    requests: mpsc::UnboundedReceiver<Incoming>,
+    requests: mpsc::Receiver<Incoming>,
     held: Option<Held>,
 }
 
 impl Worker {
-    pub(super) fn new(engine: Engine, requests: mpsc::UnboundedReceiver<Incoming>) -> Self {
+    pub(super) fn new(engine: Engine, requests: mpsc::Receiver<Incoming>) -> Self {
         Self { engine, requests, held: None }
     }
 

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use isolet::Value;
+use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
@@ -44,6 +45,30 @@ impl Wire {
         }
     }
 
+    /// Returns the operation and the number of a message that cannot be decoded, if it begins as
+    /// one.
+    pub(super) fn head(self, bytes: &[u8]) -> Option<(String, i64)> {
+        match self {
+            Self::Json => {
+                let rest = bytes.trim_ascii_start().strip_prefix(b"[")?;
+                let (operation, rest) = first::<String>(rest)?;
+                let (number, rest) = first::<i64>(rest.trim_ascii_start().strip_prefix(b",")?)?;
+                let is_whole = matches!(rest.trim_ascii_start().first(), Some(b',' | b']'));
+                is_whole.then_some((operation, number))
+            }
+            Self::Marshal => {
+                // A list, its length, a string and its length.
+                let (_, rest) = bytes.strip_prefix(b"[")?.split_first_chunk::<4>()?;
+                let (length, rest) = rest.strip_prefix(b"u")?.split_first_chunk()?;
+                let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+                let (operation, rest) = rest.split_at_checked(length)?;
+                let (number, _) = rest.strip_prefix(b"i")?.split_first_chunk()?;
+                let operation = std::str::from_utf8(operation).ok()?.to_owned();
+                Some((operation, i32::from_le_bytes(*number).into()))
+            }
+        }
+    }
+
     /// Appends an encoded message.
     pub(super) fn encode(self, message: &Value, to: &mut Vec<u8>) {
         match self {
@@ -81,6 +106,13 @@ impl std::io::Write for Length {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// Reads the first value of JSON. Returns what follows it, too.
+fn first<T: DeserializeOwned>(text: &[u8]) -> Option<(T, &[u8])> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter();
+    let value = values.next()?.ok()?;
+    Some((value, text.get(values.byte_offset()..)?))
 }
 
 /// Replaces the objects that stand for what JSON cannot write.
@@ -221,6 +253,31 @@ mod tests {
         let mut nan = Vec::new();
         Wire::Json.encode(&Value::Float(f64::NAN), &mut nan);
         assert_eq!(nan, br#"{"$float":"nan"}"#);
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_has_its_number_all_the_same() {
+        for (text, head) in [
+            (&br#" ["run" , 5,1,NaN]"#[..], Some(("run", 5))),
+            (b"[\"answer\",-1,\"\xff\"]", Some(("answer", -1))),
+            (br#"["run",5"#, None),
+            (br#"["run",5.5,NaN]"#, None),
+            (br#"["run","#, None),
+            (b"[1,5,NaN]", None),
+            (b"{}", None),
+        ] {
+            let head = head.map(|(operation, number)| (operation.to_owned(), number));
+            assert_eq!(Wire::Json.head(text), head, "{}", String::from_utf8_lossy(text));
+        }
+        let message = Value::List(vec!["run".into(), 5.into(), Value::from(1.5)]);
+        let mut bytes = Vec::new();
+        Wire::Marshal.encode(&message, &mut bytes);
+        bytes.pop();
+        assert!(Wire::Marshal.decode(&bytes).is_err());
+        assert_eq!(Wire::Marshal.head(&bytes), Some(("run".to_owned(), 5)));
+        for length in 0..16 {
+            assert_eq!(Wire::Marshal.head(&bytes[..length]), None);
+        }
     }
 
     #[test]

@@ -32,6 +32,20 @@ async fn a_server_that_dies_of_the_newer_protocol_is_started_again_with_the_olde
 }
 
 #[tokio::test]
+async fn a_server_that_answers_late_is_started_once_whatever_its_protocol() {
+    let called = ["legacy", "modern"].map(|protocol| async move {
+        let rig = Rig::new();
+        let starts = rig.path("starts");
+        let option = format!("starts={}", starts.display());
+        let hub = rig.hub(fake([protocol, "late", &option]));
+        let sum = call(&hub, "get_sum", [("a", 1.into()), ("b", 2.5.into())]).await;
+        assert_eq!(sum, Ok(Value::Float(3.5)), "{protocol}");
+        assert_eq!(fs::read_to_string(starts).unwrap(), "start\n", "{protocol}");
+    });
+    futures_util::future::join_all(called).await;
+}
+
+#[tokio::test]
 async fn all_pages_are_listed_and_invalid_tools_left_out() {
     let rig = Rig::new();
     let hub = rig.hub(fake(["page=2", "bad"]));

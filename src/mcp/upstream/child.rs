@@ -31,6 +31,13 @@ pub(super) struct Process {
     runtime: Handle,
 }
 
+/// A process and the streams to it.
+pub(super) struct Started {
+    // Dropped first, so that the process can end by itself.
+    pub(super) lines: Lines<ChildStdout, ChildStdin>,
+    pub(super) process: Process,
+}
+
 /// Starts a process. Needs a runtime. `Err` says what is missing.
 pub(super) fn start(
     program: &str,
@@ -39,7 +46,7 @@ pub(super) fn start(
     directory: Option<&Path>,
     reader: Reader,
     log: LineSink,
-) -> Result<(Process, Lines<ChildStdout, ChildStdin>), String> {
+) -> Result<Started, String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(env).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -58,7 +65,7 @@ pub(super) fn start(
         tokio::spawn(forward(stderr, log));
     }
     let process = Process { child: Some(child), group, runtime: Handle::current() };
-    Ok((process, Lines::new(stdout, stdin, reader)))
+    Ok(Started { lines: Lines::new(stdout, stdin, reader), process })
 }
 
 /// Says why a process cannot be started: the system has one error for all that may be missing.

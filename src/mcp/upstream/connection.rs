@@ -23,7 +23,7 @@ use url::Url;
 
 use super::answers::Reader;
 use super::catalogue::Era;
-use super::child::{self, LineSink, Process};
+use super::child::{self, LineSink, Process, Started};
 use super::http::HttpClient;
 use super::{MAX_LIST_BYTES, MAX_TOOLS, Upstream};
 use crate::data::tool::ToolError;
@@ -63,10 +63,12 @@ impl Start {
 }
 
 impl Connection {
-    /// Connects. Answers have at most so many bytes.
+    /// Connects, to a process that was started before if there is one. Answers have at most so many
+    /// bytes.
     pub(super) async fn open(
         reached: &Reached,
         start: Start,
+        started: Option<Started>,
         listener: Listener,
         max_bytes: usize,
         log: LineSink,
@@ -74,12 +76,23 @@ impl Connection {
         let reader = Reader::new(max_bytes);
         let (service, process, closed) = match reached {
             Reached::Stdio { program, arguments, env, directory } => {
-                let (process, lines) =
-                    child::start(program, arguments, env, directory.as_deref(), reader, log)
-                        .map_err(StartFailure::certain)?;
+                let Started { lines, process } = match started {
+                    Some(started) => started,
+                    None => {
+                        child::start(program, arguments, env, directory.as_deref(), reader, log)
+                            .map_err(StartFailure::certain)?
+                    }
+                };
                 let closed = lines.closed();
-                let service = listener.serve_with_lifecycle(lines, start.mode()).await;
-                (service, Some(process), Some(closed))
+                let (lent, back) = lines.lend();
+                match listener.serve_with_lifecycle(lent, start.mode()).await {
+                    Ok(service) => (Ok(service), Some(process), Some(closed)),
+                    Err(error) => {
+                        let lines = back.take().filter(|_| !closed.load(Ordering::Acquire));
+                        let started = lines.map(|lines| Started { lines, process });
+                        return Err(StartFailure::of(&error, started));
+                    }
+                }
             }
             Reached::Http { url, headers } => {
                 let url_of_server = server_url(url).map_err(StartFailure::certain)?;
@@ -90,7 +103,7 @@ impl Connection {
                 (listener.serve_with_lifecycle(transport, start.mode()).await, None, None)
             }
         };
-        let service = service.map_err(|error| StartFailure::of(&error))?;
+        let service = service.map_err(|error| StartFailure::of(&error, None))?;
         Ok(Self { service, _process: process, closed, since: Instant::now() })
     }
 
@@ -257,6 +270,8 @@ pub(super) struct StartFailure {
     /// What failed, in words of the server, too.
     pub(super) reason: String,
     pub(super) next: Next,
+    /// The process, if it has answered and goes on.
+    pub(super) started: Option<Started>,
 }
 
 /// What may help a server that did not start.
@@ -272,10 +287,10 @@ pub(super) enum Next {
 
 impl StartFailure {
     fn certain(reason: String) -> Self {
-        Self { reason, next: Next::No }
+        Self { reason, next: Next::No, started: None }
     }
 
-    fn of(error: &ClientInitializeError) -> Self {
+    fn of(error: &ClientInitializeError, started: Option<Started>) -> Self {
         if error.is_authorization_required() {
             return Self::certain(UNAUTHORIZED.to_owned());
         }
@@ -289,7 +304,8 @@ impl StartFailure {
             ClientInitializeError::JsonRpcError(error) => (error.message.to_string(), Next::Newer),
             other => (other.to_string(), Next::Newer),
         };
-        Self { reason, next }
+        let started = started.filter(|_| next == Next::Newer);
+        Self { reason, next, started }
     }
 }
 

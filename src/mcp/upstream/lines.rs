@@ -2,39 +2,37 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answers::{MAX_LINE_BYTES, Reader, Said};
-use crate::mcp::wire::{self, Line};
+use crate::mcp::wire::{Duplex, Line};
+use crate::support::lock::lock;
 
 /// A transport over two streams.
 pub(super) struct Lines<R, W> {
-    read: wire::Lines<R>,
+    wire: Duplex<R, W>,
     reader: Reader,
     /// What a line that was read stands for.
     messages: VecDeque<ServerJsonRpcMessage>,
-    write: Arc<Mutex<Option<W>>>,
-    /// The answer to a request that could not be read, on its way.
-    refusing: Option<JoinHandle<()>>,
     closed: Arc<AtomicBool>,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     pub(super) fn new(read: R, write: W, reader: Reader) -> Self {
         Self {
-            read: wire::Lines::new(read, MAX_LINE_BYTES),
+            wire: Duplex::new(read, write, MAX_LINE_BYTES),
             reader,
             messages: VecDeque::new(),
-            write: Arc::new(Mutex::new(Some(write))),
-            refusing: None,
             closed: Arc::default(),
         }
     }
@@ -43,22 +41,66 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     pub(super) fn closed(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.closed)
     }
+
+    /// Lends itself to a client, and returns where it is found when that gives up.
+    pub(super) fn lend(self) -> (Lent<R, W>, Returned<R, W>) {
+        let place = Arc::new(Mutex::new(None));
+        let lent = Lent { lines: Some(self), place: Arc::downgrade(&place) };
+        (lent, Returned(place))
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            if let Some(message) = self.messages.pop_front() {
+                return Some(message);
+            }
+            let said = match self.wire.next().await {
+                Some(Line::Whole(line)) => self.reader.line(line),
+                Some(Line::TooLong(start, end, bytes)) => {
+                    self.reader.long_line(&start, &end, bytes)
+                }
+                None => {
+                    self.closed.store(true, Ordering::Release);
+                    return None;
+                }
+            };
+            match said {
+                Said::Messages(messages) => self.messages.extend(messages),
+                Said::Refused(line) => self.wire.refuse(line),
+            }
+        }
+    }
 }
 
-/// Writes a line, if the stream is still open.
-async fn write<W: AsyncWrite + Unpin>(to: &Mutex<Option<W>>, mut line: Vec<u8>) -> io::Result<()> {
-    line.push(b'\n');
-    let mut to = to.lock().await;
-    let Some(stream) = to.as_mut() else {
-        return Err(io::ErrorKind::NotConnected.into());
-    };
-    stream.write_all(&line).await?;
-    stream.flush().await
+/// Streams that a client has for as long as it wants them.
+pub(super) struct Lent<R, W> {
+    /// `None` only while it is dropped.
+    lines: Option<Lines<R, W>>,
+    place: Weak<Mutex<Option<Lines<R, W>>>>,
 }
 
-impl<R, W> Transport<RoleClient> for Lines<R, W>
+/// Where streams are found that a client had.
+pub(super) struct Returned<R, W>(Arc<Mutex<Option<Lines<R, W>>>>);
+
+impl<R, W> Returned<R, W> {
+    /// Returns the streams, unless the client has them still.
+    pub(super) fn take(self) -> Option<Lines<R, W>> {
+        lock(&self.0).take()
+    }
+}
+
+impl<R, W> Drop for Lent<R, W> {
+    fn drop(&mut self) {
+        // Nobody waits for them once the client has begun.
+        if let Some(place) = self.place.upgrade() {
+            *lock(&place) = self.lines.take();
+        }
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Lent<R, W>
 where
-    R: AsyncRead + Send + Unpin,
+    R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     type Error = io::Error;
@@ -67,50 +109,27 @@ where
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let to = Arc::clone(&self.write);
-        self.reader.sent(&message);
+        let sent = self.lines.as_ref().map(|lines| {
+            lines.reader.sent(&message);
+            lines.wire.send(message)
+        });
         async move {
-            let line = serde_json::to_vec(&message)?;
-            write(&to, line).await
+            match sent {
+                Some(sent) => sent.await,
+                None => Err(io::ErrorKind::NotConnected.into()),
+            }
         }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        loop {
-            if let Some(message) = self.messages.pop_front() {
-                return Some(message);
-            }
-            // One at a time, so that a server that reads nothing is not owed more and more.
-            if let Some(refusing) = &mut self.refusing {
-                let _ = refusing.await;
-                self.refusing = None;
-            }
-            let said = match self.read.next().await {
-                Ok(Some(Line::Whole(line))) => self.reader.line(line),
-                Ok(Some(Line::TooLong(start, end, bytes))) => {
-                    self.reader.long_line(&start, &end, bytes)
-                }
-                Ok(None) | Err(_) => {
-                    self.closed.store(true, Ordering::Release);
-                    return None;
-                }
-            };
-            match said {
-                Said::Messages(messages) => self.messages.extend(messages),
-                Said::Refused(line) => {
-                    let to = Arc::clone(&self.write);
-                    self.refusing = Some(tokio::spawn(async move {
-                        // Whether it is written shows itself at the next call.
-                        let _ = write(&to, line).await;
-                    }));
-                }
-            }
-        }
+        self.lines.as_mut()?.receive().await
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        self.closed.store(true, Ordering::Release);
-        self.write.lock().await.take();
+        if let Some(lines) = &mut self.lines {
+            lines.closed.store(true, Ordering::Release);
+            lines.wire.close().await;
+        }
         Ok(())
     }
 }
@@ -135,8 +154,9 @@ mod tests {
         ] {
             let text =
                 format!("noise\n\n{answer}\n{{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{{}}}}");
-            let mut lines = Lines::new(text.as_bytes(), tokio::io::sink(), Reader::new(1_000));
+            let lines = Lines::new(io::Cursor::new(text), tokio::io::sink(), Reader::new(1_000));
             let closed = lines.closed();
+            let (mut lines, _) = lines.lend();
             lines.send(request(7)).await.unwrap();
             lines.send(request(8)).await.unwrap();
             match lines.receive().await {

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 
 use self::catalogue::Era;
 pub(crate) use self::catalogue::{Catalogue, Shelf};
+use self::child::Started;
 use self::connection::{Connection, Listener, Next, Start, StartFailure};
 use self::lines::Lines;
 use super::config::ServerConfig;
@@ -303,18 +304,18 @@ impl Upstream {
             Some(Era::Legacy) => Start::Legacy,
             Some(Era::Modern) => Start::Modern,
         };
-        let connection = match self.open(&reached, first).await {
+        let connection = match self.open(&reached, first, None).await {
             Ok(connection) => connection,
-            Err(StartFailure { reason, next }) => {
+            Err(StartFailure { reason, next, started }) => {
                 // Some servers end at a message that they do not know, or have become newer or
-                // older.
+                // older. One that is still there is asked again: it may take long to start.
                 let second = match (first, next) {
                     (_, Next::No) => return Err(reason),
                     (Start::Probe, Next::Older) => Start::Legacy,
                     (Start::Probe, Next::Newer) => Start::Modern,
                     (Start::Legacy | Start::Modern, _) => Start::Probe,
                 };
-                self.open(&reached, second).await.map_err(|_| reason)?
+                self.open(&reached, second, started).await.map_err(|_| reason)?
             }
         };
         let connection = Arc::new(connection);
@@ -327,12 +328,14 @@ impl Upstream {
         self: &Arc<Self>,
         reached: &super::config::Reached,
         start: Start,
+        started: Option<Started>,
     ) -> Result<Connection, StartFailure> {
         let (log, name) = (Arc::clone(&self.surroundings.log), self.config.name().to_owned());
         let redactor = lock(&self.redactor).clone();
         let line = Box::new(move |line: &str| log(&name, &redactor.text(line)));
         let max_bytes = self.config.answer_bytes().unwrap_or(self.surroundings.answer_bytes);
-        Connection::open(reached, start, Listener(Arc::downgrade(self)), max_bytes, line).await
+        let listener = Listener(Arc::downgrade(self));
+        Connection::open(reached, start, started, listener, max_bytes, line).await
     }
 
     /// Lists the tools and remembers them. Returns how many were left out.

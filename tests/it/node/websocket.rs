@@ -339,6 +339,14 @@ async fn what_is_no_message_is_a_problem_and_what_is_no_websocket_ends_it() {
     }
     client.frame(TEXT, true, b"{").await;
     assert!(client.next().await["problem"]["detail"].as_str().unwrap().contains("no JSON"));
+    for (message, id) in [
+        (&br#"{"id": 7, "type": "set", "variables": {"x": NaN}}"#[..], json!(7)),
+        (br#"{"type": "run", "code": "1", "id": "a" "b"}"#, json!("a")),
+    ] {
+        client.frame(TEXT, true, message).await;
+        let problem = client.next().await;
+        assert_eq!((&problem["type"], &problem["id"]), (&json!("error"), &id));
+    }
     // A message in two pieces, with a ping between them.
     client.frame(TEXT, false, b"{\"type\": \"run\",").await;
     client.frame(PING, true, b"between").await;

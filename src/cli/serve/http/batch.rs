@@ -21,6 +21,8 @@ use super::runs::{EVENTS, Once};
 use super::transfer::{self, Transfer};
 use super::{MAX_BODY_BYTES, Who};
 use crate::cli::http_server::Patient;
+use crate::cli::json_text::message_id;
+use crate::cli::mcp::wire::Outline;
 use crate::service::node::{Node, Tenant};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
@@ -90,8 +92,9 @@ fn answers(
                         Ok(None) => under.lines = None,
                         Err(problem) => {
                             // What comes after it cannot be told from it.
-                            under.lines = None;
-                            return Some((Ok(answered(Value::None, Err(problem))), under));
+                            let begun = under.lines.take().map(|lines| lines.read);
+                            let id = message_id(Outline::of(&begun.unwrap_or_default()));
+                            return Some((Ok(answered(id, Err(problem))), under));
                         }
                     },
                 }
@@ -109,7 +112,7 @@ async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
     };
     let (id, once) = match read {
         Ok(Given(item)) => split(item),
-        Err(problem) => (Value::None, Err(problem)),
+        Err(problem) => (message_id(Outline::of(&line)), Err(problem)),
     };
     drop(line);
     match once {

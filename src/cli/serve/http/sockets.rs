@@ -20,6 +20,8 @@ use super::runs::{Job, ToolAnswer, taken, told};
 use super::sessions::{Wanted, created};
 use super::websocket::{Socket, Turn, Upgrade};
 use super::{MAX_BODY_BYTES, Who};
+use crate::cli::json_text::message_id;
+use crate::cli::mcp::wire::Outline;
 use crate::service::node::{Credentials, Node, OwnSession, Streamed, Tenant, Used};
 use crate::service::{SessionCommand, interrupted};
 
@@ -108,6 +110,11 @@ async fn create(
     Ok((session, answered("session", id, answer.collect())))
 }
 
+/// Returns the id of a message that cannot be read.
+fn named(text: &[u8]) -> Option<Value> {
+    Some(message_id(Outline::of(text))).filter(|id| !id.is_none())
+}
+
 /// A message of a client.
 struct Message {
     kind: String,
@@ -130,7 +137,7 @@ impl Message {
                 Err(Problem::unreadable(detail))
             }
         });
-        let mut fields = fields.map_err(|problem| (None, problem))?;
+        let mut fields = fields.map_err(|problem| (named(text), problem))?;
         let mut take = |name: &str| {
             let place = fields.iter().position(|(key, _)| key.as_str() == Some(name))?;
             Some(fields.remove(place).1)

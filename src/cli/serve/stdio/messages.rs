@@ -52,6 +52,17 @@ impl Message {
         }
     }
 
+    /// Returns what a message stands for of which only this can be read.
+    pub(super) fn unreadable(operation: &str, number: i64, reason: &str) -> Self {
+        let text = format!("`{operation}`: the message cannot be read: {reason}");
+        match (operation, u64::try_from(number)) {
+            ("answer" | "fail", Ok(call)) => {
+                Self::Answer { call, answer: Err(("ValueError".to_owned(), text)) }
+            }
+            _ => Self::Wrong { number, failure: Failure::protocol(text) },
+        }
+    }
+
     fn operation(name: &str, number: i64, rest: &mut Arguments) -> Result<Self, Mismatch> {
         let request = match name {
             "hello" => {

@@ -160,14 +160,20 @@ impl Connection {
     }
 
     fn step(&self, reading: &mut Reading) -> Step {
-        let decoded = match reading.input.next(|frame| self.wire.decode(frame)) {
-            Ok(Some(decoded)) => decoded,
+        let decode = |frame: &[u8]| match self.wire.decode(frame) {
+            Ok(decoded) => Message::read(decoded),
+            Err(reason) => match self.wire.head(frame) {
+                Some((operation, number)) => Ok(Message::unreadable(&operation, number, &reason)),
+                None => Err(reason),
+            },
+        };
+        let message = match reading.input.next(decode) {
+            Ok(Some(Ok(message))) => message,
             Ok(None) => return Step::End(None),
             Err(error) => return Step::Fatal(error.to_string()),
-        };
-        let message = match decoded.and_then(Message::read) {
-            Ok(message) => message,
-            Err(reason) => return Step::Fatal(format!("a message cannot be read: {reason}")),
+            Ok(Some(Err(reason))) => {
+                return Step::Fatal(format!("a message cannot be read: {reason}"));
+            }
         };
         match message {
             Message::Hello { number, protocol: PROTOCOL } => {
