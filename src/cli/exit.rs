@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use isolet::{Error, ErrorKind, Execution, Outcome, Termination};
 
-use super::options::in_options;
 use super::{json, report, terminal};
+use crate::service::in_options;
 
 /// The guest raised an exception.
 pub(super) const RAISED: u8 = 1;

@@ -21,7 +21,6 @@ mod made_files;
 mod mcp;
 mod monty;
 mod notebook;
-mod options;
 mod output;
 mod packages;
 mod permissions;

@@ -12,9 +12,9 @@ use isolet::{
 };
 
 use super::host_files::HostFiles;
-use super::options::in_options;
 use super::{audit, progress, terminal, units};
 use crate::service::IMAGE_MEMORY_BYTES;
+use crate::service::in_options;
 
 /// Everything is denied but what these allow. Each can be given several times.
 #[derive(clap::Args)]

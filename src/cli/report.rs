@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::exit;
 use super::json::Json;
-use super::options::in_options;
+use crate::service::in_options;
 
 /// The status if something other than the run failed.
 const FAILED: &str = "failed";

@@ -11,13 +11,13 @@ use isolet::{Execution, Outcome};
 use super::interrupts::Interrupts;
 use super::made_files::{self, MadeFiles};
 use super::notebook::{Runner, Target, is_notebook};
-use super::options::in_options;
 use super::output::{self, Shown};
 use super::permissions::PermissionArgs;
 use super::program::{Program, Wanted};
 use super::terminal::{self, Printer};
 use super::viewer::Viewer;
 use super::{PolicyArgs, exit, json, progress, report};
+use crate::service::in_options;
 
 #[derive(clap::Args)]
 pub(super) struct RunArgs {

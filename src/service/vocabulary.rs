@@ -1,33 +1,55 @@
-//! Rewrites the library's messages for clients: they set fields of a policy, and know no calls.
+//! Rewrites the library's messages for those who make no calls: users of the command have options,
+//! and clients set the fields of a policy.
 
-/// Calls that the messages mention, and the fields for them.
-const FIELDS: [(&str, &str); 19] = [
-    ("`Limits::max_run_time`", "`limits.run_time`"),
-    ("`Limits::max_host_time`", "`limits.host_time`"),
-    ("`Limits::max_memory_bytes`", "`limits.memory`"),
-    ("`Limits::max_tool_calls`", "`limits.tool_calls`"),
-    ("`Limits::max_refusals`", "`limits.refusals`"),
-    ("`Limits::max_source_bytes`", "`limits.source`"),
-    ("`Limits::max_value_bytes`", "`limits.value`"),
-    ("`Permissions::ca_file`", "`ca_files`"),
-    ("`Permissions::wheels`", "`wheels`"),
-    ("`Permissions::packages`", "`packages`"),
-    ("`Permissions::allow_package`", "`allow_packages`"),
-    (" (`Permissions::pyodide_packages`)", ""),
-    ("`SandboxBuilder::forkable`", "`forkable`"),
-    ("`EngineBuilder::isolation` to `Isolation::Thread`", "`isolation` to `thread`"),
-    (", or leave out `EngineBuilder::confine_preloaded`", ""),
-    ("`EngineBuilder::confine_preloaded`", "`preload`"),
-    ("`EngineBuilder::preload`", "`preload`"),
-    ("`Mount::overlay`", "the mode `overlay`"),
-    (", or use `Mount::dangerous_*`", ""),
+/// Calls that the messages mention, and what stands for them: the option of the command, and the
+/// field of a policy. Without one, what is in parentheses goes. Longer calls come first.
+const WORDS: [(&str, &str, &str); 20] = [
+    ("`Limits::max_run_time`", "`--timeout`", "`limits.run_time`"),
+    ("`Limits::max_host_time`", "`--host-timeout`", "`limits.host_time`"),
+    ("`Limits::max_memory_bytes`", "`--memory`", "`limits.memory`"),
+    ("`Limits::max_tool_calls`", "", "`limits.tool_calls`"),
+    ("`Limits::max_refusals`", "", "`limits.refusals`"),
+    ("`Limits::max_source_bytes`", "", "`limits.source`"),
+    ("`Limits::max_value_bytes`", "", "`limits.value`"),
+    ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
+    ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
+    ("`Permissions::packages`", "`--with`", "`packages`"),
+    ("`Permissions::allow_package`", "`--with`", "`allow_packages`"),
+    ("`Permissions::pyodide_packages`", "`--pyodide-packages`", ""),
+    ("`SandboxBuilder::forkable`", "`forkable`", "`forkable`"),
+    (
+        "`EngineBuilder::isolation` to `Isolation::Thread`",
+        "`--isolation` to `thread`",
+        "`isolation` to `thread`",
+    ),
+    (", or leave out `EngineBuilder::confine_preloaded`", "", ""),
+    ("`EngineBuilder::confine_preloaded`", "`--with`", "`preload`"),
+    ("`EngineBuilder::preload`", "`--with`", "`preload`"),
+    ("`EngineBuilder::max_import_time`", "`--timeout`", "`limits.run_time`"),
+    ("`Mount::overlay`", "`--mount HOST:GUEST:overlay`", "the mode `overlay`"),
+    (", or use `Mount::dangerous_*`", "", ""),
 ];
 
 /// Returns a message of the library, rewritten for a client.
 pub(super) fn in_fields(message: &str) -> String {
+    rewritten(message, |(_, _, field)| field)
+}
+
+/// Returns a message of the library, rewritten for a user of the command.
+pub(crate) fn in_options(message: &str) -> String {
+    rewritten(message, |(_, option, _)| option)
+}
+
+type Word = (&'static str, &'static str, &'static str);
+
+fn rewritten(message: &str, chosen: impl Fn(Word) -> &'static str) -> String {
     let mut text = message.to_owned();
-    for (call, field) in FIELDS {
-        text = text.replace(call, field);
+    for word in WORDS {
+        let (call, replacement) = (word.0, chosen(word));
+        if replacement.is_empty() {
+            text = text.replace(&format!(" ({call})"), "");
+        }
+        text = text.replace(call, replacement);
     }
     text
 }
@@ -42,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_for_clients_name_no_call() {
+    fn messages_for_clients_and_for_users_of_the_command_name_no_call() {
         let time = Duration::from_secs(1);
         let terminations = [
             Termination::Deadline { limit: time, observed: time },
@@ -54,10 +76,13 @@ mod tests {
         for termination in terminations {
             let message = termination.to_string();
             assert!(message.contains("`Limits::"), "{message}");
-            assert!(!in_fields(&message).contains("::"), "{message}");
+            for rewritten in [in_fields(&message), in_options(&message)] {
+                assert!(!rewritten.contains("::") && !rewritten.contains("()"), "{rewritten}");
+            }
         }
         let deadline = Termination::Deadline { limit: time, observed: time }.to_string();
         assert!(in_fields(&deadline).ends_with("the limit is 1 s (`limits.run_time`)"));
+        assert!(in_options(&deadline).ends_with("the limit is 1 s (`--timeout`)"), "{deadline}");
         let error = Mount::read_only("/").map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(Error::hint(&error).is_some_and(|hint| hint.contains("`Mount::dangerous_*`")));

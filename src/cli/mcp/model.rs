@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use isolet::llm::Llm;
 
-use crate::cli::options::in_options;
 use crate::cli::units;
+use crate::service::in_options;
 
 /// A language model that the code can ask, with `llm_query(prompt, schema=None)`.
 #[derive(clap::Args)]

@@ -25,7 +25,7 @@ use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
 use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
-use crate::cli::options::in_options;
+use crate::service::in_options;
 use crate::service::{InUse, Reason, Room, Table};
 
 /// A sandbox with the options of the command, and its sessions.

@@ -13,7 +13,7 @@ use super::arguments;
 use super::outputs::{Data, Output};
 use super::python::{PythonSession, Ran};
 use super::tools::RUN_PYTHON;
-use crate::cli::options::in_options;
+use crate::service::in_options;
 
 /// The most images in a result. Further ones are resources.
 const MAX_IMAGES: usize = 8;

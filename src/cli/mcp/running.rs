@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Question, Seat};
 use super::python::{Interpreter, Job, PythonSession, failed};
-use crate::cli::options::in_options;
+use crate::service::in_options;
 
 /// How often a client is told that a run goes on.
 pub(super) const BEAT: Duration = Duration::from_secs(10);

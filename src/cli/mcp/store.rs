@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, ensure};
 use isolet::blocking::Session;
 
-use crate::cli::options::in_options;
 use crate::cli::units;
+use crate::service::in_options;
 
 /// The end of the files' names.
 const EXTENSION: &str = "session";

@@ -7,8 +7,8 @@ use isolet::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::cli::options::in_options;
 use crate::cli::units;
+use crate::service::in_options;
 
 /// How many bytes of each stream a cell has in the file, unless the user says otherwise.
 const STREAM_BYTES: u64 = 16 << 20;

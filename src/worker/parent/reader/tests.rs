@@ -188,9 +188,9 @@ impl Worker {
         self.output.must_announce()
     }
 
-    /// Announces what is in the ring.
+    /// Announces what is in the ring, if that was not done before.
     pub(in super::super) fn announce(&mut self) {
-        let to = self.output.announce().unwrap();
+        let Some(to) = self.output.announce() else { return };
         self.socket.write_all(&wire::encode(&FromWorker::Output { to }).unwrap()).unwrap();
     }
 }
