@@ -93,15 +93,17 @@ class Messages(unittest.TestCase):
             self.runner.ask("execute", {"code": "def"})["error"]["data"], {"type": "SyntaxError", "args": []}
         )
 
-    def test_what_is_no_request_is_told_without_an_id(self):
-        for line in ("{", "nonsense", "", "{'a': 1}"):
+    def test_what_is_no_request_is_told_with_its_id_if_it_has_one(self):
+        for line, id in (("{", None), ("nonsense", None), ("", None), ("{'a': 1}", None), ('{"id": 7, "x": NaN}', 7)):
             self.runner.send(line)
             answer = self.runner.receive()
-            self.assertEqual((answer["id"], answer["error"]["code"]), (None, -32700), line)
-        for line in ("[]", "5", "null", '"text"', "{}", '{"jsonrpc": "1.0", "method": "execute", "id": "1"}'):
+            self.assertEqual((answer["id"], answer["error"]["code"]), (id, -32700), line)
+        old = '{"jsonrpc": "1.0", "method": "execute", "id": "1"}'
+        strangers = [(line, None) for line in ("[]", "5", "null", '"text"', "{}")]
+        for line, id in [*strangers, (old, "1"), ('{"method": 5, "id": 8}', 8)]:
             self.runner.send(line)
             answer = self.runner.receive()
-            self.assertEqual((answer["id"], answer["error"]["code"]), (None, -32600), line)
+            self.assertEqual((answer["id"], answer["error"]["code"]), (id, -32600), line)
         self.assertEqual(self.runner.ask("execute", {"code": "1"}), {"result": {"output": 1}, "id": "1"})
 
     def test_an_unknown_method_is_told(self):
