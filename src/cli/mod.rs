@@ -11,6 +11,7 @@ mod exit;
 mod filter;
 mod frames;
 mod generate;
+mod heap;
 mod host_files;
 mod http_server;
 mod interrupts;
@@ -231,8 +232,14 @@ pub(crate) fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args),
         Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
-        Command::Serve(args) => serve::serve(&args, assets),
-        Command::Mcp(args) => mcp::mcp(*args, assets),
+        Command::Serve(args) => {
+            heap::give_back_large_blocks();
+            serve::serve(&args, assets)
+        }
+        Command::Mcp(args) => {
+            heap::give_back_large_blocks();
+            mcp::mcp(*args, assets)
+        }
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::Monty(args) => monty::monty(&args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),

@@ -238,3 +238,31 @@ async fn bodies_and_values_have_a_bound_and_give_it_back() {
     let (status, problem) = node.ask_as(&b, &variable, &Value::Null).await;
     assert_eq!((status, &problem["code"]), (422, &json!("limit")), "{problem}");
 }
+
+#[tokio::test]
+async fn what_large_answers_took_is_given_back() {
+    // Or the memory of the process would be that of its guests, too.
+    let node = Node::start(&["--isolation", "process"]);
+    let code = "for _ in range(30): display({'text/plain': '\\0' * (1 << 18)}, raw=True)";
+    let round = async || {
+        let run = async || node.ask("POST /v1/run", &json!({"code": code})).await;
+        let (one, two, three, four) = tokio::join!(run(), run(), run(), run());
+        for (status, ran) in [one, two, three, four] {
+            assert_eq!((status, &ran["status"]), (200, &json!("completed")));
+            assert!(!ran["displays"].as_array().unwrap().is_empty());
+        }
+    };
+    let before = resident(&node);
+    for _ in 0..6 {
+        round().await;
+    }
+    let after = resident(&node);
+    assert!(after < before + (48 << 20), "{before} and {after} bytes");
+}
+
+/// The memory that the node itself has, in bytes.
+fn resident(node: &Node) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", node.pid())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    resident.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
