@@ -175,7 +175,7 @@ pub use api::permissions::Permissions;
 pub use api::sandbox::{Sandbox, SandboxBuilder};
 pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState};
 pub use api::stream::{RunOutput, RunStream};
-pub use data::cell::Cell;
+pub use data::cell::{Cell, Syntax};
 pub use data::display::{Display, MimeData};
 pub use data::error::{Error, ErrorKind};
 pub use data::execution::{

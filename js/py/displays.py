@@ -2,7 +2,9 @@
 
 import base64
 import binascii
+import contextlib
 import json
+import os
 import sys
 import traceback
 from marshal import dumps  # the guest may put others in their places
@@ -30,6 +32,7 @@ METHODS = {
 SIMPLE = {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
 
 bridge = None
+kept = None  # a list that takes what is displayed
 # By the name of a module: what makes formats of values when it is loaded, if they are of its types.
 SPECIAL = {}
 
@@ -40,12 +43,13 @@ def attach(host_bridge):
     bridge = host_bridge
 
 
-def display(*objects, raw=False, include=None, exclude=None, **options):
+def display(*objects, raw=False, include=None, exclude=None, display_id=None, **options):
     """Display objects: pictures, tables, pages, formulas.
 
     An object is displayed in the formats that it has methods for, as `_repr_html_`, `_repr_png_` or
     `_repr_mimebundle_`, and as its repr. With `raw=True` each object is a dict of formats:
-    `{"text/html": "<b>hello</b>"}`. `include` and `exclude` are names of formats.
+    `{"text/html": "<b>hello</b>"}`. `include` and `exclude` are names of formats. With a
+    `display_id`, or True, it returns a handle that displays more.
     """
     for value in objects:
         if raw:
@@ -56,6 +60,24 @@ def display(*objects, raw=False, include=None, exclude=None, **options):
             formats = formats_of(value, include, exclude)
             formats[PLAIN] = plain_text(value, formats)
         send(formats, include, exclude)
+    if display_id is None or display_id is False:
+        return None
+    return DisplayHandle(None if display_id is True else display_id)
+
+
+class DisplayHandle:
+    """A place in the output. What it displays comes after what it has displayed before."""
+
+    def __init__(self, display_id=None):
+        self.display_id = display_id or os.urandom(16).hex()
+
+    def display(self, value, **options):
+        display(value, **options)
+
+    update = display
+
+    def __repr__(self):
+        return f"<DisplayHandle display_id={self.display_id}>"
 
 
 def result(value):
@@ -138,7 +160,21 @@ def plain_text(value, formats):
     return text if isinstance(text, str) else capped_repr(value, MAX_PLAIN)
 
 
+@contextlib.contextmanager
+def kept_in(outputs):
+    """Adds what is displayed meanwhile to a list instead."""
+    global kept
+    kept, before = outputs, kept
+    try:
+        yield
+    finally:
+        kept = before
+
+
 def send(formats, include=None, exclude=None, is_result=False):
+    if kept is not None:
+        kept.append(formats)
+        return
     crossing = {}
     for name, data in formats.items():
         wanted = (include is None or name in include) and (exclude is None or name not in exclude)

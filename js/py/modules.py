@@ -62,7 +62,7 @@ class Helper(types.ModuleType):
         return sorted([*hosts, *self.__all__])
 
 
-variables.MODULES |= {ToolModule, Helper}
+variables.HIDDEN |= {ToolModule, Helper}
 
 
 def define(command, namespace):

@@ -52,6 +52,13 @@ def import_first_used():
                     importlib.import_module(name)
 
 
+def load(name):
+    """Has the host load what it allows, if that has a package of this name."""
+    for finder in sys.meta_path:
+        if isinstance(finder, Finder):
+            finder.load(name)
+
+
 def loaded():
     """Says that the host has put something into the packages' directory."""
     importlib.invalidate_caches()
@@ -61,8 +68,14 @@ class Finder:
     """Asked for a module that no directory has."""
 
     def find_spec(self, name, path=None, target=None):
-        if path is not None or not can_run_sync():
+        if path is not None or not self.load(name):
             return None
+        return imports.find_spec(name, path, target)
+
+    def load(self, name):
+        """Asks the host for the package of a module, or of this name; whether it loaded any."""
+        if not can_run_sync():
+            return False
         call = bridge.import_package(name)
         try:
             size = waits.answered(call)
@@ -70,6 +83,6 @@ class Finder:
             bridge.cancel(call)
             raise
         if not tools.take(call, size):
-            return None
+            return False
         loaded()
-        return imports.find_spec(name, path, target)
+        return True

@@ -4,7 +4,6 @@ The host relies on nothing said here: limits, deadlines and permissions are enfo
 guest that tampers with this module only spoils its own results.
 """
 
-import ast
 import asyncio
 import builtins
 import codeop
@@ -13,7 +12,6 @@ import contextvars
 import gc
 import importlib
 import io
-import linecache
 import os
 import random
 import sys
@@ -24,6 +22,7 @@ import warnings
 import _isolet_additions as additions
 import _isolet_alarms as alarms
 import _isolet_awaits as awaits
+import _isolet_cells as cells
 import _isolet_clients as clients
 import _isolet_completion as completion
 import _isolet_displays as displays
@@ -38,11 +37,13 @@ import _isolet_imports as imports
 import _isolet_integers as integers
 import _isolet_ipython as ipython
 import _isolet_locks as locks
+import _isolet_magics as magics
 import _isolet_modules as modules
 import _isolet_packages as packages
 import _isolet_programs as programs
 import _isolet_returns as returns
 import _isolet_saving as saving
+import _isolet_shell as shells
 import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
@@ -52,14 +53,9 @@ from _isolet_errors import describe_exception
 from _isolet_frames import BYTES_HEADER, dump, give, receive
 from _isolet_values import describe_value
 
-TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80  # inspect.CO_COROUTINE
-FUTURE_FLAGS = 0x1FF0000  # every __future__ flag of this CPython
 SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
 SPARE_PIECES = 4
-VALUE = "<value>"  # holds the last expression's value for a moment; no guest code can spell it
-KEPT_CELLS = 64  # compiled, for when they run again
-KEPT_SOURCE = 4096  # characters of the longest that is kept
 
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
@@ -85,8 +81,6 @@ no_memory = b""  # what is told when even that is not enough
 spare = {}  # copies of the output's file descriptors
 streams = {}  # the output as the guest gets it
 pristine = {}  # the attributes of these streams if nobody has changed them
-compiled = {}  # source, name and flags of cells to what they were compiled to
-future_flags = 0
 stdin_used = False
 context = contextvars.Context()  # of all cells, so that what one sets is there in the next
 
@@ -129,6 +123,7 @@ def prepare():
     integers.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
     ipython.install(imports.STAND_INS)
+    magics.install(shells.shell)
     alarms.install()
     imports.install()
     builtins.display = displays.display
@@ -282,8 +277,7 @@ def rehearse(command):
         start({"env": {}, "packages": False, "mounts": b"", "tools": [], "submit": []})
         tools.rehearse()
         run(cell | {"file": False, "stdin": False, "max_repr": 1})
-    compiled.clear()
-    linecache.clearcache()
+    cells.forget()
     return {}
 
 
@@ -379,7 +373,7 @@ def keep_output():
 
 def check(command):
     """Says whether code typed so far is the beginning of something longer."""
-    flags = future_flags | TOP_LEVEL_AWAIT
+    flags = cells.future_flags | cells.TOP_LEVEL_AWAIT
     try:
         whole = codeop.compile_command(command["code"], "<stdin>", "single", flags) is not None
     except Exception:
@@ -399,6 +393,7 @@ def run(command):
     else:
         namespace.pop("__file__", None)
     source, name = command["code"], command["name"]
+    shell = shells.shell if "ipython" in command else None
     if command["stdin"] or stdin_used:
         reopen_stdin(command["stdin"])
     if command["role"] != "prompt":
@@ -413,8 +408,7 @@ def run(command):
             if "program" in command:
                 has_value, value = start_program(command["program"], source, namespace)
             else:
-                may_return = "return" in command
-                has_value, value = execute(source, name, namespace, command["role"], may_return)
+                has_value, value = execute(source, name, namespace, command, shell)
                 is_simple = not has_value or type(value) in SIMPLE
                 is_displayed = not is_simple and context.run(displays.result, value)
                 if PLOTS in sys.modules and command["role"] == "cell":
@@ -423,7 +417,9 @@ def run(command):
             flush()
         reply["status"] = "completed"
         if has_value:
-            context.run(describe_value, value, command["max_repr"], reply)
+            context.run(describe_value, value, command["max_repr"], reply, shell is not None)
+            if shell is not None:
+                shell.keep(namespace, value)
             if command["role"] == "prompt" and value is not None:
                 namespace["_"] = value
     except tools.Submission:
@@ -434,6 +430,8 @@ def run(command):
         reply["code"] = exit_code(exit)
         flush()
     except BaseException as error:
+        if shell is not None and isinstance(error, MemoryError):
+            shell.release(namespace)
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
         del error
@@ -447,17 +445,18 @@ def run(command):
     return reply
 
 
-def execute(source, name, namespace, role, may_return):
+def execute(source, name, namespace, command, shell):
     """Runs a cell: `(has_value, value)`, the value that of a last expression, or what was returned;
     awaited, if it can be.
 
     A script's last expression is awaited as little as python would, and what is typed at a prompt
     is shown as it is.
     """
-    global future_flags
-    code = compile_cell(source, name, future_flags | TOP_LEVEL_AWAIT, may_return)
-    future_flags |= code.co_flags & FUTURE_FLAGS
-    remember_source(code, source, name)
+    role, may_return = command["role"], "return" in command
+    if shell is not None:
+        shell.begin(namespace, source, name)
+    code, shown = cells.compile_cell(source, name, may_return, shell)
+    cells.remember_source(code, shown, name)
     try:
         keep_reserve()
         if role != "program":
@@ -467,18 +466,18 @@ def execute(source, name, namespace, role, may_return):
         if code.co_flags & COROUTINE:
             waits.wait_for(result, interrupt=waits.throw_interrupt, context=context)
         if may_return:
-            returns.take(namespace, VALUE)
-        has_value = VALUE in namespace
-        if role == "cell" and has_value and waits.is_awaitable(namespace[VALUE]):
-            awaited = namespace[VALUE]
-            namespace[VALUE] = waits.wait_for(
+            returns.take(namespace, cells.VALUE)
+        has_value = cells.VALUE in namespace
+        if role == "cell" and has_value and waits.is_awaitable(namespace[cells.VALUE]):
+            awaited = namespace[cells.VALUE]
+            namespace[cells.VALUE] = waits.wait_for(
                 awaited, interrupt=waits.throw_interrupt, context=context
             )
         if role != "program":
             waits.leave_cell()
     finally:
         use_reserve()
-        value = namespace.pop(VALUE, None)
+        value = namespace.pop(cells.VALUE, None)
         if may_return:
             returns.forget(namespace)
     return has_value, value
@@ -493,32 +492,6 @@ def start_program(kind, name, namespace):
     finally:
         use_reserve()
     return False, None
-
-
-def compile_cell(source, name, flags, may_return):
-    """The cell's code, which binds `VALUE` to the value of a last expression; that of a cell that
-    ran before is kept.
-    """
-    has_awaits = awaits.is_needed(source)
-    key = (source, name, flags, may_return, has_awaits)
-    known = compiled.get(key)
-    if known is not None:
-        return known
-    tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body[-1] if tree.body else None
-    if isinstance(last, ast.Expr):
-        target = ast.copy_location(ast.Name(VALUE, ast.Store()), last)
-        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
-    if may_return:
-        returns.rewrite(tree, name, flags)
-    if has_awaits:
-        awaits.rewrite(tree)
-    code = compile(tree, name, "exec", flags, dont_inherit=True)
-    if len(source) <= KEPT_SOURCE:
-        while len(compiled) >= KEPT_CELLS:
-            del compiled[next(iter(compiled))]
-        compiled[key] = code
-    return code
 
 
 def keep_reserve():
@@ -536,14 +509,6 @@ def use_reserve():
         list(ROOM)
     except MemoryError:
         reserve.clear()
-
-
-def remember_source(code, source, name):
-    """Lets tracebacks show the lines of a cell, also when later cells have the same name."""
-    if name.startswith("<"):
-        linecache._register_code(code, source, name)
-    else:
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
 
 
 def flush():

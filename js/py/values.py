@@ -34,15 +34,16 @@ class Unrepresentable(Exception):
     """A value that cannot cross to the host; the message says which part and why."""
 
 
-def describe_value(value, max_repr, reply):
-    """Adds the value to the reply, or why it cannot cross; its repr unless `max_repr` is None.
+def describe_value(value, max_repr, reply, may_raise=False):
+    """Adds the value to the reply, or why it cannot cross; its repr unless `max_repr` is None. If
+    it `may_raise`, what the repr raises is raised.
 
     `flag` says that it is not what it seems: a list that was a set, a dict that was a dataclass.
     """
     global converted
     converted = False
     if max_repr is not None:
-        reply["repr"] = encodable(capped_repr(value, max_repr))
+        reply["repr"] = encodable(capped_repr(value, max_repr, may_raise))
     try:
         reply["value"] = plain(value)
         if converted:
@@ -135,7 +136,7 @@ def type_name(kind):
         return "object"
 
 
-def capped_repr(value, limit):
+def capped_repr(value, limit, may_raise=False):
     """`repr(value)` of at most `limit` characters, without building a huge one first."""
     try:
         if type(value) in (str, bytes, bytearray) and len(value) > limit:
@@ -146,6 +147,8 @@ def capped_repr(value, limit):
         else:
             text = repr(value)
     except Exception as error:
+        if may_raise:
+            raise
         kind = type_name(type(value))
         return f"<{kind} object; repr raised {type(error).__name__}{first_line(error)}>"
     text = str(text)

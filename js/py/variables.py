@@ -2,10 +2,11 @@
 
 import types
 
+from _isolet_shell import Inputs, Outputs
 from _isolet_values import capped_repr, describe_value, encodable, type_name
 
 MAX_REPR = 500  # characters
-MODULES = {types.ModuleType}
+HIDDEN = {types.ModuleType, Inputs, Outputs}
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
@@ -47,7 +48,7 @@ def changed(before, namespace):
 
 
 def is_public(name, value):
-    return type(name) is str and not name.startswith("_") and type(value) not in MODULES
+    return type(name) is str and not name.startswith("_") and type(value) not in HIDDEN
 
 
 def describe_variable(name, value, found):

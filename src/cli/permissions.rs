@@ -340,13 +340,6 @@ impl PermissionArgs {
         Ok(packages)
     }
 
-    /// Returns `true` if the package that a requirement names is loaded, or is when it is imported.
-    pub(super) fn has_package(&self, requirement: &str) -> bool {
-        let name = units::package_name(requirement);
-        let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
-        !name.is_empty() && named.map(|named| units::package_name(named)).any(|named| named == name)
-    }
-
     /// Returns `true` if a file that the guest writes at this path is one of the host.
     pub(super) fn is_written_on_host(&self, path: &str) -> bool {
         let is_beneath = |guest: &str| {

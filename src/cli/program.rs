@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome, Stdin};
+use isolet::{Cell, Execution, Outcome, Stdin, Syntax};
 use zip::ZipArchive;
 
 use super::notebook::{self, Notebook};
@@ -52,8 +52,9 @@ impl Program {
         if let Some(code) = code {
             // With -c there is no file: the first positional word is the first argument.
             let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
-            let cell = Cell::new(code.as_str()).name("<string>").argv(argv);
-            return Self::in_current_directory(code, cell.stdin(inherited_stdin()), permissions);
+            let cell = Cell::new(code.as_str()).syntax(Syntax::Command).name("<string>");
+            let cell = cell.argv(argv).stdin(inherited_stdin());
+            return Self::in_current_directory(code, cell, permissions);
         }
         if let Some(module) = module {
             let argv = ["-m".to_owned()].into_iter().chain(file).chain(rest);
@@ -139,7 +140,7 @@ impl Program {
         let name = seen.unwrap_or_else(|| path.to_owned());
         let argv = [name.clone()].into_iter().chain(rest);
         if notebook::is_notebook(path) {
-            let notebook = Notebook::read(path, &source, permissions)?;
+            let notebook = Notebook::read(path, &source)?;
             let program =
                 Self::beside(directory, String::new(), Cell::new("").argv(argv), permissions);
             return Ok(Self { notebook: Some(notebook), ..program });

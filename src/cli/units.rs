@@ -63,15 +63,6 @@ pub(super) fn packages(text: &str) -> Result<Packages, String> {
     Ok(packages.iter().map(|package| package.trim().to_owned()).collect())
 }
 
-/// Returns the name at the beginning of a requirement such as `rich>=14`, in the form in which
-/// names are compared.
-pub(super) fn package_name(requirement: &str) -> String {
-    let is_end = |c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c));
-    let name = requirement.trim().split(is_end).next().unwrap_or_default();
-    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
-}
-
 /// Parses `NAME=ADDRESS`.
 pub(super) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
     let (name, address) = assignment(text)?;
@@ -146,14 +137,6 @@ mod tests {
         assert_eq!(split("a[x,y]>1,b"), "a[x,y]>1 | b");
         assert_eq!(split("a,,b"), "a, | b");
         assert_eq!(split(""), "");
-    }
-
-    #[test]
-    fn names_of_packages_are_compared_without_case_and_separators() {
-        for name in ["Ruamel.Yaml", "ruamel__yaml>=1", " ruamel-yaml[jinja2] ", "ruamel_yaml"] {
-            assert_eq!(package_name(name), "ruamel-yaml");
-        }
-        assert_eq!(package_name("../x"), "");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use crate::data::stdin::Stdin;
 use crate::data::value::Value;
 
@@ -13,6 +15,7 @@ use crate::data::value::Value;
 #[derive(Debug)]
 pub struct Cell {
     pub(crate) code: String,
+    pub(crate) syntax: Syntax,
     pub(crate) program: Program,
     pub(crate) directory: Option<String>,
     pub(crate) import_from: Option<String>,
@@ -26,6 +29,57 @@ pub struct Cell {
     pub(crate) may_return: bool,
     pub(crate) inputs: Vec<(String, Value)>,
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// How the text of a cell is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Syntax {
+    /// As Python reads a file.
+    #[default]
+    Python,
+    /// As `python -c` does: without the indentation that all lines share.
+    Command,
+    /// As `IPython` does, for what stands for a cell of a notebook: without the indentation of the
+    /// first line, and with its commands, such as `%timeit`. The session has `get_ipython()`, `In`,
+    /// `Out` and `_` from then on. A value whose `repr` raises fails the cell.
+    Ipython,
+}
+
+impl Syntax {
+    /// Returns the code as it is sent to the guest, which reads `IPython`'s commands itself.
+    pub(crate) fn prepared(self, code: String) -> String {
+        if self == Self::Command { dedented(&code).unwrap_or(code) } else { code }
+    }
+}
+
+/// Removes the indentation that all lines share, as CPython does from 3.14 on; `None` if there is
+/// none. Lines of blanks have no part in it, and become empty.
+fn dedented(code: &str) -> Option<String> {
+    let is_indent = |c: char| matches!(c, ' ' | '\t');
+    let mut common: Option<&str> = None;
+    for line in code.split('\n') {
+        let text = line.trim_start_matches(is_indent);
+        if text.is_empty() {
+            continue;
+        }
+        let own = &line[..line.len() - text.len()];
+        let shared = common.map_or(own, |common| {
+            let count = common.bytes().zip(own.bytes()).take_while(|(a, b)| a == b).count();
+            &own[..count]
+        });
+        if shared.is_empty() {
+            return None;
+        }
+        common = Some(shared);
+    }
+    let indent = common?;
+    let lines = code.split('\n').map(|line| {
+        let is_blank = line.trim_start_matches(is_indent).is_empty();
+        if is_blank { "" } else { &line[indent.len()..] }
+    });
+    Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// What a cell runs.
@@ -61,6 +115,7 @@ impl Cell {
     pub fn new(code: impl Into<String>) -> Self {
         Self {
             code: code.into(),
+            syntax: Syntax::Python,
             program: Program::Code,
             directory: None,
             import_from: None,
@@ -104,6 +159,13 @@ impl Cell {
         let path = path.into();
         let argv = [path.clone()];
         Self { program: Program::Application, ..Self::new(path).argv(argv).program() }
+    }
+
+    /// Sets how the code is read. Default: [`Syntax::Python`].
+    #[must_use]
+    pub fn syntax(mut self, syntax: Syntax) -> Self {
+        self.syntax = syntax;
+        self
     }
 
     /// Makes the session search this guest directory first when it imports, as python does with a
@@ -239,5 +301,34 @@ impl From<&str> for Cell {
 impl From<String> for Cell {
     fn from(code: String) -> Self {
         Self::new(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_loses_the_indentation_that_its_lines_share() {
+        for (code, read) in [
+            ("\n    x = 1\n    print(x)\n", "\nx = 1\nprint(x)\n"),
+            ("  if x:\n    y", "if x:\n  y"),
+            ("    a\n  b", "  a\nb"),
+            ("\tx\n\ty", "x\ny"),
+            // Blank lines have no part in it, a line of text in a string has.
+            ("  x\n \n\n     \n  y", "x\n\n\n\ny"),
+            ("  x = \"\"\"\n   é\n  \"\"\"", "x = \"\"\"\n é\n\"\"\""),
+            ("  x\n  # y", "x\n# y"),
+            // Nothing is shared.
+            ("  x\ny", "  x\ny"),
+            ("\tx\n  y", "\tx\n  y"),
+            ("x\n  y\n  ", "x\n  y\n  "),
+            ("\u{a0}x", "\u{a0}x"),
+            ("   \n", "   \n"),
+            ("", ""),
+        ] {
+            assert_eq!(Syntax::Command.prepared(code.to_owned()), read);
+            assert_eq!(Syntax::Python.prepared(code.to_owned()), code);
+        }
     }
 }

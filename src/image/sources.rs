@@ -41,7 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 37] = python![
+pub(crate) const PYTHON: [(&str, &str); 45] = python![
     "errnos",
     "arrays",
     "frames",
@@ -54,11 +54,18 @@ pub(crate) const PYTHON: [(&str, &str); 37] = python![
     "tools",
     "thread_data",
     "threads",
+    "displays",
+    "deferred",
+    "awaits",
+    "returns",
+    "commands",
+    "cells",
+    "shell",
     "variables",
     "completion",
-    "displays",
     "charts",
     "figures",
+    "capture",
     "ipython",
     "alarms",
     "exchange",
@@ -67,17 +74,18 @@ pub(crate) const PYTHON: [(&str, &str); 37] = python![
     "imports",
     "integers",
     "modules",
-    "deferred",
     "forks",
-    "awaits",
     "transports",
     "clients",
     "packages",
+    "timing",
+    "inspect",
+    "no_shell",
+    "magics",
     "files",
     "saving",
     "endings",
     "programs",
-    "returns",
     "session",
 ];
 

@@ -13,7 +13,7 @@ use super::module_cache;
 use super::native_code::{Modules, SharedModules};
 use super::runtime::{Isolate, Parts};
 use super::thread::{block_on, full_event_loop, on_isolate_thread};
-use crate::data::cell::{Program, Role};
+use crate::data::cell::{Program, Role, Syntax};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::limits::Limits;
 use crate::data::output::Stream;
@@ -340,6 +340,7 @@ fn run(code: &str) -> Command {
     Command::Run(RunCommand {
         inputs: Vec::new(),
         code: code.to_owned(),
+        syntax: Syntax::Python,
         program: Program::Code,
         directory: None,
         import_from: None,

@@ -18,7 +18,7 @@ use crate::api::engine::Engine;
 use crate::api::permissions::Permissions;
 use crate::api::sandbox::Sandbox;
 use crate::api::session::{Session, SessionState};
-use crate::data::cell::Cell;
+use crate::data::cell::{Cell, Syntax};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::{Execution, Outcome, PyException};
 use crate::data::limits::Limits;
@@ -194,7 +194,9 @@ impl PythonInterpreter {
     ) -> Result<Output, InterpreterError> {
         self.started().await?;
         let session = self.session.as_mut().ok_or_else(missing)?;
-        let execution = session.run(Cell::new(dedented(code)).inputs(variables)).await?;
+        // Pyodide, which DSPy runs code in, reads it so.
+        let cell = Cell::new(code).syntax(Syntax::Command).inputs(variables);
+        let execution = session.run(cell).await?;
         if session.state() != SessionState::Ready {
             self.ended = true;
         } else if self.options.sync_files {
@@ -321,26 +323,6 @@ fn output(execution: &Execution, quiet: bool) -> Result<Output, InterpreterError
             Err(InterpreterError::Interpreter(termination.to_error()))
         }
     }
-}
-
-/// Returns the code without the indentation that all its lines share, as Pyodide does for DSPy.
-fn dedented(code: &str) -> String {
-    let indent =
-        |line: &str| line[..line.len() - line.trim_start_matches([' ', '\t']).len()].to_owned();
-    let mut common: Option<String> = None;
-    for line in code.lines().filter(|line| !line.trim().is_empty()) {
-        let own = indent(line);
-        let shared = common.as_deref().map_or(own.len(), |common| {
-            common.bytes().zip(own.bytes()).take_while(|(a, b)| a == b).count()
-        });
-        common = Some(own[..shared].to_owned());
-    }
-    let common = common.unwrap_or_default();
-    if common.is_empty() {
-        return code.to_owned();
-    }
-    let lines = code.split_inclusive('\n');
-    lines.map(|line| line.strip_prefix(common.as_str()).unwrap_or(line)).collect()
 }
 
 /// Returns `true` if the last statement ends in a semicolon. DSPy then takes no value, as in a

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::data::cell::{Program, Role};
+use crate::data::cell::{Program, Role, Syntax};
 use crate::data::error::Error;
 use crate::data::execution::{PyException, Variable};
 use crate::data::isolation::IsolationReport;
@@ -183,6 +183,7 @@ pub(crate) struct RunCommand {
     pub(crate) inputs: Vec<(String, Value)>,
     /// The code, module name or path, depending on `program`.
     pub(crate) code: String,
+    pub(crate) syntax: Syntax,
     pub(crate) program: Program,
     /// The working directory; `None` to keep that of the last run.
     pub(crate) directory: Option<String>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use isolet::blocking::block_on;
 use isolet::{
     Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Session,
-    SessionHandle, Stdin, Value, Variable,
+    SessionHandle, Stdin, Syntax, Value, Variable,
 };
 use serde::Deserialize;
 
@@ -97,6 +97,7 @@ struct RunOptions {
     name: Option<String>,
     program: bool,
     allow_return: bool,
+    syntax: Syntax,
 }
 
 /// Standard input, as text or bytes.
@@ -485,7 +486,8 @@ impl SessionEntry {
         let options =
             if options.is_none() { RunOptions::default() } else { read_options(options)? };
         let Running { request, interrupted } = running;
-        let mut cell = Cell::new(code).inputs(inputs).interrupt_flag(interrupted);
+        let mut cell = Cell::new(code).syntax(options.syntax);
+        cell = cell.inputs(inputs).interrupt_flag(interrupted);
         if let Some(argv) = options.argv.or_else(|| options.program.then(Vec::new)) {
             let program = options.name.clone().unwrap_or_default();
             cell = cell.argv(std::iter::once(program).chain(argv));

@@ -39,6 +39,7 @@ mod guest_images;
 mod host_time;
 mod hostile;
 mod interrupt;
+mod ipython;
 mod isolation;
 mod json;
 mod leaks;

@@ -11,7 +11,16 @@ from typing import Any
 
 from ._values import shown, text, to_plain, variables
 from .errors import IsoletError, ProtocolError, SessionClosed, TransferError
-from .execution import Display, FileEntry, Isolation, Output, Package, Variable, display_from_wire
+from .execution import (
+    Display,
+    FileEntry,
+    Isolation,
+    Output,
+    Package,
+    Syntax,
+    Variable,
+    display_from_wire,
+)
 
 
 def run_arguments(inputs: Mapping[str, Any] | None, options: dict[str, Any] | None) -> list[Any]:
@@ -28,6 +37,7 @@ def run_options(
     name: str | None,
     program: bool,
     allow_return: bool,
+    syntax: Syntax,
     stream: bool,
 ) -> dict[str, Any]:
     """Returns those options of a run that are set."""
@@ -44,6 +54,8 @@ def run_options(
         options["program"] = True
     if allow_return:
         options["allow_return"] = True
+    if syntax != "python":
+        options["syntax"] = shown(syntax)
     if stream:
         options["stream"] = True
     return options

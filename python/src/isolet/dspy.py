@@ -133,7 +133,10 @@ class Interpreter:
         try:
             self._register(session)
             execution = session.run(
-                code, inputs=self._bind_kept(session, inputs), timeout=self.timeout
+                code,
+                inputs=self._bind_kept(session, inputs),
+                timeout=self.timeout,
+                syntax="command",
             )
         except (Busy, TransferError) as error:
             raise CodeInterpreterError(str(error)) from error

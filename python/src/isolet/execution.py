@@ -8,6 +8,9 @@ from typing import Any, Literal, TypeVar
 from . import _notebook
 from .errors import GuestError, GuestTimeout
 
+Syntax = Literal["python", "command", "ipython"]
+"""How code is read."""
+
 Status = Literal[
     "completed",
     "submitted",

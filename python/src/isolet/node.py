@@ -33,7 +33,7 @@ from .errors import (
     StartError,
     TransferError,
 )
-from .execution import Display, Execution, Output, Variable, display_from_wire
+from .execution import Display, Execution, Output, Syntax, Variable, display_from_wire
 from .policy import Compiled, Policy
 
 if TYPE_CHECKING:
@@ -242,6 +242,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -261,7 +262,7 @@ class Session(Handle):
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return)
+        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return, syntax)
         try:
             if not (self._tools or on_stdout or on_stderr or on_display):
                 return Execution(decode(self._ask("POST", "/runs", body(job))))
@@ -302,6 +303,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
     ) -> Generator[Output | Display | Execution, None, None]:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -312,7 +314,7 @@ class Session(Handle):
         Raises:
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
-        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return)
+        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return, syntax)
         return self._events(*self._begin(job))
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -528,9 +530,12 @@ def _job(
     name: str | None = None,
     program: bool = False,
     allow_return: bool = False,
+    syntax: Syntax = "python",
 ) -> dict[str, Any]:
     """Returns a run as `docs/serve.md` describes it."""
-    job = _session.run_options(timeout, stdin, argv, name, program, allow_return, False)
+    job = _session.run_options(
+        timeout, stdin, argv, name, program, allow_return, syntax, False
+    )
     if "run_time" in job:
         job["timeout_s"] = job.pop("run_time")
     job["code"] = text(code, "code")

@@ -87,7 +87,7 @@ class PyExecutor:
         if session is None or not session.alive:
             session = self._session = self._sandbox.session()
             session.run(_HELPERS).raise_for_error()
-        execution = session.run(code, timeout=self.timeout)
+        execution = session.run(code, timeout=self.timeout, syntax="ipython")
         exit_code = execution.exit_code
         if exit_code is None:
             exit_code = 0 if execution.ok else 1
@@ -183,7 +183,7 @@ class PythonExecutor:
 
         The value of the last expression is written to the standard output, as JSON if it can be.
         """
-        execution = self._open().run(code, timeout=self.timeout)
+        execution = self._open().run(code, timeout=self.timeout, syntax="ipython")
         exception = _exception(execution)
         bound = {
             name: shown if len(shown) <= _REPR_CHARS else f"{shown[:_REPR_CHARS]}..."

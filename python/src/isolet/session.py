@@ -12,7 +12,7 @@ from ._link import Run
 from ._runs import Refused, abandon, advance, show
 from ._values import text, to_plain, variables
 from .errors import Interrupted, TransferError
-from .execution import Display, Execution, FileEntry, Isolation, Package, Variable
+from .execution import Display, Execution, FileEntry, Isolation, Package, Syntax, Variable
 from .policy import submit_to_wire
 from .streams import Stream
 from .tools import Submit, Tool, collect
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._core import Core
 
 Inputs = Mapping[str, Any]
-_NOTHING = (None, None, None)
+_NOTHING = (None, None, None, "python")
 
 
 class Session(Handle):
@@ -48,6 +48,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -72,6 +73,9 @@ class Session(Handle):
             name: the name of the file in tracebacks, `<cell>` by default.
             program: whether to run it as `python FILE` does, without a value.
             allow_return: whether `return` at the top level ends the code, with its value.
+            syntax: how the code is read. `python -c` leaves out the indentation that all lines
+                share, as `"command"` does. With `"ipython"` it is a cell of a notebook: it may be
+                indented as a whole and have IPython's commands, such as `%timeit`.
             on_stdout: called with each piece of the standard output as it is written.
             on_stderr: the same for the standard error.
             on_display: called with each picture, table and other rich result.
@@ -88,9 +92,10 @@ class Session(Handle):
         """
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = None
-        if stream or stdin or program or allow_return or (timeout, name, argv) != _NOTHING:
+        set_ = (timeout, name, argv, syntax) != _NOTHING
+        if stream or stdin or program or allow_return or set_:
             options = _session.run_options(
-                timeout, stdin, argv, name, program, allow_return, stream
+                timeout, stdin, argv, name, program, allow_return, syntax, stream
             )
         core = self._core
         link = core.link
@@ -142,6 +147,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
     ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -156,7 +162,9 @@ class Session(Handle):
         Raises:
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
-        options = _session.run_options(timeout, stdin, argv, name, program, allow_return, True)
+        options = _session.run_options(
+            timeout, stdin, argv, name, program, allow_return, syntax, True
+        )
         return Stream(self._core, code, inputs, options)
 
     def get(self, name: str, default: Any = None) -> Any:

@@ -209,3 +209,12 @@ def test_a_sandbox_that_is_killed_meanwhile_is_a_timeout_as_with_e2b():
 
 def kill(sandbox):
     threading.Thread(target=sandbox.kill).start()
+
+
+def test_code_is_read_as_a_cell_of_ipython(sandbox):
+    assert sandbox.run_code("    x = %pwd\n    x").text == "/home/user"
+    assert sandbox.run_code("_, In[1]").text == repr(("/home/user", "    x = %pwd\n    x"))
+    assert sandbox.run_code("x;").results == []
+    assert "there is no shell" in "".join(sandbox.run_code("!ls").logs.stderr)
+    error = sandbox.run_code("%foo").error
+    assert (error.name, error.value) == ("UsageError", "Line magic function `%foo` not found.")

@@ -204,3 +204,10 @@ def test_methods_have_the_parameters_of_e2b(name):
     ours = inspect.signature(getattr(AsyncSandbox, name)).parameters
     assert list(ours) == list(theirs)
     assert list(inspect.signature(getattr(Sandbox, name)).parameters) == list(ours)
+
+
+def test_code_is_read_as_a_cell_of_ipython():
+    async def work(sandbox):
+        assert (await sandbox.run_code("    x = %pwd\n    x")).text == "/home/user"
+
+    with_sandbox(work)

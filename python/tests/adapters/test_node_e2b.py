@@ -186,7 +186,7 @@ def test_environment_variables_are_of_the_sandbox_or_of_one_run(address):
     with Sandbox.create(envs={"A": "a"}) as sandbox:
         assert sandbox.run_code(code, envs={"A": "run", "B": "b"}).text == "('run', 'b')"
         assert sandbox.run_code(code).text == "('a', None)"
-        assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['os']"
+        assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['In', 'Out', 'os']"
 
 
 def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
@@ -243,7 +243,7 @@ def test_files_are_written_read_listed_moved_and_removed(sandbox):
             missing("data")
     with pytest.raises(InvalidArgumentException):
         files.list("z")
-    assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['os']"
+    assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['In', 'Out', 'os']"
 
 
 def test_what_a_sandbox_does_not_have_says_so(sandbox):

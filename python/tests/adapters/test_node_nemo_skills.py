@@ -169,3 +169,10 @@ def test_a_name_is_one_of_its_tenant(tmp_path):
         assert a.execute("x") == completed("'of a'\n")
         assert a.cells == ["x = 'of a'", "x"]
         assert Client(address, "the same name").post("x").status_code == 401
+
+
+def test_a_cell_is_read_as_by_ipython_and_a_program_is_not(address):
+    client = Client(address, "ipython-cells")
+    assert client.execute("    x = %pwd\n    x") == completed("'/home/user'\n")
+    assert client.execute("x;  # hidden") == completed("")
+    assert "unexpected indent" in client.execute("    x = 1", language="python")["stderr"]

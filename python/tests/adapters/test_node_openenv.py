@@ -73,6 +73,14 @@ def test_code_of_an_episode_shares_its_variables(address):
         assert env.step({"code": code}).observation["stdout"] == "True\n"
 
 
+@pytest.mark.parametrize("name", ["coding", "repl"])
+def test_code_is_read_as_a_cell_of_ipython(address, name):
+    with environment(address, name) as env:
+        env.reset()
+        observation = env.step({"code": "    x = %pwd\n    print(x)"}).observation
+        assert "/home/user" in json.dumps(observation)
+
+
 def test_what_the_code_does_is_no_error(address):
     with environment(address) as env:
         # Without a reset, too, as OpenEnv's.

@@ -147,3 +147,11 @@ def test_a_key_comes_in_the_url(tmp_path):
         keyed = address.replace("http://", "http://user:the-key@")
         answer = requests.post(f"{keyed}/run_code", json=body, timeout=60)
         assert answer.json()["run_result"]["stdout"] == "1\n"
+
+
+def test_cells_of_a_notebook_are_read_as_by_ipython(address):
+    cells = ["%matplotlib inline\nprint(6 * 7)", "    x = %pwd\n    x", "x, Out[2]"]
+    result = fusion.run_jupyter(fusion.RunJupyterRequest(cells=cells))
+    assert result.cells[0].stdout == "42\n"
+    shown = [cell.display[0]["text/plain"] for cell in result.cells[1:]]
+    assert shown == ["'/home/user'", "('/home/user', '/home/user')"]

@@ -27,7 +27,8 @@ impl Shared {
         let role = cell.role();
         let command = Command::Run(RunCommand {
             inputs: cell.inputs,
-            code: cell.code,
+            code: cell.syntax.prepared(cell.code),
+            syntax: cell.syntax,
             program: cell.program,
             directory: cell.directory,
             import_from: cell.import_from,

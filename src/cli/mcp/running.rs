@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use isolet::{Cell, Execution, InterruptHandle, SessionState};
+use isolet::{Cell, Execution, InterruptHandle, SessionState, Syntax};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,8 @@ impl Running {
         job: Job,
     ) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let mut cell = Cell::new(job.code).allow_return().interrupt_flag(Arc::clone(&flag));
+        let mut cell = Cell::new(job.code).syntax(Syntax::Ipython).allow_return();
+        cell = cell.interrupt_flag(Arc::clone(&flag));
         if let Some(timeout) = job.timeout {
             cell = cell.max_run_time(timeout);
         }

@@ -89,9 +89,9 @@ fn description(facts: &Facts) -> String {
     let mut text = format!(
         "Runs Python code in a sandbox: full CPython 3.14 with its standard library. The value of \
          the last expression is the result, as in a notebook; print() works, and so do top-level \
-         await and return. Every call starts a fresh session, unless `session` names an earlier \
-         one: then variables, imports and files are still there. {} Pictures (matplotlib, \
-         display()) come back as images.",
+         await and return, and %commands of IPython; there is no shell for `!`. Every call starts \
+         a fresh session, unless `session` names an earlier one: then variables, imports and files \
+         are still there. {} Pictures (matplotlib, display()) come back as images.",
         end_of_sessions(facts),
     );
     if !facts.packages.is_empty() {

@@ -1,18 +1,13 @@
-//! Parses `.ipynb` files: their code cells, and which of their lines are not Python.
+//! Parses `.ipynb` files: their code cells.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use isolet::PyException;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::magic;
-
 /// The supported format version, in which cells are at the top level.
 const FORMAT: u64 = 4;
-/// The maximum number of characters of a line in a message.
-const SHOWN: usize = 60;
 
 /// A code cell.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,9 +16,7 @@ pub(super) struct NotebookCell {
     pub(super) number: usize,
     /// Its index among all cells.
     pub(super) index: usize,
-    /// Its text, and the same as Python.
-    source: String,
-    pub(super) python: String,
+    pub(super) source: String,
     tags: Vec<String>,
 }
 
@@ -82,12 +75,7 @@ pub(in crate::cli) fn is_notebook(path: &str) -> bool {
 }
 
 /// Parses a notebook. Returns its code cells and all of its contents.
-///
-/// `has_package` says which packages the cells need not install.
-pub(super) fn parse(
-    text: &str,
-    has_package: impl Fn(&str) -> bool,
-) -> Result<(Vec<NotebookCell>, Json)> {
+pub(super) fn parse(text: &str) -> Result<(Vec<NotebookCell>, Json)> {
     let whole: Json = serde_json::from_str(text).context("it is no notebook")?;
     let file = File::deserialize(&whole).context("it is no notebook")?;
     match file.nbformat {
@@ -109,8 +97,7 @@ pub(super) fn parse(
             Source::Whole(text) => text,
             Source::Lines(lines) => lines.concat(),
         };
-        let python = magic::without_magic(&source, &has_package).into_owned();
-        NotebookCell { number, index, source, python, tags: cell.metadata.tags }
+        NotebookCell { number, index, source, tags: cell.metadata.tags }
     });
     Ok((cells.collect(), whole))
 }
@@ -141,39 +128,6 @@ impl NotebookCell {
     fn has_tag(&self, tag: &str) -> bool {
         self.tags.iter().any(|found| found == tag)
     }
-
-    /// Returns `true` if the value of the last line is shown: a `;` at the end of the cell hides
-    /// it.
-    pub(super) fn shows_value(&self) -> bool {
-        !self.source.trim_end().ends_with(';')
-    }
-
-    /// Returns an explanation if the cell failed because of a line that only `IPython` understands.
-    pub(super) fn magic(&self, exception: &PyException) -> Option<String> {
-        if exception.type_name != "SyntaxError" {
-            return None;
-        }
-        let number = self.number;
-        let is_magic = |line: &str| line.trim_start().starts_with(['%', '!']);
-        let mut lines = self.source.lines().zip(1..).filter(|(line, _)| is_magic(line));
-        // A line within an expression may begin with `%`, so the error must be at this line.
-        let (line, at) = lines.find(|(_, at)| {
-            let place = format!(", line {at}\n");
-            exception.traceback.contains(&place)
-        })?;
-        let line = line.trim();
-        let shown: String = line.chars().take(SHOWN).collect();
-        let instead = if line.contains("pip ") {
-            "; `--with NAME` gives it a package"
-        } else if line.starts_with('!') {
-            "; there is no shell"
-        } else {
-            ""
-        };
-        Some(format!(
-            "cell {number}, line {at}: `{shown}` is a command of IPython and not Python{instead}"
-        ))
-    }
 }
 
 #[cfg(test)]
@@ -189,11 +143,10 @@ mod tests {
             {"cell_type": "raw", "source": [], "metadata": {}},
             {"cell_type": "code", "source": "%time x;", "metadata": {"tags": ["skip-execution"]}}
             ]}"##;
-        let (read, whole) = parse(text, |_| false).unwrap();
-        let found = |cell: &NotebookCell| (cell.number, cell.index, cell.python.clone());
+        let (read, whole) = parse(text).unwrap();
+        let found = |cell: &NotebookCell| (cell.number, cell.index, cell.source.clone());
         let found: Vec<_> = read.iter().map(found).collect();
-        assert_eq!(found, [(1, 1, "x = 1\nx".to_owned()), (2, 3, "x;".to_owned())]);
-        assert!(read[0].shows_value() && !read[1].shows_value());
+        assert_eq!(found, [(1, 1, "x = 1\nx".to_owned()), (2, 3, "%time x;".to_owned())]);
         assert!(!read[0].is_skipped() && read[1].is_skipped() && !read[1].may_raise());
         assert_eq!(whole, serde_json::from_str::<Json>(text).unwrap());
     }
@@ -212,7 +165,7 @@ mod tests {
             ),
         ];
         for (text, said) in cases {
-            let error = format!("{:#}", parse(text, |_| false).unwrap_err());
+            let error = format!("{:#}", parse(text).unwrap_err());
             assert!(error.starts_with(said), "{text}: {error}");
         }
     }

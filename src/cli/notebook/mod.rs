@@ -1,7 +1,6 @@
 //! Runs Jupyter notebooks: the code cells of a `.ipynb` file, one after another in one session.
 
 mod file;
-mod magic;
 mod outputs;
 mod written;
 
@@ -10,12 +9,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome};
+use isolet::{Cell, Execution, Outcome, Syntax};
 use serde_json::{Value as Json, json};
 
 use super::interrupts::Interrupts;
 use super::output::{self, Shown};
-use super::permissions::PermissionArgs;
 use super::program::Neighbours;
 use super::run::show_outcome;
 use super::terminal::{self, Printer};
@@ -52,8 +50,6 @@ pub(super) struct Runner<'a> {
 pub(super) struct Played {
     /// The results of the cells that were run, in order.
     executions: Vec<Execution>,
-    /// The explanation if the last cell failed because of a line that is not Python.
-    magic: Option<String>,
     /// Set if the last cell raised an exception that its author has announced.
     may_raise: bool,
     /// Set if nobody reads the output any more.
@@ -63,11 +59,9 @@ pub(super) struct Played {
 }
 
 impl Notebook {
-    /// Parses the text of a file. Cells need not install the packages that there are permissions
-    /// for.
-    pub(super) fn read(name: &str, text: &str, permissions: &PermissionArgs) -> Result<Self> {
-        let parsed = parse(text, |package| permissions.has_package(package));
-        let (cells, contents) = parsed.with_context(|| format!("cannot run `{name}`"))?;
+    /// Parses the text of a file.
+    pub(super) fn read(name: &str, text: &str) -> Result<Self> {
+        let (cells, contents) = parse(text).with_context(|| format!("cannot run `{name}`"))?;
         Ok(Self { name: name.to_owned(), cells, contents })
     }
 
@@ -79,9 +73,9 @@ impl Notebook {
         let mut count = 0;
         for cell in self.cells.iter().filter(|cell| !cell.is_skipped()) {
             let name = format!("{}, cell {}", self.name, cell.number);
-            let code = Cell::new(cell.python.as_str()).name(name);
+            let code = Cell::new(cell.source.as_str()).syntax(Syntax::Ipython).name(name);
             let execution = if runner.records {
-                let (execution, outputs) = runner.record(code, cell, &mut played)?;
+                let (execution, outputs) = runner.record(code, &mut played)?;
                 count += u64::from(!cell.is_blank());
                 let at = &mut self.contents["cells"][cell.index];
                 at["execution_count"] = if cell.is_blank() { Json::Null } else { json!(count) };
@@ -95,13 +89,12 @@ impl Notebook {
             }
             let is_complete = matches!(execution.outcome(), Outcome::Completed(_));
             played.may_raise = execution.exception().is_some() && cell.may_raise();
-            if is_complete && cell.shows_value() {
+            if is_complete {
                 runner.show(&execution)?;
             }
             if played.may_raise && !runner.records && !runner.json {
                 show_outcome(&execution, runner.shown.raw)?;
             }
-            played.magic = execution.exception().and_then(|exception| cell.magic(exception));
             is_alive = execution.session_alive();
             played.executions.push(execution);
             if !is_complete && !played.may_raise {
@@ -137,13 +130,8 @@ impl Runner<'_> {
     }
 
     /// Runs a cell and keeps its outputs for the file.
-    fn record(
-        &mut self,
-        code: Cell,
-        cell: &NotebookCell,
-        played: &mut Played,
-    ) -> Result<(Execution, Outputs)> {
-        let mut outputs = Outputs::new(self.shown.max_bytes, cell.shows_value());
+    fn record(&mut self, code: Cell, played: &mut Played) -> Result<(Execution, Outputs)> {
+        let mut outputs = Outputs::new(self.shown.max_bytes);
         let execution = self.interrupts.during(|| {
             let mut run = self.session.run_streaming(code);
             for event in &mut run {
@@ -207,9 +195,6 @@ impl Played {
             if let Some(hint) = neighbours.hint(last) {
                 writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
             }
-        }
-        if let Some(magic) = &self.magic {
-            writeln!(io::stderr(), "error: {}", Printer::new(raw).for_stderr(magic))?;
         }
         written?;
         let is_complete = matches!(last.outcome(), Outcome::Completed(_) | Outcome::Exited(0));

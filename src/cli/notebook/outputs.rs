@@ -26,7 +26,6 @@ pub(super) struct Outputs {
     stderr: u64,
     max_bytes: u64,
     /// Set if the value of the last line is one of the outputs.
-    shows_value: bool,
     has_value: bool,
 }
 
@@ -40,14 +39,13 @@ enum Output {
 }
 
 impl Outputs {
-    pub(super) fn new(max_bytes: Option<u64>, shows_value: bool) -> Self {
+    pub(super) fn new(max_bytes: Option<u64>) -> Self {
         Self {
             kept: Vec::new(),
             pieces: 0,
             stdout: 0,
             stderr: 0,
             max_bytes: max_bytes.unwrap_or(STREAM_BYTES),
-            shows_value,
             has_value: false,
         }
     }
@@ -57,9 +55,7 @@ impl Outputs {
             RunEvent::Output(chunk) => self.write(&chunk),
             RunEvent::Display(display) if display.is_result() => {
                 self.has_value = true;
-                if self.shows_value {
-                    self.kept.push(Output::Value(bundle(&display)));
-                }
+                self.kept.push(Output::Value(bundle(&display)));
             }
             RunEvent::Display(display) => self.kept.push(Output::Display(bundle(&display))),
             _ => {}
@@ -87,7 +83,6 @@ impl Outputs {
     /// Adds how the cell ended. Returns `true` if output was left out.
     pub(super) fn end(&mut self, execution: &Execution) -> bool {
         if let (Outcome::Completed(_), Some(repr)) = (execution.outcome(), execution.repr())
-            && self.shows_value
             && !self.has_value
             && repr != "None"
         {

@@ -6,7 +6,7 @@ pub(crate) mod report;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::data::cell::{Program, Role};
+use crate::data::cell::{Program, Role, Syntax};
 use crate::data::terminal::Terminal;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
@@ -191,6 +191,9 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
     }
     if matches!(run.role, Role::KeptProgram) {
         fields.push(("keep", true.into()));
+    }
+    if run.syntax == Syntax::Ipython {
+        fields.push(("ipython", true.into()));
     }
     if run.may_return {
         fields.push(("return", true.into()));

@@ -20,6 +20,21 @@ fn both_generations_of_clients_get_the_same_tools_in_the_same_order() {
 }
 
 #[test]
+fn code_is_read_as_a_cell_of_ipython() {
+    let mut client = Client::modern(&[]);
+    let result = client.run("    %env A=1\n    x = %pwd\n    return x");
+    assert_eq!(result["structuredContent"]["value"], "/home/user", "{result}");
+    assert_eq!(result["structuredContent"]["stdout"], "env: A=1\n");
+    let result = client.run("!pip install rich\n6 * 7");
+    assert!(text(&result).contains("rich cannot be installed by code"), "{result}");
+    assert_eq!(result["structuredContent"]["value"], 42);
+    let result = client.run("%foo");
+    assert_eq!(result["isError"], true);
+    let said = "%foo\nUsageError: Line magic function `%foo` not found.";
+    assert!(text(&result).contains(said), "{result}");
+}
+
+#[test]
 fn a_result_says_everything_as_text_and_as_structured_content() {
     let mut client = Client::modern(&[]);
     let code =

@@ -10,7 +10,7 @@ from .. import _session
 from .._handle import Handle
 from .._values import text, to_plain, variables
 from ..errors import TransferError
-from ..execution import Display, Execution, FileEntry, Isolation, Package, Variable
+from ..execution import Display, Execution, FileEntry, Isolation, Package, Syntax, Variable
 from ..policy import submit_to_wire
 from ..tools import Submit, Tool, collect
 from .streams import Stream
@@ -49,6 +49,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -72,7 +73,9 @@ class Session(Handle):
                 go to the guest.
         """
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
-        options = _session.run_options(timeout, stdin, argv, name, program, allow_return, stream)
+        options = _session.run_options(
+            timeout, stdin, argv, name, program, allow_return, syntax, stream
+        )
         core = self._core
         run = await core.begin(code, inputs, options)
         while True:
@@ -121,6 +124,7 @@ class Session(Handle):
         name: str | None = None,
         program: bool = False,
         allow_return: bool = False,
+        syntax: Syntax = "python",
     ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -131,7 +135,9 @@ class Session(Handle):
         ...     if isinstance(item, isolet.Output):
         ...         print(item, end="")
         """
-        options = _session.run_options(timeout, stdin, argv, name, program, allow_return, True)
+        options = _session.run_options(
+            timeout, stdin, argv, name, program, allow_return, syntax, True
+        )
         return Stream(self._core, code, inputs, options)
 
     async def get(self, name: str, default: Any = None) -> Any:

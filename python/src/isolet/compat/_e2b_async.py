@@ -254,7 +254,9 @@ class AsyncSandbox:
             execution = None
             try:
                 with unless_killed(lambda: self._is_killed):
-                    async with session.stream(code, timeout=timeout or None) as stream:
+                    async with session.stream(
+                        code, timeout=timeout or None, syntax="ipython"
+                    ) as stream:
                         async for event in stream:
                             if isinstance(event, _execution.Execution):
                                 execution = event

@@ -205,6 +205,7 @@ class Sandbox:
                 execution = session.run(
                     code,
                     timeout=timeout or None,
+                    syntax="ipython",
                     on_stdout=lambda text: printed(text, False),
                     on_stderr=lambda text: printed(text, True),
                     on_display=lambda display: shown(cell.displayed(display)),

@@ -104,7 +104,8 @@ async fn run_cell(
     let wishes = wishes(MOST_SECONDS);
     let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
-    let options = Value::dict([("run_time", wanted.timeout)]);
+    let options =
+        Value::dict([("run_time", Value::from(wanted.timeout)), ("syntax", "ipython".into())]);
     let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
     let execution = node.run_in_turn(&session, run).await?;
     let is_over = execution.get("session_alive").is_some();
@@ -172,8 +173,6 @@ fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
             stderr.extend(["SystemExit: ", &code.to_string(), "\n"]);
         }
     } else if kind == Kind::Cell
-        // As in a notebook, a semicolon at the end keeps the value from being shown.
-        && !wanted.generated_code.trim_end().ends_with(';')
         && (execution.get("value").is_some() || execution.get("value_error").is_some())
     {
         stdout += &text(execution, "repr");

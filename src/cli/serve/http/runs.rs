@@ -59,6 +59,9 @@ pub(super) struct Job {
     program: bool,
     /// A `return` at the top level ends the code, with its value.
     allow_return: bool,
+    /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
+    /// commands.
+    syntax: Option<String>,
 }
 
 impl Job {
@@ -76,6 +79,9 @@ impl Job {
         }
         if let Some(name) = self.name {
             options.push(("name", name.into()));
+        }
+        if let Some(syntax) = self.syntax {
+            options.push(("syntax", syntax.into()));
         }
         options.push(("program", self.program.into()));
         options.push(("allow_return", self.allow_return.into()));

@@ -163,7 +163,10 @@ async fn run_jupyter(
                 limit if limit > 0.0 => left.min(limit),
                 _ => left,
             };
-            let options = Value::dict([("run_time", Value::from(time.max(0.0)))]);
+            let options = Value::dict([
+                ("run_time", Value::from(time.max(0.0))),
+                ("syntax", "ipython".into()),
+            ]);
             let run = NewRun { code: code.clone(), inputs: Vec::new(), options };
             let execution = node.run(session.used(), run).await?;
             let shown = cell(&execution);

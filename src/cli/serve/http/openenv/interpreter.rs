@@ -109,7 +109,9 @@ impl Interpreter {
     ) -> Result<Value, Refusal> {
         self.open().await?;
         self.is_used = true;
-        let options = Value::dict(seconds.map(|seconds| ("run_time", seconds)));
+        let mut options = vec![("syntax", Value::from("ipython"))];
+        options.extend(seconds.map(|seconds| ("run_time", seconds.into())));
+        let options = Value::dict(options);
         self.evaluate(NewRun { code, inputs: Vec::new(), options }).await
     }
 
