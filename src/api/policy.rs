@@ -9,7 +9,7 @@ use crate::data::isolation::Confinement;
 use crate::data::limits::Limits;
 use crate::data::terminal::Terminal;
 use crate::data::tool::ToolSpec;
-use crate::host::audit::AuditSink;
+use crate::host::audit::Auditor;
 use crate::host::tools::{ModuleSet, Tool};
 use crate::packages::LazyStore;
 use crate::protocol::codec;
@@ -22,7 +22,7 @@ pub(crate) struct Policy {
     pub(crate) packages: Arc<LazyStore>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) terminal: Option<Terminal>,
-    pub(crate) audit: Option<AuditSink>,
+    pub(crate) audit: Auditor,
     pub(crate) tools: Vec<Tool>,
     pub(crate) modules: ModuleSet,
     /// The functions that submit.

@@ -15,7 +15,7 @@ use crate::data::isolation::{Confinement, Isolation, Layer};
 use crate::data::limits::Limits;
 use crate::data::terminal::Terminal;
 use crate::data::tool::{Param, ToolSpec};
-use crate::host::audit::{AuditEvent, AuditSink};
+use crate::host::audit::{AuditEvent, Auditor};
 use crate::host::tools::{ModuleSet, Tool, ToolModule};
 use crate::packages::{LazyStore, LoadedPackage, Requirement};
 
@@ -43,7 +43,7 @@ pub struct SandboxBuilder {
     limits: Limits,
     permissions: Permissions,
     terminal: Option<Terminal>,
-    audit: Option<AuditSink>,
+    audit: Auditor,
     tools: Vec<Tool>,
     modules: Vec<ToolModule>,
     submit: Vec<(String, Vec<Param>)>,
@@ -79,7 +79,22 @@ impl SandboxBuilder {
     /// The session's threads call it and wait for it, so it should be fast. If it panics, the
     /// access being decided fails.
     pub fn on_audit(mut self, sink: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
-        self.audit = Some(Arc::new(sink));
+        self.audit.sink = Some(Arc::new(sink));
+        self
+    }
+
+    /// Sets a function that is asked before each access that [`on_audit`](Self::on_audit) would be
+    /// told of as allowed, with the number of the session. If it returns an error, the access is
+    /// denied for this reason: what cannot be logged does not happen.
+    ///
+    /// The session's threads call it and wait for it, so it should be fast.
+    ///
+    /// Default: none.
+    pub fn audit_gate(
+        mut self,
+        gate: impl Fn(u64) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.audit.gate = Some(Arc::new(gate));
         self
     }
 
@@ -234,7 +249,7 @@ impl Sandbox {
             limits: Limits::default(),
             permissions: Permissions::none(),
             terminal: None,
-            audit: None,
+            audit: Auditor::default(),
             tools: Vec::new(),
             modules: Vec::new(),
             submit: Vec::new(),

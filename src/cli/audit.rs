@@ -15,14 +15,19 @@ use super::{exit, json as lines};
 /// A file that lines are appended to.
 pub(in crate::cli) struct Log(File);
 
+/// Opens a file that lines are appended to.
+pub(in crate::cli) fn open(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    // It says what guests of all tenants do, so only its owner reads it.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.create(true).append(true).open(path);
+    file.with_context(|| format!("cannot open `{}`", path.display()))
+}
+
 impl Log {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let mut options = File::options();
-        // It says what guests of all tenants do, so only its owner reads it.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.create(true).append(true).open(path);
-        Ok(Self(file.with_context(|| format!("cannot open `{}`", path.display()))?))
+        open(path).map(Self)
     }
 
     /// Appends a line, or ends the process: if an access cannot be logged, it must not happen, and

@@ -74,6 +74,8 @@ pub(crate) enum Denial {
     KernelFiles,
     #[error("the host denies it")]
     Host,
+    #[error("the audit log does not take it")]
+    Unlogged,
 }
 
 impl FileError {

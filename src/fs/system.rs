@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::budget::Budget;
-use super::error::FileError;
+use super::error::{Denial, FileError};
 use super::events::FileEvent;
 use super::handles::{Handle, Handles};
 use super::host_tree::HostTree;
@@ -31,6 +31,7 @@ pub(crate) struct FileSystem {
     inodes: Arc<Inodes>,
     limits: FileLimits,
     events: Arc<dyn Fn(FileEvent) + Send + Sync>,
+    gate: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 struct Mounted {
@@ -70,7 +71,14 @@ impl FileSystem {
             Mounted { guest: entry.guest.clone(), volume, overlay }
         });
         let mounts = mounts.collect();
-        Self { mounts, handles: Handles::new(limits.open_files), inodes, limits, events }
+        let (handles, gate) = (Handles::new(limits.open_files), open_gate());
+        Self { mounts, handles, inodes, limits, events, gate }
+    }
+
+    /// Has `gate` be asked before what is an event if it succeeds. What it does not let pass is
+    /// denied: it could not be reported.
+    pub(crate) fn gated(self, gate: Arc<dyn Fn() -> bool + Send + Sync>) -> Self {
+        Self { gate, ..self }
     }
 
     /// Makes the view of a copy of the session, whose mounts are the same. Trees are those of
@@ -104,7 +112,7 @@ impl FileSystem {
             handle.file.copy(mount.and_then(|mount| copies.get(mount)?.as_ref()))
         })?;
         let (inodes, limits) = (Arc::clone(&self.inodes), self.limits.clone());
-        Ok(Self { mounts, handles, inodes, limits, events })
+        Ok(Self { mounts, handles, inodes, limits, events, gate: open_gate() })
     }
 
     /// Reads from an open file at an offset, at most as many bytes as fit. Returns the number of
@@ -132,7 +140,8 @@ impl FileSystem {
             }
             FileRequest::SetFileSize { file, size } => {
                 let handle = self.writable(file)?;
-                self.told("truncate", &handle.path, true, handle.file.set_size(size))?;
+                let set = self.may_be_told().and_then(|()| handle.file.set_size(size));
+                self.told("truncate", &handle.path, true, set)?;
                 Ok(FileReply::Done)
             }
             FileRequest::Sync { file } => {
@@ -205,7 +214,7 @@ impl FileSystem {
     }
 
     fn open(&self, mount: u32, path: &str, flags: OpenFlags) -> Result<FileReply, FileError> {
-        let opened = self.opened(mount, path, flags);
+        let opened = self.may_be_told().and_then(|()| self.opened(mount, path, flags));
         let created = flags.create && opened.as_ref().map_or(true, |(_, created)| *created);
         let operation = if created { "create" } else { "open" };
         let (handle, _) = self.told(operation, &self.shown(mount, path), true, opened)?;
@@ -232,7 +241,8 @@ impl FileSystem {
 
     fn at_path(&self, request: &FileRequest<'_>) -> Result<FileReply, FileError> {
         let asked = asked(request);
-        let reply = self.answer(request);
+        let passed = if asked.told { self.may_be_told() } else { Ok(()) };
+        let reply = passed.and_then(|()| self.answer(request));
         match &reply {
             Err(error) if error.is_denial() => (self.events)(FileEvent::denied(
                 asked.operation,
@@ -297,6 +307,11 @@ impl FileSystem {
         }
     }
 
+    /// Asks before what is reported once it has succeeded.
+    fn may_be_told(&self) -> Result<(), FileError> {
+        if (self.gate)() { Ok(()) } else { Err(Denial::Unlogged.into()) }
+    }
+
     /// Reports the event of a result, if it has one.
     fn told<T>(
         &self,
@@ -335,6 +350,11 @@ impl FileSystem {
         let guest = self.mounted(mount).map_or("?", |mounted| &mounted.guest);
         join(guest, cut(path, &self.limits))
     }
+}
+
+/// Returns the gate that lets everything pass.
+fn open_gate() -> Arc<dyn Fn() -> bool + Send + Sync> {
+    Arc::new(|| true)
 }
 
 /// Returns a request's name and path, and whether its success is an event.

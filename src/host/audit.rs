@@ -87,11 +87,23 @@ pub enum Access {
 /// The function that receives events.
 pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 
+/// The function that says, by a session's number, whether an access could be logged now.
+pub(crate) type AuditGate = Arc<dyn Fn(u64) -> Result<(), String> + Send + Sync>;
+
+/// Who is told of accesses, and asked before them.
+#[derive(Clone, Default)]
+pub(crate) struct Auditor {
+    pub(crate) sink: Option<AuditSink>,
+    pub(crate) gate: Option<AuditGate>,
+}
+
 /// A session's access to the sink, with a limit so that a guest cannot flood it. Also counts
 /// refusals, because every refusal is reported here.
 #[derive(Clone)]
 pub(crate) struct AuditLog {
     listener: Option<Arc<Listener>>,
+    gate: Option<AuditGate>,
+    session: u64,
     counters: Arc<RunCounters>,
 }
 
@@ -102,10 +114,17 @@ struct Listener {
 }
 
 impl AuditLog {
-    pub(crate) fn new(sink: Option<AuditSink>, session: u64, counters: Arc<RunCounters>) -> Self {
+    pub(crate) fn new(auditor: Auditor, session: u64, counters: Arc<RunCounters>) -> Self {
+        let Auditor { sink, gate } = auditor;
         let listener =
             sink.map(|sink| Arc::new(Listener { sink, session, told: AtomicU64::new(0) }));
-        Self { listener, counters }
+        Self { listener, gate, session, counters }
+    }
+
+    /// Asks before an access that is allowed otherwise. What cannot be logged must not happen; the
+    /// error says why it cannot.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate(self.session))
     }
 
     /// Reports a decision if there is a sink.

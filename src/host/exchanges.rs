@@ -7,7 +7,8 @@ use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::net::rules::NetPolicy;
 use crate::net::{
-    Answer, NetError, NetEvent, NetLimits, Network, decode_request, fetch_request, response_head,
+    Answer, EventGate, EventSink, NetError, NetEvent, NetLimits, Network, decode_request,
+    fetch_request, response_head,
 };
 use crate::protocol::codec;
 use crate::protocol::{Message, NetRequest};
@@ -23,7 +24,7 @@ pub(super) struct Exchanges {
 
 impl Exchanges {
     pub(super) fn new(policy: &NetPolicy, audit: &AuditLog, answers: Answers) -> Self {
-        let audit = audit.clone();
+        let (audit, gate) = (audit.clone(), audit.clone());
         let events = move |event: NetEvent| {
             audit.tell(event.allowed, event.reason, || Access::Network {
                 method: event.method,
@@ -35,7 +36,8 @@ impl Exchanges {
             });
         };
         let policy = Arc::new(policy.clone());
-        Self { network: Network::new(policy, NetLimits::default(), Arc::new(events)), answers }
+        let reports: (EventSink, EventGate) = (Arc::new(events), Arc::new(move || gate.check()));
+        Self { network: Network::new(policy, NetLimits::default(), reports), answers }
     }
 
     pub(super) fn check(&self, host: &str, port: u32) -> Result<(), ToolError> {

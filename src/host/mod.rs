@@ -31,7 +31,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
 use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, Identity, MountTable, SavedLimits};
-use crate::host::audit::{Access, AuditLog, AuditSink};
+use crate::host::audit::{Access, AuditLog, Auditor};
 use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
 use crate::net::rules::NetPolicy;
@@ -50,7 +50,7 @@ pub(crate) struct HostConfig<'a> {
     pub(crate) packages: &'a Arc<LazyStore>,
     /// The packages that every session of the engine starts with.
     pub(crate) preload: &'a Preload,
-    pub(crate) audit: Option<AuditSink>,
+    pub(crate) audit: Auditor,
     pub(crate) modules: &'a ModuleSet,
 }
 
@@ -120,7 +120,8 @@ impl SessionHost {
             tools: Arc::new(ToolHost::new(limits, modules, audit.clone(), Arc::clone(&counters))),
             mount_points: mounts.guest_paths().map(str::to_owned).collect(),
             writable: mounts.writable(),
-            files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit)),
+            files: FileSystem::new(&mounts, FileLimits::default(), file_events(&audit))
+                .gated(file_gate(&audit)),
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
             packages,
             audit,
@@ -175,7 +176,7 @@ impl SessionHost {
             tools: Arc::new(self.tools.copy(limits, audit.clone(), Arc::clone(&counters))),
             mount_points: self.mount_points.clone(),
             writable: self.writable.clone(),
-            files: self.files.copy(&mounts, file_events(&audit))?,
+            files: self.files.copy(&mounts, file_events(&audit))?.gated(file_gate(&audit)),
             exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
             packages,
             audit,
@@ -443,6 +444,12 @@ fn file_events(audit: &AuditLog) -> Arc<dyn Fn(FileEvent) + Send + Sync> {
             path: event.path,
         });
     })
+}
+
+/// Returns a function that says whether a file event could be logged.
+fn file_gate(audit: &AuditLog) -> Arc<dyn Fn() -> bool + Send + Sync> {
+    let audit = audit.clone();
+    Arc::new(move || audit.check().is_ok())
 }
 
 fn done_or_refused(result: Result<(), ToolError>) -> HostReply {

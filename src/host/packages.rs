@@ -91,6 +91,7 @@ impl SessionPackages {
     /// Loads packages for the owner. Blocks while they are resolved and fetched.
     pub(crate) fn load(&self, requirements: &[Requirement]) -> Result<Vec<LoadedPackage>, Error> {
         let inner = &self.0;
+        inner.audit.check().map_err(|reason| unlogged(&reason))?;
         let mut wanted = lock(&inner.wanted);
         let mut together = wanted.clone();
         together.extend(requirements.iter().filter(|new| !wanted.contains(new)).cloned());
@@ -190,8 +191,9 @@ impl SessionPackages {
             "WebAssembly code that is not part of a loaded package cannot be compiled";
         let digest = Digest::of(code);
         let known = self.0.tree.contains_module(digest.as_bytes());
-        self.tell(if known { Ok(IS_KNOWN) } else { Err(REFUSAL) }, digest);
-        if known { Ok(()) } else { Err(ToolError::new("PermissionError", REFUSAL)) }
+        let checked = if known { self.0.audit.check() } else { Err(REFUSAL.to_owned()) };
+        self.tell(checked.as_ref().map(|()| IS_KNOWN).map_err(|reason| &**reason), digest);
+        checked.map_err(|reason| ToolError::new("PermissionError", reason))
     }
 
     /// Returns the WebAssembly of a loaded package's library, by its path in the guest.
@@ -201,8 +203,9 @@ impl SessionPackages {
         else {
             return Ok(None);
         };
-        self.tell(Ok(IS_KNOWN), digest);
-        Ok(Some(code))
+        let checked = self.0.audit.check();
+        self.tell(checked.as_ref().map(|()| IS_KNOWN).map_err(|reason| &**reason), digest);
+        checked.map(|()| Some(code)).map_err(io::Error::other)
     }
 
     fn tell(&self, decision: Result<&str, &str>, module: Digest) {
@@ -291,6 +294,12 @@ fn listed(packages: &[String]) -> String {
         listed.push(format!("and {} more", packages.len() - LISTED));
     }
     listed.join(", ")
+}
+
+/// The error of packages whose loading cannot be reported.
+fn unlogged(reason: &str) -> Error {
+    Error::new(ErrorKind::Packages, format!("packages are not loaded: {reason}"))
+        .with_session_alive()
 }
 
 fn import_error(reason: String) -> ToolError {

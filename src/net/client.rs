@@ -8,7 +8,6 @@ use hyper::http::response::Parts;
 use hyper::{Method, StatusCode, Uri};
 use url::Position;
 
-use super::EventSink;
 use super::budget::Budget;
 use super::connection::{self, Connection};
 use super::error::{NetError, NetErrorKind};
@@ -23,6 +22,7 @@ use super::response::{Lease, ResponseBody};
 use super::rules::NetPolicy;
 use super::target::{self, CheckedTarget, Denial, decide};
 use super::tls::Tls;
+use super::{EventGate, EventSink};
 
 /// The method in events about connections.
 const CONNECT: &str = "CONNECT";
@@ -32,6 +32,7 @@ pub(super) struct Client {
     pub(super) policy: Arc<NetPolicy>,
     pub(super) limits: NetLimits,
     pub(super) events: EventSink,
+    pub(super) gate: EventGate,
     pub(super) resolver: Arc<dyn Resolve>,
     pub(super) tls: Tls,
     pub(super) pool: Pool,
@@ -117,6 +118,10 @@ impl Client {
         method: &str,
         hop: u32,
     ) -> Result<CheckedTarget, NetError> {
+        let decision = decision.and_then(|target| match (self.gate)() {
+            Ok(()) => Ok(target),
+            Err(reason) => Err(Denial::unlogged(&target, reason)),
+        });
         (self.events)(NetEvent::new(&decision, method, hop));
         decision.map_err(|denial| denial.to_error())
     }

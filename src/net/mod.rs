@@ -59,6 +59,9 @@ use self::tls::Tls;
 /// Receives the decisions. It must not block: all sessions wait for it.
 pub(crate) type EventSink = Arc<dyn Fn(NetEvent) + Send + Sync>;
 
+/// Says whether the decision to allow a request could be reported, or why it could not.
+pub(crate) type EventGate = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// The exchanges of one session. Dropping it closes all of them.
 ///
 /// Answers are given on another thread or before the call returns, and must not block.
@@ -73,21 +76,25 @@ struct Shared {
 }
 
 impl Network {
-    pub(crate) fn new(policy: Arc<NetPolicy>, limits: NetLimits, events: EventSink) -> Self {
+    pub(crate) fn new(
+        policy: Arc<NetPolicy>,
+        limits: NetLimits,
+        reports: (EventSink, EventGate),
+    ) -> Self {
         let tls = Tls::trusting(policy.authorities());
-        Self::with_parts(policy, limits, events, Arc::new(SystemResolver::new()), tls)
+        Self::with_parts(policy, limits, reports, Arc::new(SystemResolver::new()), tls)
     }
 
     fn with_parts(
         policy: Arc<NetPolicy>,
         limits: NetLimits,
-        events: EventSink,
+        (events, gate): (EventSink, EventGate),
         resolver: Arc<dyn Resolve>,
         tls: Tls,
     ) -> Self {
         let admission = Admission::new(&limits);
         let (pool, budget) = (Pool::default(), Budget::default());
-        let client = Client { policy, limits, events, resolver, tls, pool, budget };
+        let client = Client { policy, limits, events, gate, resolver, tls, pool, budget };
         let exchanges = Mutex::default();
         Self { shared: Arc::new(Shared { client: Arc::new(client), admission, exchanges }) }
     }

@@ -74,6 +74,7 @@ pub(crate) struct Denial {
 #[derive(Clone, Debug)]
 enum Cause {
     Policy,
+    Unlogged,
     NotFound,
     Slow(Duration),
     ManyAddresses(usize),
@@ -85,6 +86,18 @@ impl Denial {
         Parsed::new(url).map_or_else(|denial| denial, |parsed| parsed.deny(reason))
     }
 
+    /// Makes the denial of an allowed target, because the decision cannot be reported.
+    pub(super) fn unlogged(target: &CheckedTarget, reason: String) -> Self {
+        Self {
+            scheme: target.url.scheme().to_owned(),
+            host: target.host().to_string(),
+            port: target.port(),
+            addresses: target.addresses().to_vec(),
+            reason,
+            cause: Cause::Unlogged,
+        }
+    }
+
     /// Returns the error for the guest. It omits the reason, which would reveal the host's network.
     pub(crate) fn to_error(&self) -> NetError {
         let host = &self.host;
@@ -94,6 +107,13 @@ impl Denial {
                     if self.port == 0 { host.clone() } else { format!("{host}:{}", self.port) };
                 let message = format!(
                     "network access to {server} is not allowed; allow-net does not cover it"
+                );
+                NetError::new(NetErrorKind::Denied, message)
+            }
+            Cause::Unlogged => {
+                let message = format!(
+                    "network access to {host}:{} is not possible: the host cannot log it",
+                    self.port
                 );
                 NetError::new(NetErrorKind::Denied, message)
             }

@@ -59,6 +59,10 @@ pub(crate) trait Client: Send + Sync + 'static {
     fn uncall(&self, call: u64);
     /// Passes on an entry of the audit log.
     fn audit(&self, sandbox: i64, session: i64, event: &AuditEvent);
+    /// Says whether an access of a session could be logged, or why not.
+    fn may_access(&self, _session: i64) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// What a client asks for.
@@ -224,14 +228,17 @@ impl Service {
         let service = Arc::clone(self);
         Ok(Some(Work::blocking(move || {
             let made = policy.and_then(|policy| {
-                policy.build(&service.engines, &terms, |name| service.tool_handler(name), {
-                    let (client, guests) =
-                        (Arc::clone(&service.client), Arc::clone(&service.guests));
-                    move |event: &AuditEvent| {
-                        let session = guests.get(event.session).map_or(0, |entry| entry.number());
-                        client.audit(sandbox, session, event);
-                    }
-                })
+                let auditor = || (Arc::clone(&service.client), Arc::clone(&service.guests));
+                let ((client, guests), (asked, its)) = (auditor(), auditor());
+                let sink = move |event: &AuditEvent| {
+                    let session = guests.get(event.session).map_or(0, |entry| entry.number());
+                    client.audit(sandbox, session, event);
+                };
+                let gate = move |session| {
+                    asked.may_access(its.get(session).map_or(0, |entry| entry.number()))
+                };
+                let handler = |name: &str| service.tool_handler(name);
+                policy.build(&service.engines, &terms, handler, (sink, gate))
             });
             let result = made.as_ref().map(|_| Value::Dict(Vec::new())).map_err(Clone::clone);
             if made.is_err() {

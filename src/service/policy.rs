@@ -202,14 +202,17 @@ impl Policy {
             || self.isolation.is_some()
     }
 
-    /// Makes the sandbox. `handler` makes what a tool of a name does, and `audit` is told of each
-    /// access, if the policy asks for it.
+    /// Makes the sandbox. `handler` makes what a tool of a name does. `audit` is told of each
+    /// access, and asked before it, if the policy asks for it.
     pub(super) fn build(
         self,
         engines: &Engines,
         terms: &Terms,
         handler: impl Fn(&str) -> ToolHandler,
-        audit: impl Fn(&AuditEvent) + Send + Sync + 'static,
+        (audit, gate): (
+            impl Fn(&AuditEvent) + Send + Sync + 'static,
+            impl Fn(u64) -> Result<(), String> + Send + Sync + 'static,
+        ),
     ) -> Result<Made, Failure> {
         let limits = self.limits.limits()?;
         let mut permissions = self.permissions()?;
@@ -242,7 +245,7 @@ impl Policy {
         }
         builder = self.add_tools(builder, &handler)?;
         if self.audit {
-            builder = builder.on_audit(move |event| audit(event));
+            builder = builder.on_audit(audit).audit_gate(gate);
         }
         let sandbox = builder.build()?;
         if terms.resolves && !packages.is_empty() {

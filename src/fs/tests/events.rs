@@ -1,5 +1,6 @@
 //! Tests of the events that the owner gets, and of what the guest must not see: B10.
 
+use super::super::error::Denial;
 use super::*;
 
 fn told(guest: &Guest) -> Vec<String> {
@@ -44,6 +45,35 @@ fn changes_and_denials_are_told() {
     let guest = Guest::new(read_only);
     guest.write("hello.txt", "x").unwrap_err();
     assert_eq!(told(&guest), ["denied create /data/hello.txt the mount is read-only"]);
+}
+
+#[test]
+fn what_could_not_be_told_does_not_happen() {
+    let mut guest = Guest::new(read_write);
+    let kept = guest.open("hello.txt", UPDATE).unwrap();
+    guest.files = guest.files.gated(Arc::new(|| false));
+    guest.events.lock().unwrap().clear();
+    let denied = FileError::Access(Denial::Unlogged);
+    assert_eq!(guest.read("hello.txt"), Err(denied));
+    assert_eq!(guest.write("new", "x"), Err(denied));
+    assert_eq!(guest.make_directory("made"), Err(denied));
+    assert_eq!(guest.remove_directory("dir/inner"), Err(denied));
+    assert_eq!(guest.remove("hello.txt"), Err(denied));
+    assert_eq!(guest.rename("hello.txt", "new"), Err(denied));
+    assert_eq!(guest.make_link("link", "hello.txt"), Err(denied));
+    assert_eq!(guest.set_size("hello.txt", 0), Err(denied));
+    let emptied = guest.files.call(FileRequest::SetFileSize { file: kept, size: 0 });
+    assert_eq!(emptied, Err(denied));
+    assert_eq!(told(&guest).iter().filter(|event| event.starts_with("denied ")).count(), 9);
+    // Nothing has changed on the host.
+    assert_eq!(fs::read_to_string(guest.host().join("hello.txt")).unwrap(), "hello");
+    assert!(guest.host().join("dir/inner").exists());
+    for name in ["new", "made", "link"] {
+        assert!(fs::symlink_metadata(guest.host().join(name)).is_err(), "{name}");
+    }
+    // What is no event needs nobody.
+    assert_eq!(guest.read_from(kept).unwrap(), b"hello");
+    assert!(guest.stat("hello.txt").is_ok() && guest.list("").is_ok());
 }
 
 /// B10: no error and no event contains a host path.

@@ -200,7 +200,7 @@ mod tests {
     use crate::data::limits::Limits;
     use crate::data::tool::ToolSpec;
     use crate::data::value::marshal;
-    use crate::host::audit::AuditLog;
+    use crate::host::audit::{AuditLog, Auditor};
     use crate::host::stop::RunCounters;
     use crate::host::tools::no_session::no_session;
     use crate::host::tools::{ModuleSet, Tool};
@@ -213,7 +213,7 @@ mod tests {
         const ITEMS: usize = 1 << 20;
         let limits = Limits::default().max_concurrent_tools(1);
         let counters = Arc::new(RunCounters::new(&limits));
-        let audit = AuditLog::new(None, 1, Arc::clone(&counters));
+        let audit = AuditLog::new(Auditor::default(), 1, Arc::clone(&counters));
         let host = Arc::new(ToolHost::new(&limits, &ModuleSet::default(), audit, counters));
         let tool = Tool::from_handler(ToolSpec::new("large"), |_, _| async {
             Ok(Value::List(vec![Value::None; ITEMS]))

@@ -200,6 +200,12 @@ impl ToolHost {
         if tool.is_question {
             return bound;
         }
+        let bound = bound.and_then(|value| {
+            self.audit.check().map(|()| value).map_err(|reason| {
+                let message = format!("{}() was not called: {reason}", spec.name);
+                ToolError::new("PermissionError", message)
+            })
+        });
         let reason = bound.as_ref().err().map_or_else(|| "a tool".to_owned(), ToString::to_string);
         self.audit.tell(bound.is_ok(), reason, || Access::Tool { name: shown(&spec.name) });
         if bound.is_err() {

@@ -103,6 +103,20 @@ impl Resolve for Counting {
 }
 
 #[test]
+fn a_request_whose_decision_cannot_be_reported_is_not_made() {
+    let server = Server::canary();
+    let guest = Guest::of(&server, &["a.test"]);
+    guest.is_shut.store(true, Ordering::Relaxed);
+    let error = guest.get(&server.url("/")).unwrap_err();
+    assert_eq!(error.kind, NetErrorKind::Denied);
+    assert!(error.message.contains("the host cannot log it"), "{error}");
+    let events = guest.events();
+    assert_eq!(events.len(), 1);
+    assert_eq!((events[0].allowed, &*events[0].reason), (false, "the log is full"));
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
 fn a_name_is_looked_up_once_for_a_connection_and_its_request() {
     let server = Server::fixed(ok(""));
     let mut policy = allowing(&[&server], &[]);
@@ -114,7 +128,7 @@ fn a_name_is_looked_up_once_for_a_connection_and_its_request() {
     let network = Network::with_parts(
         Arc::new(policy),
         NetLimits::default(),
-        Arc::new(move |event| sink.lock().unwrap().push(event)),
+        (Arc::new(move |event| sink.lock().unwrap().push(event)), Arc::new(|| Ok(()))),
         Arc::new(Counting(Arc::clone(&lookups))),
         Tls::trusting(&[]),
     );

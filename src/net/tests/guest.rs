@@ -1,6 +1,6 @@
 //! A guest for tests: a network with a policy, used through blocking calls.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub(super) struct Guest {
     pub(super) network: Network,
     events: Arc<Mutex<Vec<NetEvent>>>,
     next: AtomicU32,
+    /// Whether nothing can be reported.
+    pub(super) is_shut: Arc<AtomicBool>,
 }
 
 /// A response whose body was read to its end.
@@ -50,8 +52,15 @@ impl Guest {
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&events);
         let sink = Arc::new(move |event| sink.lock().unwrap().push(event));
-        let network = Network::with_parts(Arc::new(policy), limits, sink, Arc::new(NoNames), tls);
-        Self { network, events, next: AtomicU32::new(1) }
+        let is_shut = Arc::new(AtomicBool::new(false));
+        let gate = Arc::clone(&is_shut);
+        let gate = Arc::new(move || {
+            if gate.load(Ordering::Relaxed) { Err("the log is full".to_owned()) } else { Ok(()) }
+        });
+        let reports: (EventSink, EventGate) = (sink, gate);
+        let (policy, names) = (Arc::new(policy), Arc::new(NoNames));
+        let network = Network::with_parts(policy, limits, reports, names, tls);
+        Self { network, events, next: AtomicU32::new(1), is_shut }
     }
 
     pub(super) fn events(&self) -> Vec<NetEvent> {

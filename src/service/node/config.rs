@@ -8,6 +8,7 @@ use isolet::Value;
 use serde::Deserialize;
 
 use super::super::Policy;
+use super::audit::Outage;
 use super::ceiling::Ceiling;
 use super::memory::Memory;
 use super::tenants::{TenantEntry, Tenants};
@@ -62,6 +63,8 @@ pub(crate) struct Config {
     drain: f64,
     /// The file that the audit log is appended to.
     audit_log: Option<PathBuf>,
+    /// What happens while it cannot be written.
+    audit_outage: Outage,
     /// Where paused sessions and snapshots are kept.
     store: Option<StoreEntry>,
     /// What all sessions have.
@@ -87,6 +90,7 @@ impl Default for Config {
             idle: 600.0,
             drain: 60.0,
             audit_log: None,
+            audit_outage: Outage::Refuse,
             store: None,
             policy: Value::Dict(Vec::new()),
             ceiling: Ceiling::default(),
@@ -103,6 +107,7 @@ pub(crate) struct Settings {
     pub(crate) max_in_flight: u64,
     pub(crate) max_answer: u64,
     pub(crate) audit_log: Option<PathBuf>,
+    pub(crate) audit_outage: Outage,
     pub(crate) store: Option<StoreSettings>,
     pub(crate) max_runs: usize,
     pub(crate) max_queue: usize,
@@ -200,6 +205,7 @@ impl Config {
             },
             max_connections: at_least_one("max_connections", self.max_connections)?,
             audit_log: self.audit_log,
+            audit_outage: self.audit_outage,
             store: match self.store {
                 Some(StoreEntry { directory, size, ttl }) => {
                     let ttl = seconds("store.ttl", ttl)?;

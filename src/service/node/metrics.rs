@@ -25,7 +25,7 @@ const TIMES: [f64; 16] = [
 
 /// Why sessions end, what refuses requests, and how runs end.
 const ENDS: [&str; 5] = ["closed", "idle", "expired", "ended", "died"];
-const GATES: [&str; 6] = ["key", "capacity", "memory", "quota", "queue", "draining"];
+const GATES: [&str; 7] = ["key", "capacity", "memory", "quota", "queue", "audit", "draining"];
 const OUTCOMES: [&str; 6] = ["completed", "submitted", "raised", "exited", "terminated", "refused"];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -226,7 +226,8 @@ fn gate(refusal: &Refusal) -> Option<&'static str> {
         Refusal::Key => Some("key"),
         Refusal::Full(_) | Refusal::InFlight(_) => Some("capacity"),
         Refusal::Memory(_) => Some("memory"),
-        Refusal::Quota(_) | Refusal::TooFast(..) => Some("quota"),
+        Refusal::Quota(_) | Refusal::TooFast(..) | Refusal::AuditQuota(..) => Some("quota"),
+        Refusal::Unlogged(_) => Some("audit"),
         Refusal::Waited(..) => Some("queue"),
         Refusal::Draining => Some("draining"),
         Refusal::Unknown

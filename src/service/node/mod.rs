@@ -55,7 +55,7 @@ use self::traces::Traces;
 use self::under_way::UnderWay;
 use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
 
-pub(crate) use self::audit::{Happened, Sink};
+pub(crate) use self::audit::{Happened, Outage, Sink, over_quota};
 pub(crate) use self::ceiling::{MOST_SECONDS, Wishes};
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
@@ -68,7 +68,7 @@ pub(crate) use self::runs::{NewRun, Streamed};
 pub(crate) use self::saved::Snapshot;
 pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used};
 pub(crate) use self::streamed::Said;
-pub(crate) use self::tenants::Tenant;
+pub(crate) use self::tenants::{LOCAL, Tenant};
 pub(crate) use self::traces::within;
 pub(crate) use self::under_way::Asked;
 
@@ -105,6 +105,10 @@ pub(crate) enum Refusal {
     /// The tenant has started as many sessions as it may in a second, which is the first. It may
     /// start one after the second.
     TooFast(f64, Duration),
+    /// The audit log cannot be written, for this reason.
+    Unlogged(String),
+    /// The tenant has used up its bytes of the audit log, and has none for so long.
+    AuditQuota(u64, Duration),
     /// The node has as many bytes of requests and answers under way as it may.
     InFlight(u64),
     /// The request has waited for its turn for this time, which is all that it may.
@@ -171,7 +175,7 @@ impl Load {
 #[derive(Default)]
 pub(crate) struct Watchers {
     /// The audit log.
-    pub(crate) audit: Option<Sink>,
+    pub(crate) audit: Option<Box<dyn Sink>>,
     /// Makes the spans of traces.
     pub(crate) tracer: Option<BoxedTracer>,
 }
@@ -216,7 +220,7 @@ impl Node {
         watchers: Watchers,
     ) -> Result<Arc<Self>, String> {
         let metrics = Arc::<Metrics>::default();
-        let audit = Arc::new(Audit::new(watchers.audit));
+        let audit = Arc::new(Audit::new(watchers.audit, settings.audit_outage));
         let traces = Arc::new(Traces::new(watchers.tracer));
         let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), metrics.tool_calls());
         let replies = Arc::new(replies);
@@ -224,6 +228,7 @@ impl Node {
         replies.serve(&service);
         let tenants =
             std::mem::replace(&mut settings.tenants, tenants::Tenants::Keys(HashMap::new()));
+        audit.set_quotas(tenants.audit_quotas().into_iter());
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let ids = Ids::new(name)?;
         let store = settings.store.take().map(|store| Store::open(store, &ids)).transpose()?;
@@ -266,6 +271,7 @@ impl Node {
     /// that is gone end, and their tokens are of no use from then on.
     pub(crate) fn replace_tenants(self: &Arc<Self>, settings: Settings) {
         let tenants = Arc::new(settings.tenants);
+        self.audit.set_quotas(tenants.audit_quotas().into_iter());
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&tenants);
         let is_gone = |name: &str| tenants.named(name).is_none();
         self.snapshots.forget_of(is_gone);
@@ -432,7 +438,7 @@ impl Node {
         let (tenant, text) = (&session.session().tenant.name, reason.to_string());
         let ended = self.table.remove(tenant, session.handle(), reason)?;
         self.metrics.ended(kind);
-        self.audit.write(tenant, session.handle(), Happened::Ended(&text));
+        self.audit.write(tenant, session.handle(), &Happened::Ended(&text));
         Some(ended)
     }
 
@@ -448,6 +454,7 @@ impl Node {
         tokio::spawn(Arc::clone(&self.places).keep_time());
         loop {
             tokio::time::sleep(ROUND).await;
+            self.audit.keep_up();
             for idle in self.table.idle() {
                 if idle.session().is_paused() {
                     continue;
@@ -480,9 +487,14 @@ impl Node {
         let text = reason.to_string();
         if let Some(ended) = idle.give_up(Some(reason)) {
             self.metrics.ended("idle");
-            self.audit.write(&tenant.name, &id, Happened::Ended(&text));
+            self.audit.write(&tenant.name, &id, &Happened::Ended(&text));
             self.vacate(&ended).await;
         }
+    }
+
+    /// Returns why the node starts nothing now, if so.
+    pub(crate) fn is_ready(&self) -> Result<(), Refusal> {
+        if self.is_draining() { Err(Refusal::Draining) } else { self.audit.check(LOCAL) }
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -507,6 +519,7 @@ impl Node {
         if let Some(store) = &self.store {
             store.clear();
         }
+        self.audit.end();
         deadline.max(Instant::now() + FAREWELL)
     }
 

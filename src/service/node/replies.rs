@@ -186,4 +186,8 @@ impl Client for Replies {
     fn audit(&self, _sandbox: i64, session: i64, event: &AuditEvent) {
         self.audit.access(session, event);
     }
+
+    fn may_access(&self, session: i64) -> Result<(), String> {
+        self.audit.check_access(session)
+    }
 }

@@ -56,6 +56,7 @@ impl Node {
         let tenant = &session.session().tenant;
         // An answer more, where others are not read, would not be read either.
         self.check_in_flight(tenant, 1)?;
+        self.counted(self.audit.check(&tenant.name))?;
         let (patience, since) = (self.settings.queue_time, Instant::now());
         let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
         let entered = tokio::time::timeout(patience, entering).await;
@@ -91,7 +92,7 @@ impl Node {
         self.metrics.ran(outcome, since);
         traced.ended(outcome);
         let tenant = &session.session().tenant.name;
-        self.audit.write(tenant, session.handle(), Happened::Ran(outcome));
+        self.audit.write(tenant, session.handle(), &Happened::Ran(outcome));
         if let Ok(execution) = &answer {
             lock(&session.session().use_so_far).add(execution);
         }

@@ -75,6 +75,7 @@ impl Node {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
+        self.audit.check(&of.tenant.name)?;
         let tenant = self.current(&of.tenant)?;
         let ready = self.make_ready(&tenant.name, &of.policy).await?;
         let slot = self.places.take(&tenant, Duration::ZERO).await?;
@@ -121,6 +122,7 @@ impl Node {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
+        self.audit.check(&session.session().tenant.name)?;
         let deadline = self.deadline(ttl)?;
         let _turn = self.hold(session).await?;
         let of = session.session();

@@ -14,6 +14,9 @@ use super::session::{NewSession, NodeSession, OwnSession, Used};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
 
+/// Why a session ends whose start is not in the audit log.
+const UNLOGGED: &str = "its start could not be logged";
+
 impl Node {
     /// Starts a session. If `key` is given, sending the same again finds the same session.
     pub(crate) async fn create(
@@ -66,6 +69,7 @@ impl Node {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
+        self.audit.check(&tenant.name)?;
         let asked = Policy::read(new.policy)?;
         let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.wishes)?;
         policy.audit |= self.audit.is_on();
@@ -116,8 +120,13 @@ impl Node {
         // The table has room for as many.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let tenant = Arc::clone(&session.tenant);
-        self.audit.write(&tenant.name, &id, Happened::Created);
+        self.audit.write(&tenant.name, &id, &Happened::Created);
         let used = room.fill_again(&tenant.name, id, session);
+        // If that could not be written, nobody may use it.
+        if let Err(refusal) = self.audit.check(&tenant.name) {
+            self.remove(&used, "closed", Reason::Ended(UNLOGGED.to_owned())).await;
+            return Err(refusal);
+        }
         // Only now: a tenant that is removed later finds the session in the table.
         if let Err(refusal) = self.current(&tenant) {
             self.remove(&used, "closed", Reason::Ended(REMOVED.to_owned())).await;

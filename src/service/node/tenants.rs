@@ -13,6 +13,9 @@ use super::ceiling::Ceiling;
 /// The name of the only tenant of a node without keys.
 pub(crate) const LOCAL: &str = "local";
 
+/// How many bytes of the audit log in a day are a tenant's by default.
+const AUDIT_BYTES: u64 = 1 << 30;
+
 /// The beginning of the hash of a key.
 const HASH: &str = "sha256:";
 
@@ -31,6 +34,8 @@ pub(crate) struct Quotas {
     pub(crate) in_flight: u64,
     /// The maximum number of connections with a request under way.
     pub(crate) connections: usize,
+    /// The maximum number of bytes of the audit log in a day.
+    pub(crate) audit: u64,
 }
 
 impl Default for Quotas {
@@ -42,6 +47,7 @@ impl Default for Quotas {
             saved: usize::MAX,
             in_flight: u64::MAX,
             connections: usize::MAX,
+            audit: AUDIT_BYTES,
         }
     }
 }
@@ -174,6 +180,17 @@ impl Tenants {
         match self {
             Self::Open(tenant) => Some(tenant).filter(|tenant| tenant.name == name),
             Self::Keys(keys) => keys.values().find(|tenant| tenant.name == name),
+        }
+    }
+
+    /// Returns how many bytes of the audit log each tenant may have in a day, by its name.
+    pub(crate) fn audit_quotas(&self) -> Vec<(&str, u64)> {
+        let quota = |tenant: &'_ Arc<Tenant>| tenant.quotas.audit;
+        match self {
+            Self::Open(tenant) => vec![(&tenant.name, quota(tenant))],
+            Self::Keys(keys) => {
+                keys.values().map(|tenant| (&*tenant.name, quota(tenant))).collect()
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A node, `isolet serve --listen`, for the tests that speak HTTP to the real command.
 
 mod admission;
+mod audit;
 mod operations;
 mod sessions;
 mod websocket;

@@ -1,8 +1,7 @@
 //! Tests of what operators and their programs use: batches, creations that are sent again, quotas,
-//! metrics, the audit log, the description of the routes.
+//! metrics, the description of the routes.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -16,7 +15,7 @@ use crate::util::{LONGEST, Scratch, command, wheel};
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Waits until a condition holds.
-async fn until(mut holds: impl AsyncFnMut() -> bool) {
+pub(super) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let wait = async {
         while !holds().await {
             // What it waits for needs the processor, too.
@@ -288,31 +287,6 @@ async fn metrics_count_what_was_done_and_refused_and_name_no_tenant() {
         assert!(text.lines().any(|its| its == line), "{line}\n{text}");
     }
     assert!(!text.contains("secretive"), "{text}");
-}
-
-#[tokio::test]
-async fn the_audit_log_has_accesses_with_their_tenant_and_session() {
-    let scratch = Scratch::new("node-audit");
-    let log = scratch.path().join("audit.ndjson");
-    let config = format!("audit_log = {log:?}\n[tenants.a]\nkeys = [{:?}]", key_hash("a"));
-    let node = Node::configured(&scratch, &config);
-    let key = [("x-api-key", "a")];
-    let (_, session) = node.ask_as(&key, "POST /v1/sessions", &json!({})).await;
-    let id = session["id"].as_str().unwrap();
-    let code = "import urllib.request\nurllib.request.urlopen('http://denied.example/')";
-    let runs = format!("POST /v1/sessions/{id}/runs");
-    assert_eq!(node.ask_as(&key, &runs, &json!({"code": code})).await.0, 200);
-    assert_eq!(node.ask_as(&key, &format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
-    let mode = std::fs::metadata(&log).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
-    let text = std::fs::read_to_string(&log).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(lines.iter().all(|line| line["tenant"] == "a" && line["session"] == id), "{text}");
-    assert!(lines.iter().all(|line| line["time"].as_f64().unwrap() > 1e9), "{text}");
-    let events: Vec<_> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
-    assert_eq!(events, ["created", "ran", "ended"]);
-    let denied = lines.iter().find(|line| line["access"] == "network").unwrap();
-    assert_eq!((&denied["allowed"], &denied["host"]), (&json!(false), &json!("denied.example")));
 }
 
 #[tokio::test]

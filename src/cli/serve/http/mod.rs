@@ -102,7 +102,9 @@ pub(super) fn serve(
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let limits = Limits::new(settings.max_connections);
     settings.max_connections = limits.connections;
-    let audit = settings.audit_log.as_deref().map(audit_log::open).transpose()?;
+    let open = |path| audit_log::Journal::open(path, settings.audit_outage);
+    let audit = settings.audit_log.as_deref().map(open).transpose()?;
+    let audit = audit.map(|journal| Box::new(journal) as _);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads())
         .enable_all()
@@ -303,7 +305,10 @@ async fn metrics(State(node): State<Arc<Node>>) -> Response {
 }
 
 async fn ready(State(node): State<Arc<Node>>) -> Response {
-    if node.is_draining() { Problem::draining().into_response() } else { "ok\n".into_response() }
+    match node.is_ready() {
+        Ok(()) => "ok\n".into_response(),
+        Err(refusal) => Problem::from(refusal).into_response(),
+    }
 }
 
 /// Refuses requests of web pages to a node that needs no key: whoever wrote a page that is open in

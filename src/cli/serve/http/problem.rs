@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::body::line;
 use crate::service::Failure;
-use crate::service::node::{Awaited, Memory, Refusal};
+use crate::service::node::{Awaited, Memory, Refusal, over_quota};
 
 /// A refused request.
 #[derive(Clone, Debug)]
@@ -157,6 +157,20 @@ impl From<Refusal> for Problem {
             Refusal::InFlight(limit) => {
                 let detail = format!("bytes of requests and unread answers at once: limit {limit}");
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "capacity", detail).retried()
+            }
+            Refusal::Unlogged(reason) => {
+                let detail = format!("the audit log cannot be written: {reason}");
+                let hint = "the node starts nothing and allows no access until it can be written";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "audit", detail)
+                    .retried()
+                    .with_hint(hint)
+            }
+            Refusal::AuditQuota(limit, after) => {
+                let seconds = after.as_secs();
+                let detail = format!("{}; there is room again in {seconds} s", over_quota(limit));
+                let retry_after = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
+                let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "quota", detail);
+                Self { retry_after: Some(retry_after), ..problem }
             }
             Refusal::Memory(Memory { available, total }) => {
                 let detail =

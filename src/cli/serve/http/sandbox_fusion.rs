@@ -226,9 +226,11 @@ async fn start(
 /// Answers what the node refuses. Clients send a request again after 504 only, or after any error.
 fn failed(refusal: Refusal) -> Result<Foreign, Problem> {
     match refusal {
-        Refusal::Full(_) | Refusal::Quota(_) | Refusal::Waited(..) | Refusal::Draining => {
-            Err(Problem::from(refusal).with_status(StatusCode::GATEWAY_TIMEOUT))
-        }
+        Refusal::Full(_)
+        | Refusal::Quota(_)
+        | Refusal::Waited(..)
+        | Refusal::Unlogged(_)
+        | Refusal::Draining => Err(Problem::from(refusal).with_status(StatusCode::GATEWAY_TIMEOUT)),
         other => Err(other.into()),
     }
 }
