@@ -7,8 +7,9 @@ const LARGE_BYTES: libc::c_int = 1 << 20;
 /// Has large blocks go back to the system at once when they are freed: bodies, values, answers.
 ///
 /// Otherwise glibc keeps those of each thread, and more of them the larger the largest was, so that
-/// a server that was busy once holds several times what it needs, for good. Called while there is
-/// one thread.
+/// a server that was busy once holds several times what it needs, for good. A server on standard
+/// input and output has one client, and is quicker with what it keeps. Called while there is one
+/// thread.
 pub(super) fn give_back_large_blocks() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "there is no safe binding")]

@@ -232,14 +232,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(&args),
         Command::Licenses => print(NOTICES),
         Command::Man(args) => generate::man(&args),
-        Command::Serve(args) => {
-            heap::give_back_large_blocks();
-            serve::serve(&args, assets)
-        }
-        Command::Mcp(args) => {
-            heap::give_back_large_blocks();
-            mcp::mcp(*args, assets)
-        }
+        Command::Serve(args) => serve::serve(&args, assets),
+        Command::Mcp(args) => mcp::mcp(*args, assets),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::Monty(args) => monty::monty(&args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),

@@ -44,7 +44,7 @@ use self::python::Python;
 use self::server::Server;
 use self::stdio::Stdio;
 use super::socket::Address;
-use super::{PolicyArgs, signals, units};
+use super::{PolicyArgs, heap, signals, units};
 
 /// The most threads that run guests at the same time, beyond which calls wait.
 const RUNNING_THREADS: usize = 512;
@@ -123,7 +123,10 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
         .permissions
         .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
     let listener = match &args.http {
-        Some(address) => Some(http::Listener::open(address, &args)?),
+        Some(address) => {
+            heap::give_back_large_blocks();
+            Some(http::Listener::open(address, &args)?)
+        }
         None => None,
     };
     // One thread for all messages, so that calls of a session take their turns in order. Guests run

@@ -15,7 +15,7 @@ use isolet::{Engine, EngineBuilder};
 
 use self::wire::Wire;
 use super::isolation::IsolationArgs;
-use super::{assets, progress};
+use super::{assets, heap, progress};
 use crate::service::Engines;
 
 /// The maximum number of sessions over a pipe.
@@ -56,6 +56,7 @@ impl ServeArgs {
 pub(super) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
     #[cfg(feature = "serve")]
     if !args.stdio {
+        heap::give_back_large_blocks();
         return http::serve(&args.http, args.max_sessions, |most, runtime| {
             engines(args, assets, most, |builder| {
                 // The sessions of a node's clients share its processors.
