@@ -280,38 +280,35 @@ impl Outline {
         if self.kind == Kind::Text {
             return;
         }
-        let (mut at, mut depth, mut is_key) = (0, 0_usize, false);
+        let (mut at, mut depth) = (0, 0_usize);
         while let Some(byte) = text.get(at) {
             match byte {
                 b'"' => {
                     let end = after_string(text, at);
-                    if depth == 1 && is_key {
-                        self.note(&text[at..end], &text[end..]);
-                        is_key = false;
+                    // Whatever precedes it, such as no comma.
+                    let rest = text[end..].trim_ascii_start();
+                    if depth == 1 && rest.first() == Some(&b':') {
+                        self.note(&text[at..end], rest);
                     }
                     at = end;
                     continue;
                 }
-                b'{' | b'[' => {
-                    depth += 1;
-                    is_key = depth == 1;
-                }
+                b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth = depth.saturating_sub(1),
-                b',' if depth == 1 => is_key = true,
                 _ => {}
             }
             at += 1;
         }
     }
 
-    /// Notes a key, and what follows it.
+    /// Notes a key, and what follows it, from the colon on.
     fn note(&mut self, key: &[u8], rest: &[u8]) {
         match key {
             b"\"method\"" => self.kind = Kind::Request,
             b"\"result\"" | b"\"error\"" => self.kind = self.kind.max(Kind::Answer),
             b"\"jsonrpc\"" => self.is_named = true,
             b"\"id\"" => {
-                let value = rest.trim_ascii_start().strip_prefix(b":").unwrap_or_default();
+                let value = rest.strip_prefix(b":").unwrap_or_default();
                 let value = value.trim_ascii_start();
                 let is_end =
                     |byte: &u8| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
@@ -372,6 +369,8 @@ mod tests {
             (br#"{"method":"x","id":"a-1","params":1e400"#, Some(RequestId::String("a-1".into()))),
             (br#"{"params":{"id":1}}"#, None),
             (br#"{"id":null,"error":"#, None),
+            (br#"{"method":"x" "id" :7}"#, number(7)),
+            (br#"{"method":"id","params":["id"]}"#, None),
             (br#"{"id"#, None),
             (b"id: 7", None),
             (br#"{"id":1.5}"#, None),

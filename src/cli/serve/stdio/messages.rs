@@ -175,6 +175,7 @@ impl Arguments {
     fn int(&mut self, what: &str) -> Result<i64, Mismatch> {
         match self.next() {
             Value::Int(number) => Ok(number),
+            Value::BigInt(_) => Err(format!("{what} is an int of more than 64 bits")),
             other => Err(mismatch(what, "an int", &other)),
         }
     }
