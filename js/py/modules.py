@@ -5,6 +5,7 @@ import sys
 import types
 from importlib.machinery import ModuleSpec
 
+import _isolet_failures as failures
 import _isolet_imports as imports
 import _isolet_tools as tools
 import _isolet_variables as variables
@@ -44,7 +45,7 @@ class Helper(types.ModuleType):
         super().__init__(name, "Finds the host's modules and their functions.")
         self.__spec__ = ModuleSpec(name, None)
         self.__all__ = ["ToolError", "call", "search", "servers"]
-        self.ToolError = tools.ToolError
+        self.ToolError = failures.ToolError
         for function, aio in ((servers, servers_aio), (search, search_aio), (call, call_aio)):
             setattr(self, function.__name__, function)
             function.__module__ = aio.__module__ = name
@@ -75,7 +76,7 @@ def define(command, namespace):
         imports.MODULES[name] = lambda module=module: module  # when guest code has removed it
         tools.functions[name] = namespace[name] = module
     if "ToolError" not in namespace:
-        tools.functions["ToolError"] = namespace["ToolError"] = tools.ToolError
+        tools.functions["ToolError"] = namespace["ToolError"] = failures.ToolError
 
 
 def name_of(module):

@@ -6,13 +6,12 @@ these functions apart can make calls that look wrong, and gets the host's refusa
 
 import ast
 import asyncio
-import builtins
 import functools
 import types
 import typing
-from _socket import gaierror
 from marshal import dumps, loads  # the guest may put others in their places
 
+import _isolet_failures as failures
 import _isolet_waits as waits
 from _isolet_values import Unrepresentable, plain
 
@@ -48,15 +47,6 @@ class Elsewhere:
 
     def __repr__(self):
         return repr(self.value)
-
-
-class ToolError(RuntimeError):
-    """A tool has failed."""
-
-    __module__ = "__main__"
-
-
-OWN = {"ToolError": ToolError, "gaierror": gaierror}  # classes of the host's that builtins lacks
 
 
 def attach(host_bridge):
@@ -314,19 +304,4 @@ def result(answer):
     """What a call returns, or the exception that it raises."""
     if answer[0]:
         return answer[1]
-    raise exception(answer[1], answer[2])
-
-
-def exception(name, message):
-    """The host's error: of the built-in class of that name, or of one made for it."""
-    kind = OWN.get(name) or getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(message)
-        except TypeError:  # one that wants more than a message, as UnicodeDecodeError does
-            pass
-    return types.new_class(name, (RuntimeError,), {}, be_main)(message)
-
-
-def be_main(namespace):
-    namespace["__module__"] = "__main__"
+    raise failures.exception(*answer[1:])

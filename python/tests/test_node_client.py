@@ -178,7 +178,12 @@ def test_guests_call_functions_of_the_client_many_at_once(client: Client) -> Non
         return {"value": value, "context": context.get()}
 
     def fail(kind: str) -> None:
-        raise {"key": KeyError("k"), "value": ValueError("größe")}[kind]
+        errors = {
+            "key": KeyError("k"),
+            "value": ValueError("größe"),
+            "json": json.JSONDecodeError("bad", "[1,", 2),
+        }
+        raise errors[kind]
 
     with client.session(tools=[meet, later, fail]) as session:
         assert session.eval("meet.__doc__") == "Meets the others."
@@ -187,6 +192,8 @@ def test_guests_call_functions_of_the_client_many_at_once(client: Client) -> Non
         assert session.run("fail('key')").failure == "KeyError: 'k'"
         assert session.run("fail('value')").failure == "ValueError: größe"
         assert session.run("fail(1)").failure.startswith("TypeError: ")
+        code = "import json\ntry: fail('json')\nexcept json.JSONDecodeError as e: at = e.pos\nat"
+        assert session.eval(code) == 2
     assert client.run("later(1)['value']", tools=[later], inputs={"a": 1}).value == 1
 
 

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import configparser
 import contextvars
+import decimal
+import io
+import json
+import queue
+import sqlite3
+import subprocess
+import sys
 import threading
+import urllib.error
+import zoneinfo
+from collections.abc import Callable
+from email.message import Message
 from typing import Any
 
 import pytest
@@ -81,9 +93,8 @@ def test_what_a_tool_raises_the_guest_gets(server: isolet.Server) -> None:
 
         assert seen("fail(0)", "ValueError") == ["ValueError", "größe", True]
         assert seen("fail(1)", "KeyError") == ["KeyError", "'k'", True]
-        assert "mine" in seen("fail(2)", "RuntimeError")[1]
-        assert seen("fail(2)", "RuntimeError")[2]
-        assert "cannot be made" in seen("fail(3)", "RuntimeError")[1]
+        assert seen("fail(2)", "Exception") == ["Custom", "mine", True]
+        assert "cannot be made" in seen("fail(3)", "Exception")[1]
         assert "stop" in seen("fail(4)", "Exception")[1]
         assert seen("fail(5)", "ValueError") == ["ValueError", "?", True]
         assert "no such file" in seen("fail(6)", "OSError")[1]
@@ -91,6 +102,118 @@ def test_what_a_tool_raises_the_guest_gets(server: isolet.Server) -> None:
         assert name == "TypeError"
         assert "`strange()['a'][0]` is an object" in text
         assert "surrogate" in seen("no_text()", "TypeError")[1]
+
+
+class NoSuchPage(LookupError):
+    """One that the guest has not."""
+
+
+class Unreadable(OSError, ValueError):
+    """As `requests.JSONDecodeError` is: two classes of the library, and other arguments."""
+
+    def __init__(self, *, page: int) -> None:
+        super().__init__(f"page {page}")
+
+
+def _raised(call: Callable[[], object]) -> Exception:
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize("style", ["thread", "coroutine"])
+def test_exceptions_of_tools_are_caught_as_they_would_be_without_isolet(
+    server: isolet.Server, style: str
+) -> None:
+    http_error = urllib.error.HTTPError("http://a.test", 404, "no page", Message(), None)
+    errors: dict[Exception, list[str]] = {
+        _raised(lambda: json.loads("{")): ["json.JSONDecodeError", "ValueError"],
+        _raised(lambda: b"a\xff".decode()): ["UnicodeDecodeError", "ValueError"],
+        _raised(lambda: "caf\xe9".encode("ascii")): ["UnicodeEncodeError", "UnicodeError"],
+        _raised(lambda: "\xe9".translate({233: 2**31})): ["ValueError"],
+        _raised(lambda: open("/nonexistent/a'b")): ["FileNotFoundError", "OSError"],
+        _raised(lambda: decimal.Decimal("x")): ["decimal.InvalidOperation", "ArithmeticError"],
+        _raised(lambda: queue.Queue().get_nowait()): ["queue.Empty"],
+        _raised(lambda: io.StringIO().fileno()): ["io.UnsupportedOperation", "OSError"],
+        _raised(lambda: zoneinfo.ZoneInfo("no/zone")): ["zoneinfo.ZoneInfoNotFoundError"],
+        configparser.NoSectionError("s"): ["configparser.NoSectionError", "configparser.Error"],
+        subprocess.CalledProcessError(3, ["a"]): ["subprocess.CalledProcessError"],
+        http_error: ["urllib.error.HTTPError", "urllib.error.URLError", "OSError"],
+        sqlite3.IntegrityError("twice"): ["Exception"],
+        UnicodeDecodeError("utf-8", b"x" * 9, 0, 2, "odd"): ["UnicodeDecodeError"],
+        KeyError("k"): ["KeyError", "LookupError"],
+        NoSuchPage("page 7"): ["LookupError"],
+        Unreadable(page=7): ["OSError", "ValueError"],
+        asyncio.TimeoutError("late"): ["TimeoutError", "asyncio.TimeoutError"],
+    }
+    if sys.version_info >= (3, 11):
+        errors[ExceptionGroup("some", [ValueError()])] = ["Exception"]
+    kept = list(errors)
+
+    def fail(number: int) -> None:
+        raise kept[number]
+
+    async def fail_later(number: int) -> None:
+        raise kept[number]
+
+    code = """
+import asyncio, configparser, decimal, io, json, queue, subprocess, urllib.error, zoneinfo
+caught = []
+for kind in kinds:
+    try:
+        fail(number)
+    except eval(kind) as error:
+        caught.append([type(error).__name__, str(error)])
+caught"""
+    tool = isolet.tool(fail if style == "thread" else fail_later, name="fail")
+    with isolet.Sandbox(server=server, tools=[tool]).session() as session:
+        for number, (error, kinds) in enumerate(errors.items()):
+            name = type(error).__name__
+            text = repr(error.args[0]) if type(error) is KeyError else str(error)
+            caught = session.eval(code, inputs={"number": number, "kinds": kinds})
+            assert caught == [[name, text]] * len(kinds)
+            # And back: what the guest does not catch.
+            execution = session.run("fail(number)", inputs={"number": number})
+            assert execution.error is not None
+            assert (execution.error.type, execution.error.message) == (name, text)
+        for own in (LookupError, Exception):
+            assert session.eval(f"""
+try:
+    fail({kept.index(next(e for e in kept if isinstance(e, NoSuchPage)))})
+except RuntimeError:
+    found = "RuntimeError"
+except {own.__name__} as error:
+    found = type(error).__mro__[1].__name__
+found""") == "LookupError"
+
+
+def test_exceptions_of_tools_have_the_fields_that_their_text_tells(server: isolet.Server) -> None:
+    errors = [
+        _raised(lambda: json.loads("[1,\n 2,")),
+        _raised(lambda: b"a\xff".decode()),
+        FileNotFoundError(2, "No such file or directory", "x.txt"),
+    ]
+
+    def fail(number: int) -> None:
+        raise errors[number]
+
+    code = """
+def failed(number):
+    try:
+        fail(number)
+    except Exception as error:
+        return error
+json, text, file = map(failed, range(3))
+again = type(failed(0)) is type(json)
+[json.msg, json.pos, json.lineno, json.colno, text.start, text.end, text.reason, file.errno,
+ file.filename, again]"""
+    with sandbox(server, fail).session() as session:
+        assert session.eval(code) == [
+            *("Expecting value", 7, 2, 4),
+            *(1, 2, "invalid start byte", 2, "x.txt", True),
+        ]
 
 
 def test_arguments_are_checked(server: isolet.Server) -> None:

@@ -41,7 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 45] = python![
+pub(crate) const PYTHON: [(&str, &str); 46] = python![
     "errnos",
     "arrays",
     "frames",
@@ -51,6 +51,7 @@ pub(crate) const PYTHON: [(&str, &str); 45] = python![
     "additions",
     "zone",
     "locks",
+    "failures",
     "tools",
     "thread_data",
     "threads",

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use isolet::Value;
+use isolet::{ToolError, Value};
 use tokio::sync::oneshot;
 
 use super::{Client, lock};
 
-/// What a tool of the client has returned, or the type and text of its exception.
-pub(crate) type Answer = Result<Value, (String, String)>;
+/// What a tool of the client has returned, or the exception that it has raised.
+pub(crate) type Answer = Result<Value, ToolError>;
 
 /// The calls that the client has not answered yet.
 #[derive(Default)]

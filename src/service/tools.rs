@@ -173,10 +173,7 @@ impl Service {
                 entry.output().flush(&*client, false);
                 let run = entry.current_run();
                 client.call(call.number(), entry.number(), run, &name, arguments);
-                match call.answer().await.ok_or_else(gone)? {
-                    Ok(value) => Ok(value),
-                    Err((type_name, text)) => Err(ToolError::new(type_name, text)),
-                }
+                call.answer().await.ok_or_else(gone)?
             })
         })
     }

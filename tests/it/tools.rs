@@ -207,19 +207,27 @@ assert echo((1, 2)) == [1, 2] and sorted(echo({3, 4})) == [3, 4]
 #[tokio::test]
 async fn errors_are_exceptions_with_the_hosts_class_and_message() {
     let spec = ToolSpec::new("fail").param(Param::new("kind")).param(Param::new("text"));
+    let spec = spec.param(Param::new("bases").default_value(""));
     let tool = Tool::from_handler(spec, |args, _| async move {
         let text = |name| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Err(ToolError::new(text("kind"), text("text")))
+        let error = ToolError::new(text("kind"), text("text"));
+        let bases = text("bases");
+        Err(bases.split_whitespace().map(str::to_owned).fold(error, ToolError::based_on))
     });
     let mut session = with(tool).await;
     let code = "
-def caught(kind, text='no'):
+def caught(kind, text='no', bases=''):
     try:
-        fail(kind, text)
+        fail(kind, text, bases)
     except Exception as error:
         return f'{type(error).__name__}({type(error).__mro__[1].__name__}): {error}'
 [caught(kind) for kind in ('ValueError', 'KeyError', 'PermissionError', 'RateLimited', 'SystemExit',
-                           'UnicodeDecodeError', 'print', 'not a name')]
+                           'UnicodeDecodeError', 'print', 'not a name')
+] + [caught(kind, bases=bases) for kind, bases in (
+    ('NoSuchPage', 'LookupError'), ('Unreadable', 'OSError json.decoder.JSONDecodeError ValueError'),
+    ('JSONDecodeError', 'json.decoder.JSONDecodeError ValueError'), ('TimeoutError', 'Exception'),
+    ('KeyError', 'ValueError'), ('Lost', 'no.such.Error os.path print KeyboardInterrupt'),
+    ('Odd', 'tkinter.TclError OSError'))]
 ";
     let expected = [
         "ValueError(Exception): no",
@@ -227,9 +235,16 @@ def caught(kind, text='no'):
         "PermissionError(OSError): no",
         "RateLimited(RuntimeError): no",
         "SystemExit(RuntimeError): no",
-        "UnicodeDecodeError(RuntimeError): no",
+        "UnicodeDecodeError(UnicodeDecodeError): no",
         "print(RuntimeError): no",
         "not a name(RuntimeError): no",
+        "NoSuchPage(LookupError): no",
+        "Unreadable(OSError): no",
+        "JSONDecodeError(ValueError): no",
+        "TimeoutError(OSError): no",
+        "KeyError(ValueError): no",
+        "Lost(RuntimeError): no",
+        "Odd(OSError): no",
     ];
     let expected = Value::List(expected.map(Value::from).into());
     assert_eq!(eval(&mut session, code).await, expected);

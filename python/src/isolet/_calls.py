@@ -7,6 +7,7 @@ threads, and coroutines to an event loop.
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 import time
 from contextvars import Context, copy_context
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.001
 _IDLE_TICKS = 50
+_MOST_BASES = 16
 
 
 class Call:
@@ -253,11 +255,27 @@ def failure(call: int, error: BaseException) -> Message:
     """Returns the message that a tool has raised an exception."""
     name = type(error).__name__
     if isinstance(error, TransferError):
-        return ["fail", call, "TypeError", shown(str(error))]
+        return ["fail", call, "TypeError", shown(str(error)), []]
     try:
         is_key = isinstance(error, KeyError) and len(error.args) == 1
         # The text of a `KeyError` is the `repr` of its argument, and would be so once more.
         text = error.args[0] if is_key and type(error.args[0]) is str else str(error)
     except Exception as broken:
         text = f"its text cannot be made: {type(broken).__name__}"
-    return ["fail", call, shown(name), shown(text)]
+    return ["fail", call, shown(name), shown(text), bases(type(error))]
+
+
+def bases(kind: type[BaseException]) -> list[str]:
+    """Returns the exceptions of the standard library that an exception is based on, the nearest
+    first. The guest has them, too.
+    """
+    names: list[str] = []
+    for base in kind.__mro__:
+        module = str(base.__module__)
+        if not issubclass(base, Exception):
+            continue
+        if module == "builtins":
+            names.append(base.__qualname__)
+        elif module.partition(".")[0] in sys.stdlib_module_names:
+            names.append(f"{module}.{base.__qualname__}")
+    return [shown(name) for name in names[:_MOST_BASES]]

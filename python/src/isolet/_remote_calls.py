@@ -76,5 +76,5 @@ class Calls:
 
 
 def _failed(error: BaseException) -> dict[str, Any]:
-    _, _, kind, message = failure(0, error)
-    return {"error": {"type": kind, "message": message}}
+    _, _, kind, message, bases = failure(0, error)
+    return {"error": {"type": kind, "message": message, "bases": bases}}

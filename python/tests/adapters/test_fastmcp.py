@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -49,6 +50,14 @@ def test_functions_are_awaited_also_several_at_once():
         "return [*found, await plain(1)]"
     )
     assert run(code, external_functions={"slow": slow, "plain": plain}) == ["A", "B", 2]
+
+
+def test_code_catches_what_a_function_raises_by_its_class():
+    async def read():
+        json.loads("[1,")
+
+    code = "import json\ntry: await read()\nexcept json.JSONDecodeError as e: return e.pos"
+    assert run(code, external_functions={"read": read}) == 3
 
 
 def test_an_exception_is_a_tool_error_with_the_traceback():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 import pytest
@@ -123,6 +124,12 @@ def test_an_error_of_a_tool_names_the_statement_that_called_it(executor):
         with pytest.raises(InterpreterError) as caught:
             executor(code)
         assert str(caught.value).startswith(f"Code execution failed at line '{statement}' due to:")
+
+
+def test_code_catches_what_a_tool_raises_by_its_class(executor):
+    executor.send_tools({"read": lambda: json.loads("[1,")})
+    code = "import json\ntry:\n    read()\nexcept json.JSONDecodeError as e:\n    at = e.pos\nat"
+    assert executor(code).output == 3
 
 
 def test_the_value_of_a_last_assignment_is_the_output(executor):

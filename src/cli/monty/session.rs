@@ -11,8 +11,9 @@ use super::settings::Settings;
 
 /// The guest's half, in the order in which its modules are made. Tracebacks omit frames whose file
 /// name begins with `<isolet>`.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 6] = [
     ("_monty_returns", include_str!("../../../js/py/returns.py")),
+    ("_monty_failures", include_str!("../../../js/py/failures.py")),
     ("_monty_exceptions", include_str!("guest/exceptions.py")),
     ("_monty_values", include_str!("guest/values.py")),
     ("_monty_session", include_str!("guest/session.py")),

@@ -6,8 +6,8 @@ use std::fmt;
 /// A tool's failure: raises an exception in the guest, with this class and message.
 ///
 /// If the class name is that of a built-in exception, such as `ValueError` or `KeyError`, that
-/// class is raised. Any other name becomes a subclass of `RuntimeError`, so that `except
-/// RuntimeError` catches it.
+/// class is raised. Any other name becomes a subclass of `RuntimeError`, or of the classes that
+/// [`based_on`](Self::based_on) names, so that `except RuntimeError` catches it.
 ///
 /// With `?` any error converts to a `RuntimeError` with the messages of the error and of its
 /// sources, except those that the text before them includes. The guest sees these messages, so they
@@ -21,11 +21,15 @@ use std::fmt;
 ///
 /// let error: ToolError = "ten".parse::<u8>().unwrap_err().into();
 /// assert_eq!(error.to_string(), "RuntimeError: invalid digit found in string");
+///
+/// let error = ToolError::new("NoSuchPage", "page 7").based_on("LookupError");
+/// assert_eq!(error.bases(), ["LookupError"]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
     type_name: Cow<'static, str>,
     message: String,
+    bases: Vec<Cow<'static, str>>,
 }
 
 /// The maximum length of a message of the host's own, in characters.
@@ -34,7 +38,18 @@ const REFUSAL_CHARS: usize = 4096;
 impl ToolError {
     /// Makes an error with the class and message of its exception.
     pub fn new(type_name: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { type_name: type_name.into(), message: message.into() }
+        Self { type_name: type_name.into(), message: message.into(), bases: Vec::new() }
+    }
+
+    /// Adds a class that the exception's class is based on, by its name in the standard library,
+    /// such as `LookupError` or `json.decoder.JSONDecodeError`. Default: `RuntimeError`.
+    ///
+    /// Who names several names the nearest first. What the guest has no such exception for counts
+    /// for nothing. If the last part of a name is the class name, then that class is raised.
+    #[must_use]
+    pub fn based_on(mut self, base: impl Into<Cow<'static, str>>) -> Self {
+        self.bases.push(base.into());
+        self
     }
 
     /// Returns the name of the exception's class.
@@ -47,6 +62,12 @@ impl ToolError {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Returns the names of the classes that the exception's class is based on.
+    #[must_use]
+    pub fn bases(&self) -> &[Cow<'static, str>] {
+        &self.bases
     }
 
     /// Cuts a long message. A refusal of the host may repeat what the guest has sent.

@@ -206,7 +206,7 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
     fields
 }
 
-/// Encodes the result of a tool call: `[True, value]` or `[False, class, message]`.
+/// Encodes the result of a tool call: `[True, value]` or `[False, class, message, bases]`.
 pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u64) -> Vec<u8> {
     let refuse = |reason| ToolError::new("ValueError", format!("the host's result: {reason}"));
     let checked = answer.and_then(|value| match check_bounds(&value, max_value_bytes) {
@@ -215,7 +215,12 @@ pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u
     });
     let answer = match checked {
         Ok(value) => vec![Value::Bool(true), value],
-        Err(error) => vec![Value::Bool(false), error.type_name().into(), error.message().into()],
+        Err(error) => vec![
+            Value::Bool(false),
+            error.type_name().into(),
+            error.message().into(),
+            Value::List(error.bases().iter().map(|base| (**base).into()).collect()),
+        ],
     };
     let mut bytes = Vec::new();
     marshal::encode(&Value::List(answer), &mut bytes);
@@ -229,10 +234,20 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
         return Err(unreadable());
     };
     let mut parts = parts.into_iter();
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(Value::Bool(true)), Some(value), None) => Ok(value),
-        (Some(Value::Bool(false)), Some(Value::Str(name)), Some(Value::Str(message))) => {
-            Err(ToolError::new(name, message))
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(Value::Bool(true)), Some(value), None, None) => Ok(value),
+        (
+            Some(Value::Bool(false)),
+            Some(Value::Str(name)),
+            Some(Value::Str(message)),
+            Some(Value::List(bases)),
+        ) => {
+            let error = ToolError::new(name, message);
+            let add = |error: ToolError, base| match base {
+                Value::Str(base) => Ok(error.based_on(base)),
+                _ => Err(unreadable()),
+            };
+            bases.into_iter().try_fold(error, add).and_then(Err)
         }
         _ => Err(unreadable()),
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use isolet::{AuditEvent, Display, Stream, Value};
+use isolet::{AuditEvent, Display, Stream, ToolError, Value};
 use opentelemetry::trace::SpanContext;
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::mpsc::error::TrySendError;
@@ -171,7 +171,7 @@ impl Client for Replies {
         lock(&self.calls).remove(&call);
         if let Some(service) = self.service.get().and_then(Weak::upgrade) {
             let text = format!("nobody answers `{tool}`: the run's events are not read");
-            service.answer(call, Err(("RuntimeError".to_owned(), text)));
+            service.answer(call, Err(ToolError::new("RuntimeError", text)));
         }
     }
 

@@ -3,7 +3,8 @@
 import builtins
 import importlib
 import re
-import sys
+
+import _monty_failures as failures
 
 # What the client has exceptions for; it refuses others.
 EXCEPTIONS = frozenset(
@@ -25,15 +26,6 @@ MODULE_NAMES = {"json.decoder": "json", "_io": "io", "re._constants": "re", "_de
 MOST_SHOWN = 65_536  # characters of a repr, and of what an exception says of its cause
 # What is more than a message: the client makes the exception of it.
 EXACT = frozenset(["UnicodeDecodeError", "UnicodeEncodeError", "json.JSONDecodeError"])
-# The text of an OSError.
-ERRNO = re.compile(r"\[Errno (\d+)\] (.*?)(?:: '(.*)')?", re.DOTALL)
-# The text of a UnicodeDecodeError or UnicodeEncodeError.
-UNICODE = re.compile(
-    r"'([^']*)' codec can't (?:de|en)code"
-    r" (?:byte 0x([0-9a-f]+)|character '\\[xuU]([0-9a-f]+)'|bytes|characters)"
-    r" in position (\d+)(?:-(\d+))?: (.*)",
-    re.DOTALL,
-)
 
 
 def text(value):
@@ -92,16 +84,8 @@ def exception_of(name, message, data=None):
         kind = RuntimeError
     if data is not None:
         return exact_exception(kind, *data)
-    numbered = message and issubclass(kind, OSError) and ERRNO.fullmatch(message)
-    if numbered:
-        number, reason, path = numbered.groups()
-        return kind(int(number), reason, *([] if path is None else [path]))
-    coded = message and issubclass(kind, UnicodeError) and UNICODE.fullmatch(message)
-    if coded:
-        return unicode_error(kind, *coded.groups())
-    if exception_name(kind) == "json.JSONDecodeError":
-        error = kind(message or "", "", 0)
-        error.args = () if message is None else (message,)
+    error = None if message is None else failures.of_text(kind, message)
+    if error is not None:
         return error
     for base in kind.__mro__:  # the nearest that wants no more than a message
         try:
@@ -109,21 +93,6 @@ def exception_of(name, message, data=None):
         except TypeError:
             pass
     return RuntimeError(message)
-
-
-def unicode_error(kind, encoding, byte, character, start, last, reason):
-    """The exception that a text stands for. Of what failed, the client has sent only the place, and
-    what is there if that is a single byte or character.
-    """
-    start, last = int(start), int(last or start)
-    if last > MOST_SHOWN:
-        return UnicodeError(f"{encoding}: {reason}")
-    failed = byte or character
-    failed = "?" if failed is None else chr(min(int(failed, 16), sys.maxunicode))
-    cause = "?" * start + failed + "?" * (last - start)
-    if kind is UnicodeDecodeError:
-        cause = cause.encode("latin-1", "replace")
-    return kind(encoding, cause, start, last + 1, reason)
 
 
 def exact_exception(kind, shape, *fields):

@@ -10,7 +10,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
-use isolet::{Stream, Value};
+use isolet::{Stream, ToolError, Value};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{RefOr, Schema};
@@ -185,7 +185,10 @@ pub(super) struct ToolAnswer {
 impl ToolAnswer {
     pub(super) fn answer(self) -> Answer {
         match self.error {
-            Some(failure) => Err((failure.type_name, failure.message)),
+            Some(ToolFailure { type_name, message, bases }) => {
+                let error = ToolError::new(type_name, message);
+                Err(bases.into_iter().fold(error, ToolError::based_on))
+            }
             None => Ok(self.value),
         }
     }
@@ -197,6 +200,9 @@ struct ToolFailure {
     #[serde(rename = "type", default = "runtime_error")]
     type_name: String,
     message: String,
+    /// Exceptions of Python's standard library that it is based on, the nearest first.
+    #[serde(default)]
+    bases: Vec<String>,
 }
 
 fn runtime_error() -> String {

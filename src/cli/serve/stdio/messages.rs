@@ -1,6 +1,6 @@
 //! The messages of a client: from lists of plain values to requests of the service.
 
-use isolet::Value;
+use isolet::{ToolError, Value};
 
 use crate::service::{Answer, Failure, Policy, Request, SessionCommand, Terms};
 
@@ -57,7 +57,7 @@ impl Message {
         let text = format!("`{operation}`: the message cannot be read: {reason}");
         match (operation, u64::try_from(number)) {
             ("answer" | "fail", Ok(call)) => {
-                Self::Answer { call, answer: Err(("ValueError".to_owned(), text)) }
+                Self::Answer { call, answer: Err(ToolError::new("ValueError", text)) }
             }
             _ => Self::Wrong { number, failure: Failure::protocol(text) },
         }
@@ -76,7 +76,9 @@ impl Message {
                 return Ok(Self::Answer { call: unsigned(number)?, answer });
             }
             "fail" => {
-                let answer = Err((rest.text("TYPE")?, rest.text("TEXT")?));
+                let error = ToolError::new(rest.text("TYPE")?, rest.text("TEXT")?);
+                let bases = rest.optional_texts("BASES")?;
+                let answer = Err(bases.into_iter().fold(error, ToolError::based_on));
                 return Ok(Self::Answer { call: unsigned(number)?, answer });
             }
             "shutdown" => return Ok(Self::Shutdown { number }),
@@ -159,6 +161,15 @@ fn unsigned(number: i64) -> Result<u64, Mismatch> {
     u64::try_from(number).map_err(|_| format!("there is no call {number}"))
 }
 
+fn list_of_texts(value: &Value, what: &str) -> Result<Vec<String>, Mismatch> {
+    let text = |item: &Value| item.as_str().map(str::to_owned);
+    match value {
+        Value::List(items) => items.iter().map(text).collect::<Option<_>>(),
+        _ => None,
+    }
+    .ok_or_else(|| format!("{what} have to be a list of strings"))
+}
+
 impl Arguments {
     /// Takes the next argument; `None` stands for those that were left out.
     fn next(&mut self) -> Value {
@@ -181,12 +192,14 @@ impl Arguments {
     }
 
     fn texts(&mut self, what: &str) -> Result<Vec<String>, Mismatch> {
-        let text = |item: &Value| item.as_str().map(str::to_owned);
+        list_of_texts(&self.next(), what)
+    }
+
+    fn optional_texts(&mut self, what: &str) -> Result<Vec<String>, Mismatch> {
         match self.next() {
-            Value::List(items) => items.iter().map(text).collect::<Option<_>>(),
-            _ => None,
+            Value::None => Ok(Vec::new()),
+            texts => list_of_texts(&texts, what),
         }
-        .ok_or_else(|| format!("{what} have to be a list of strings"))
     }
 
     /// Takes a dict of variables, which may be missing.

@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
-use isolet::{Stream, Value};
+use isolet::{Stream, ToolError, Value};
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
@@ -139,7 +139,7 @@ fn told(node: &Node, session: &Used, event: Event) -> Option<AnyJson> {
         }),
         Event::Call { call, tool, .. } => {
             let text = format!("nobody answers `{tool}`: E2B's clients have no tools");
-            node.answer(session, call, Err(("RuntimeError".to_owned(), text)));
+            node.answer(session, call, Err(ToolError::new("RuntimeError", text)));
             None
         }
         Event::Uncall(_) => None,
