@@ -138,7 +138,12 @@ class Interpreter:
                 timeout=self.timeout,
                 syntax="command",
             )
-        except (Busy, TransferError) as error:
+        except Busy as error:
+            raise CodeInterpreterError(
+                "the interpreter runs code already: it cannot execute recursively from one of its "
+                "tools, nor from two threads at a time"
+            ) from error
+        except TransferError as error:
             raise CodeInterpreterError(str(error)) from error
         except IsoletError as error:
             if not session.alive:
@@ -151,9 +156,10 @@ class Interpreter:
     @with_callbacks
     def invoke_tool(self, tool_name: str, kwargs: dict[str, Any]) -> Any:
         """Calls the tool `tool_name`, as code does. `kwargs` has its arguments by parameter."""
-        made = self._made.get(tool_name)
-        if made is None or tool_name not in self.tools:
+        if tool_name not in self.tools:
             raise CodeInterpreterError(f"Unknown tool: {tool_name}")
+        # The one that the code knows, as long as it has not been told of another one.
+        made = self._made.get(tool_name) or _HostTool(self, tool_name, self.tools[tool_name])
         value = made.perform(kwargs)
         return _wait(value) if inspect.iscoroutine(value) else value
 
@@ -262,8 +268,9 @@ class _HostTool(Tool):
 
     def result(self, value: Any) -> Any:
         try:
+            value = _with_named(value)
             return super().result(value)
-        except TransferError:
+        except (RecursionError, TransferError):
             pass
         try:
             return super().result(pydantic_core.to_jsonable_python(value))
@@ -283,6 +290,17 @@ def _sent(name: str, value: Any) -> Any:
             raise CodeInterpreterError(
                 f"Unsupported value type: {type(value).__name__}: {error}"
             ) from None
+
+
+def _with_named(value: Any) -> Any:
+    """Returns it with a dict for each named tuple, as DSPy's own interpreter has them."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _with_named(value._asdict())
+    if isinstance(value, (list, tuple)):
+        return [_with_named(item) for item in value]
+    if type(value) is dict:
+        return {key: _with_named(item) for key, item in value.items()}
+    return value
 
 
 def _shown(execution: Execution) -> str:

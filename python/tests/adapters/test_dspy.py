@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextvars
 import functools
 import json
@@ -152,6 +153,35 @@ def test_an_exception_of_a_tool_keeps_its_type(interpreter):
     with pytest.raises(CodeExecutionError, match="not today"):
         interpreter.execute("fail()")
 
+    interpreter.tools["read"] = lambda: json.loads("[1,")
+    code = "import json\ntry: read()\nexcept json.JSONDecodeError as e: at = e.pos\nat"
+    assert interpreter.execute(code) == 3
+
+
+def test_named_tuples_of_a_tool_are_dicts(interpreter):
+    point = collections.namedtuple("Point", "x y")
+    interpreter.tools["point"] = lambda: [point(1, point(2, 3)), {"p": point(4, 5)}, (6, 7)]
+    assert interpreter.execute("point()") == [
+        {"x": 1, "y": {"x": 2, "y": 3}},
+        {"p": {"x": 4, "y": 5}},
+        [6, 7],
+    ]
+
+
+def test_a_tool_can_be_invoked_before_the_first_run(interpreter):
+    interpreter.tools["double"] = lambda x: 2 * x
+    assert interpreter.invoke_tool("double", {"x": 2}) == 4
+    with pytest.raises(CodeInterpreterError, match="Unknown tool: triple"):
+        interpreter.invoke_tool("triple", {})
+    assert interpreter.execute("double(3)") == 6
+
+
+def test_a_tool_cannot_run_code_in_its_own_interpreter(interpreter):
+    interpreter.tools["again"] = lambda: interpreter.execute("1")
+    with pytest.raises(CodeExecutionError, match="cannot execute recursively"):
+        interpreter.execute("again()")
+    assert interpreter.execute("2") == 2
+
 
 def test_a_result_that_cannot_cross_becomes_a_text(interpreter):
     interpreter.tools["one"] = lambda: 1 + 2j
@@ -182,12 +212,6 @@ def test_any_thread_may_use_it(interpreter):
     thread.start()
     thread.join(60)
     assert found == [1]
-
-
-def test_it_cannot_run_code_from_one_of_its_tools(interpreter):
-    interpreter.tools["again"] = lambda: interpreter.execute("1")
-    with pytest.raises(CodeExecutionError, match="a run is under way"):
-        interpreter.execute("again()")
 
 
 def test_after_shutdown_it_cannot_be_used():
