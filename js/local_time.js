@@ -18,6 +18,7 @@ const IS_SUMMER = 8;
 const OFFSET = 9;
 
 const DAY_SECONDS = 86400;
+const SUMMER_SECONDS = 3600;
 const MAX_NAME = 16;
 
 export class LocalTime {
@@ -36,6 +37,7 @@ export class LocalTime {
       this.places = places;
       this.#tell();
     };
+    env._gmtime_js = (time, tm) => this.#fill(Number(time), tm, 0, 0);
     env._localtime_js = (time, tm) => this.#split(Number(time), tm);
     env._mktime_js = (tm) => BigInt(this.#join(tm));
   }
@@ -86,9 +88,12 @@ export class LocalTime {
   }
 
   #split(time, tm) {
-    const fields = this.#Module.HEAP32.subarray(tm >>> 2, (tm >>> 2) + OFFSET + 1);
     const period = this.#period(time);
-    const offset = this.#zone.offsets[period];
+    this.#fill(time, tm, this.#zone.offsets[period], this.#zone.summer[period]);
+  }
+
+  #fill(time, tm, offset, isSummer) {
+    const fields = this.#Module.HEAP32.subarray(tm >>> 2, (tm >>> 2) + OFFSET + 1);
     const date = new Date((time + offset) * 1000);
     fields[SECOND] = date.getUTCSeconds();
     fields[MINUTE] = date.getUTCMinutes();
@@ -99,7 +104,7 @@ export class LocalTime {
     fields[WEEKDAY] = date.getUTCDay();
     const first = new Date(date).setUTCMonth(0, 1);
     fields[YEAR_DAY] = Math.round((date - first) / (DAY_SECONDS * 1000));
-    fields[IS_SUMMER] = this.#zone.summer[period];
+    fields[IS_SUMMER] = isSummer;
     fields[OFFSET] = offset;
   }
 
@@ -140,6 +145,8 @@ export class LocalTime {
         );
       }
     }
-    return local - offsets[period ?? found[0] ?? before];
+    const offset = offsets[period ?? found[0] ?? before];
+    // In a zone without summer time, clocks would be an hour ahead in it.
+    return local - offset - (period === undefined && summer > 0 ? SUMMER_SECONDS : 0);
   }
 }

@@ -6,10 +6,12 @@ import { primordials } from "ext:core/mod.js";
 import { connectStreams } from "ext:isolet/stdio.js";
 import { mountAll } from "ext:isolet/mounts.js";
 import { hookSpace } from "ext:isolet/file_space.js";
+import { hookPaths } from "ext:isolet/paths.js";
 import { LocalTime } from "ext:isolet/local_time.js";
 import "ext:isolet/buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/wasm.js";
 import { hookCalls } from "ext:isolet/calls.js";
+import { ForeignCalls } from "ext:isolet/foreign_calls.js";
 import { Linking } from "ext:isolet/linking.js";
 import { Libraries } from "ext:isolet/libraries.js";
 import { TextOutput } from "ext:isolet/text_output.js";
@@ -38,6 +40,7 @@ import {
 
 const { ObjectFromEntries, ReflectApply } = primordials;
 
+const ENOSPC = 51;
 const HOME = "/home/user";
 const STDLIB = "/lib/python314.zip";
 const SITE_PACKAGES = "/lib/python3.14/site-packages";
@@ -69,7 +72,42 @@ function prepareFileSystem(Module) {
   FS.writeFile(STDLIB, new Uint8Array(Module.stdlib), { canOwn: true });
   FS.mkdirTree(HOME);
   FS.chdir(HOME);
+  makeDevices(FS);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });
+}
+
+/** Makes the devices of Linux that Emscripten has not. */
+function makeDevices(FS) {
+  const zero = {
+    read: (_stream, buffer, offset, length) => (buffer.fill(0, offset, offset + length), length),
+    write: (_stream, _buffer, _offset, length) => length,
+    llseek: () => 0,
+  };
+  const full = {
+    ...zero,
+    write: () => {
+      throw new FS.ErrnoError(ENOSPC);
+    },
+  };
+  FS.registerDevice(FS.makedev(1, 5), zero);
+  FS.mkdev("/dev/zero", FS.makedev(1, 5));
+  FS.registerDevice(FS.makedev(1, 7), full);
+  FS.mkdev("/dev/full", FS.makedev(1, 7));
+  FS.symlink("/proc/self/fd", "/dev/fd");
+  // Emscripten says neither that this is a directory nor that links are in it.
+  const { node_ops: ops } = FS.lookupPath("/proc/self/fd").node;
+  const { lookup } = ops;
+  const time = new Date(0);
+  const times = { atime: time, mtime: time, ctime: time };
+  const owner = { nlink: 1, uid: 0, gid: 0 };
+  const sizes = { rdev: 0, size: 0, blksize: 4096, blocks: 0 };
+  ops.getattr = ({ id, mode }) => ({ dev: 1, ino: id, mode, ...owner, ...sizes, ...times });
+  ops.lookup = (parent, name) => {
+    const node = lookup(parent, name);
+    node.mode = 0o120777;
+    node.node_ops.getattr = ops.getattr;
+    return node;
+  };
 }
 
 function settings(makeImage, suspensions, linking, libraries, booted) {
@@ -123,9 +161,11 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       };
       booted.saving.grown = grown;
       hookSpace(env);
+      hookPaths(Module, env);
       booted.localTime.hook(Module, env);
       suspensions.hook(Module, env);
       hookFrames(Module, env);
+      new ForeignCalls().hook(Module, env);
       hookCalls(Module, env);
       libraries.hook(env);
       booted.saving.objects.hook(env);

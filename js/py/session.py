@@ -19,6 +19,7 @@ import time
 import types
 import warnings
 
+import _isolet_absent as absent
 import _isolet_additions as additions
 import _isolet_alarms as alarms
 import _isolet_awaits as awaits
@@ -125,6 +126,7 @@ def prepare():
     ipython.install(imports.STAND_INS)
     magics.install(shells.shell)
     alarms.install()
+    absent.install(imports.PATCHES)
     imports.install()
     builtins.display = displays.display
 

@@ -273,6 +273,7 @@ def enter_cell():
     next.
     """
     asyncio._set_running_loop(cells)
+    cells._is_closed = False
 
 
 def leave_cell():
@@ -312,6 +313,7 @@ class Loop(webloop.WebLoop):
         self._stopper = None
         self._thread = thread
         self._default_executor = None
+        self._is_closed = False
 
     def create_task(self, coro, **options):
         if self._task_factory is None:
@@ -401,13 +403,28 @@ class Loop(webloop.WebLoop):
             executor.shutdown(wait=True)
 
     def run_until_complete(self, future):
+        self._check_closed()
         self._thread = thread
         return wait_for(future, self)
 
     def run_forever(self):
+        self._check_closed()
         self._thread = thread
         self._stopper = self.create_future()
         wait_for(self._stopper, self)
+
+    def close(self):
+        """Refuses to run from here on; the loop of the cells is opened again by the next one."""
+        if asyncio._get_running_loop() is self and asyncio.current_task(self) is not None:
+            raise RuntimeError("Cannot close a running event loop")
+        self._is_closed = True
+
+    def is_closed(self):
+        return self._is_closed
+
+    def _check_closed(self):
+        if self._is_closed:
+            raise RuntimeError("Event loop is closed")
 
     def stop(self):
         if self._stopper is not None and not self._stopper.done():

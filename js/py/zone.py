@@ -5,6 +5,8 @@ import json
 import os
 import time
 
+import _isolet_strftime as strftime
+
 FIRST, LAST = 1900, 2500  # the years that rules are applied to
 UTC = {"starts": [], "offsets": [0], "summer": [0], "names": ["UTC", "UTC"], "timezone": 0}
 
@@ -14,6 +16,7 @@ bridge = None
 def install():
     """Puts in place what CPython has where its C library can set the zone."""
     time.tzset = tzset
+    strftime.install()
     show(UTC)
 
 

@@ -13,16 +13,18 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 26] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
     "file_space.js",
+    "paths.js",
     "local_time.js",
     "fetch.js",
     "buffers.js",
     "wasm.js",
     "calls.js",
+    "foreign_calls.js",
     "table_functions.js",
     "linking.js",
     "libraries.js",
@@ -41,7 +43,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 24] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 46] = python![
+pub(crate) const PYTHON: [(&str, &str); 49] = python![
     "errnos",
     "arrays",
     "frames",
@@ -49,6 +51,7 @@ pub(crate) const PYTHON: [(&str, &str); 46] = python![
     "errors",
     "waits",
     "additions",
+    "strftime",
     "zone",
     "locks",
     "failures",
@@ -73,6 +76,8 @@ pub(crate) const PYTHON: [(&str, &str); 46] = python![
     "framing",
     "sockets",
     "imports",
+    "foreign",
+    "absent",
     "integers",
     "modules",
     "forks",

@@ -144,6 +144,7 @@ corpus! {
     text__unicode
     time__calendar_arithmetic
     time__datetime
+    time__strftime
     time__zoneinfo
 }
 

@@ -31,6 +31,7 @@ mod exits;
 mod files;
 mod first_start;
 #[cfg(target_os = "linux")]
+mod foreign_calls;
 mod forks;
 mod garbage;
 #[path = "../golden/mod.rs"]
@@ -44,6 +45,7 @@ mod isolation;
 mod json;
 mod leaks;
 mod linking;
+mod linux;
 mod locals;
 mod matrix;
 mod mcp;
