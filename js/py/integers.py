@@ -20,6 +20,7 @@ def install(patches):
     """Notes what is changed when it is imported."""
     patches["numpy"] = look_at
     patches["pandas.core.internals.managers"] = for_wide_integers(patch_pandas)
+    patches["scipy.special._ufuncs"] = for_wide_integers(patch_special)
     patches["scipy.signal._peak_finding"] = for_wide_integers(patch_peaks)
     patches["sklearn.utils._random"] = for_wide_integers(patch_samples)
 
@@ -36,7 +37,10 @@ def for_wide_integers(patch):
 
 
 def is_narrow():
-    return sys.modules["numpy"].dtype(int).itemsize < 8
+    """Asks numpy for default integers that it makes in several ways."""
+    numpy = sys.modules["numpy"]
+    made = [numpy.array([1]), numpy.arange(1), numpy.ones(1, "int8").sum(), numpy.bincount([0])]
+    return min(numpy.dtype(int).itemsize, *(each.itemsize for each in made)) < 8
 
 
 def look_at(_numpy):
@@ -73,6 +77,50 @@ def patch_pandas(managers):
         self._blknos = self._blknos.astype(numpy.intp, copy=False)
 
     managers.BlockManager._insert_update_blklocs_and_blknos = _insert_update_blklocs_and_blknos
+
+
+def patch_special(ufuncs):
+    """Orders and degrees are C's `long`. Functions without another form refuse default integers,
+    others would compute with floats, which differ in the last digits.
+    """
+    import numpy
+
+    for name, value in list(vars(ufuncs).items()):
+        if isinstance(value, numpy.ufunc) and any("l" in form.split("->")[0] for form in value.types):
+            setattr(ufuncs, name, OfLongs(value))
+
+
+class OfLongs:
+    """A ufunc that gets default integers as C's `long`, if they fit."""
+
+    def __init__(self, ufunc):
+        self._ufunc = ufunc
+        self.__doc__ = ufunc.__doc__
+
+    def __call__(self, *arguments, **named):
+        return self._ufunc(*map(as_long, arguments), **named)
+
+    def __getattr__(self, name):
+        return getattr(self._ufunc, name)
+
+    def __reduce__(self):
+        return self._ufunc.__reduce__()
+
+    def __repr__(self):
+        return repr(self._ufunc)
+
+
+def as_long(value):
+    import numpy
+
+    if type(value) is bool or getattr(value, "dtype", numpy.int64) != numpy.int64:
+        return value
+    if type(value) is int or isinstance(value, (list, tuple, numpy.ndarray, numpy.int64)):
+        array = numpy.asarray(value)
+        if array.dtype == numpy.int64:
+            with contextlib.suppress(ValueError):  # it does not fit
+                return array.astype("l", casting="same_value")
+    return value
 
 
 def patch_peaks(peak_finding):

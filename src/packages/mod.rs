@@ -31,9 +31,11 @@ mod report;
 pub(crate) mod requirement;
 mod resolve;
 pub(crate) mod script;
+mod signature;
 mod store;
 mod stubs;
 mod tree;
+mod wasm;
 pub(crate) mod wheel;
 pub(crate) mod wheel_name;
 

@@ -13,7 +13,7 @@ use super::archive::{Archive, ArchiveFile, check_parents, check_path};
 use super::error::PackageError;
 use super::inflated::Inflated;
 use super::metadata::Metadata;
-use super::patch::{FilePatch, WheelPatch};
+use super::patch::{FileChange, WheelPatch};
 use super::requirement::normalised;
 use super::wheel_name::WheelName;
 
@@ -34,7 +34,7 @@ pub(crate) struct Wheel {
     archive: Archive,
     inflated: Mutex<Inflated>,
     modules: OnceLock<Vec<(usize, Digest)>>,
-    patch: Option<&'static WheelPatch>,
+    patch: Option<Arc<WheelPatch>>,
 }
 
 /// A file of a wheel, as it appears in `site-packages`.
@@ -43,13 +43,19 @@ pub(crate) struct WheelFile {
     /// Its path in `site-packages`.
     pub(crate) path: String,
     file: ArchiveFile,
-    patch: Option<&'static FilePatch>,
+    /// What changes it: a patch, and which of its files this one is.
+    patch: Option<(Arc<WheelPatch>, usize)>,
 }
 
 impl WheelFile {
     /// Returns its size, in bytes.
     pub(crate) fn size(&self) -> u64 {
-        self.patch.map_or(self.file.size, FilePatch::size)
+        self.change().map_or(self.file.size, FileChange::size)
+    }
+
+    fn change(&self) -> Option<&FileChange> {
+        let (patch, file) = self.patch.as_ref()?;
+        patch.change(*file)
     }
 }
 
@@ -87,8 +93,17 @@ impl Wheel {
             let says = format!("{} {}", metadata.name, metadata.version);
             return Err(refused(format!("its METADATA says `{says}`, its name {name} {version}")));
         }
-        let patch = WheelPatch::of(digest);
-        let files = files(&archive, &name, patch).map_err(refused)?;
+        let mut files = files(&archive, &name).map_err(refused)?;
+        let read = |path: &str| {
+            let file = files.iter().find(|file| file.path == path)?;
+            Some(archive.read(&file.file).ok()?.to_vec())
+        };
+        let patch = WheelPatch::of(digest, &name, &version, read).map(Arc::new);
+        if let Some(patch) = &patch {
+            for file in &mut files {
+                file.patch = patch.file(&file.path).map(|which| (Arc::clone(patch), which));
+            }
+        }
         let imports = imports(&files);
         Ok(Self {
             name,
@@ -133,7 +148,7 @@ impl Wheel {
 
     /// Returns what identifies the changes that isolet makes to its files.
     pub(crate) fn patch_key(&self) -> impl Iterator<Item = &str> {
-        self.patch.into_iter().flat_map(WheelPatch::key)
+        self.patch.iter().flat_map(|patch| patch.key())
     }
 
     /// Returns the names of its top-level modules.
@@ -163,8 +178,8 @@ impl Wheel {
         }
         let file = self.files.get(index).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = self.archive.read(&file.file)?;
-        if let Some(patch) = file.patch {
-            bytes = patch.apply(&bytes)?.into();
+        if let Some(change) = file.change() {
+            bytes = change.apply(&bytes)?.into();
         }
         lock().put(index, &bytes);
         Ok(bytes)
@@ -215,11 +230,7 @@ fn belongs(directory: &str, ending: &str, name: &str) -> bool {
 
 /// Returns where the files of the wheel go: to the same path, except that files in `.data` go where
 /// an installer puts them, if that is in `site-packages`.
-fn files(
-    archive: &Archive,
-    name: &str,
-    changes: Option<&'static WheelPatch>,
-) -> Result<Vec<WheelFile>, String> {
+fn files(archive: &Archive, name: &str) -> Result<Vec<WheelFile>, String> {
     let mut files = Vec::with_capacity(archive.files().len());
     let mut seen = HashSet::new();
     for file in archive.files() {
@@ -237,11 +248,7 @@ fn files(
         if !seen.insert(path.to_lowercase()) {
             return Err(format!("two of its files go to `{path}`"));
         }
-        files.push(WheelFile {
-            path: path.to_owned(),
-            file: file.clone(),
-            patch: changes.and_then(|changes| changes.file(path)),
-        });
+        files.push(WheelFile { path: path.to_owned(), file: file.clone(), patch: None });
     }
     check_parents(files.iter().map(|file| file.path.as_str()))?;
     Ok(files)
