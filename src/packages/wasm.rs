@@ -109,21 +109,21 @@ impl<'a> Module<'a> {
         if let Some(change) = inside.next() {
             return Err(misplaced(&change));
         }
-        let mut changed = Vec::with_capacity(self.bytes.len() + code.len());
-        changed.extend_from_slice(self.bytes.get(..self.code_length.start).unwrap_or_default());
-        put_number(length(&code)?, &mut changed);
-        let moved = changed.len() + code.len();
-        changed.append(&mut code);
-        changed.extend_from_slice(self.bytes.get(self.code.end..).unwrap_or_default());
+        let mut module = Vec::with_capacity(self.bytes.len() + code.len());
+        module.extend_from_slice(self.bytes.get(..self.code_length.start).unwrap_or_default());
+        put_number(length(&code)?, &mut module);
+        let moved = module.len() + code.len();
+        module.append(&mut code);
+        module.extend_from_slice(self.bytes.get(self.code.end..).unwrap_or_default());
         for change in outside {
             let start = match change.place.start {
                 start if start >= self.code.end => moved + (start - self.code.end),
                 start => start,
             };
-            let bytes = changed.get_mut(start..start + change.bytes.len());
+            let bytes = module.get_mut(start..start + change.bytes.len());
             bytes.ok_or_else(|| misplaced(&change))?.copy_from_slice(&change.bytes);
         }
-        Ok(changed)
+        Ok(module)
     }
 }
 
@@ -189,9 +189,9 @@ mod tests {
         assert_eq!(module.function_at(nop), Some(2));
         let data = MODULE.len() - 8;
         let changes = vec![change(data..data + 4, b"atad"), change(nop..nop + 1, &[1; 200])];
-        let changed = module.with(changes).unwrap();
-        assert!(changed.ends_with(b"ataddata") && changed.len() > MODULE.len() + 199);
-        let again = Module::parse(&changed).unwrap();
+        let longer = module.with(changes).unwrap();
+        assert!(longer.ends_with(b"ataddata") && longer.len() > MODULE.len() + 199);
+        let again = Module::parse(&longer).unwrap();
         assert_eq!(again.functions.len(), 2);
         assert_eq!(again.functions[1].len(), 202);
         assert_eq!(module.with(Vec::new()).unwrap(), MODULE);
