@@ -17,6 +17,7 @@ from _isolet_errors import format_traceback
 
 VERSION = (9, 0, 0, "")
 KEPT = 1000  # values and texts of cells
+NAMED = 32  # values of cells that are variables, such as `_7`: each run looks through all of those
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 SHOW = "<show>"  # among the built-ins; no guest code can spell it
 MISSING = object()
@@ -41,7 +42,7 @@ class Outputs(dict):
     """The values of the cells so far."""
 
     def __init__(self):
-        self.last = ["", "", ""]
+        self.last, self.named = ["", "", ""], []
 
 
 class Events:
@@ -145,6 +146,8 @@ class InteractiveShell:
         """Which expressions of a cell have their values shown."""
         # An installed IPython has a class of its own, which programs set it on.
         module = sys.modules.get(SHELL)
+        if module is None and "ast_node_interactivity" not in self.__dict__:
+            return "last_expr"
         of_class = getattr(module, "InteractiveShell", None)
         for owner in (self.__dict__, vars(of_class) if isinstance(of_class, type) else {}):
             chosen = owner.get("ast_node_interactivity")
@@ -208,22 +211,23 @@ class InteractiveShell:
             namespace.update(zip(UNDERSCORES, outputs.last))
         number = self.execution_count
         while len(outputs) >= KEPT:
-            oldest = next(iter(outputs))
-            del outputs[oldest]
-            namespace.pop(f"_{oldest}", None)
+            del outputs[next(iter(outputs))]
         outputs[number] = namespace[f"_{number}"] = value
+        outputs.named.append(number)
+        if len(outputs.named) > NAMED:
+            namespace.pop(f"_{outputs.named.pop(0)}", None)
 
     def release(self, namespace):
         """Lets go of the values of cells, as there is no memory."""
         outputs = namespace.get("_oh")
         if type(outputs) is Outputs:
-            for number in outputs:
+            for number in outputs.named:
                 namespace.pop(f"_{number}", None)
             for name, kept in zip(UNDERSCORES, outputs.last):
                 if namespace.get(name) is kept:
                     namespace[name] = ""
             outputs.clear()
-            outputs.last = ["", "", ""]
+            outputs.last, outputs.named = ["", "", ""], []
 
     # What cells call.
 
@@ -490,6 +494,8 @@ def assigned_name(node):
 
 def is_quiet(last, python):
     """Whether a semicolon follows the last expression."""
+    if ";" not in python:
+        return False
     lines = python.split("\n")
     end = lines[last.end_lineno - 1].encode()[last.end_col_offset :]
     rest = "\n".join([end.decode("utf-8", "replace"), *lines[last.end_lineno :]])

@@ -274,6 +274,12 @@ async fn texts_and_values_of_cells_are_kept_and_are_not_among_the_variables() {
     ];
     check(&mut session, &cells).await;
     assert_eq!(session.variables().await.unwrap(), []);
+    for _ in 0..40 {
+        session.run(cell("7")).await.unwrap();
+    }
+    // Each run looks through the variables, so that there are only so many.
+    let named = [("sum(name[1:].isdigit() for name in globals())", "32"), ("Out[1]", "42")];
+    check(&mut session, &named).await;
     let execution = session.run(cell("x = 1\nx")).await.unwrap();
     let bound: Vec<_> = execution.locals().iter().map(|found| found.name.as_str()).collect();
     assert_eq!(bound, ["x"]);
