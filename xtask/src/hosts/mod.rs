@@ -27,6 +27,9 @@ const DENY: &str = include_str!("deny.py");
 /// How long a shape may take.
 const LIMIT: Duration = Duration::from_mins(2);
 
+/// How long all shapes may take together.
+const TOTAL: Duration = Duration::from_mins(15);
+
 /// The status of a script that cannot make its shape here.
 const SKIPPED: i32 = 77;
 
@@ -60,12 +63,18 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode> {
     }
     let due = Mutex::new(chosen.iter().enumerate());
     let failed = Mutex::new(0);
+    let all = Instant::now();
     let work = || -> Result<()> {
         loop {
             let next = due.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((number, shape)) = next else { return Ok(()) };
             let start = Instant::now();
-            let verdict = attempt(shape, number, &installed)?;
+            let left = TOTAL.saturating_sub(all.elapsed()).min(LIMIT);
+            let verdict = if left.is_zero() {
+                Verdict::Failed(format!("not tried, {} s were over", TOTAL.as_secs()))
+            } else {
+                attempt(shape, number, &installed, left)?
+            };
             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
             let (name, seconds) = (shape.name, start.elapsed().as_secs_f64());
             match verdict {
@@ -84,12 +93,23 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode> {
         ends.try_for_each(|end| end.unwrap_or_else(|_| bail!("a thread panicked")))
     })?;
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    println!("{} shapes, {failed} failed", chosen.len());
+    println!(
+        "{} shapes, {failed} failed; {:.0} s of at most {}, and {} for each",
+        chosen.len(),
+        all.elapsed().as_secs_f64(),
+        TOTAL.as_secs(),
+        LIMIT.as_secs()
+    );
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Makes a shape and does there what belongs to it.
-fn attempt(shape: &Shape, number: usize, installed: &Installed) -> Result<Verdict> {
+fn attempt(
+    shape: &Shape,
+    number: usize,
+    installed: &Installed,
+    limit: Duration,
+) -> Result<Verdict> {
     let dir = installed.dir().join(format!("shape-{number}"));
     let logs = installed.dir().join(format!("shape-{number}-logs"));
     for made in [&dir, &logs] {
@@ -101,8 +121,8 @@ fn attempt(shape: &Shape, number: usize, installed: &Installed) -> Result<Verdic
     installed.with_environment(command.arg(shape.part).current_dir(&dir));
     command.env("ISOLET", installed.command()).env("D", &dir).env("OPTIONS", "");
     command.env("DENY", installed.dir().join("deny.py")).env("VERSION", version(installed)?);
-    let ran = bounded::run(&mut command, LIMIT, &logs)?;
-    Ok(verdict(shape.expected, &ran))
+    let ran = bounded::run(&mut command, limit, &logs)?;
+    Ok(verdict(shape.expected, &ran, limit))
 }
 
 /// Returns the version of the command, which is in the name of its cache.
@@ -114,10 +134,10 @@ fn version(installed: &Installed) -> Result<String> {
     Ok(version.to_owned())
 }
 
-fn verdict(expected: Expected, ran: &Ran) -> Verdict {
+fn verdict(expected: Expected, ran: &Ran, limit: Duration) -> Verdict {
     let Ran { status, stdout, stderr } = ran;
     let Some(status) = status else {
-        let reason = format!("not ended after {} s: {stdout} {stderr}", LIMIT.as_secs());
+        let reason = format!("not ended after {} s: {stdout} {stderr}", limit.as_secs());
         return Verdict::Failed(reason);
     };
     if status.code() == Some(SKIPPED) {
@@ -158,11 +178,11 @@ mod tests {
             ran
         };
         let says = Expected::FailsAndSays(&["why"]);
-        assert!(matches!(verdict(says, &ended("echo why >&2; exit 2")), Verdict::Passed));
+        assert!(matches!(verdict(says, &ended("echo why >&2; exit 2"), LIMIT), Verdict::Passed));
         for other in ["echo why >&2", "exit 2", "echo 'why C stack trace' >&2; exit 2"] {
-            assert!(matches!(verdict(says, &ended(other)), Verdict::Failed(_)), "{other}");
+            assert!(matches!(verdict(says, &ended(other), LIMIT), Verdict::Failed(_)), "{other}");
         }
-        let skipped = verdict(says, &ended("echo no root >&2; exit 77"));
+        let skipped = verdict(says, &ended("echo no root >&2; exit 77"), LIMIT);
         assert!(matches!(skipped, Verdict::Skipped(reason) if reason == "no root"));
     }
 }
