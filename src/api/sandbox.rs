@@ -18,6 +18,7 @@ use crate::data::tool::{Param, ToolSpec};
 use crate::host::audit::{AuditEvent, Auditor};
 use crate::host::tools::{ModuleSet, Tool, ToolModule};
 use crate::packages::{LazyStore, LoadedPackage, Requirement};
+use crate::support::cache_dir::own_directories;
 
 /// The policy of sessions: their limits, what they may see of the host, and the tools that they may
 /// call.
@@ -202,6 +203,9 @@ impl SandboxBuilder {
                 .with_hint("use `Isolation::Process`, whose sessions have a process each"));
         }
         self.permissions.mounts.check_assets(self.engine.assets_dir())?;
+        for directory in own_directories() {
+            self.permissions.check_out_of_reach("isolet's own files", &directory)?;
+        }
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
             let name = tool.spec().name();

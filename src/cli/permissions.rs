@@ -297,6 +297,9 @@ impl PermissionArgs {
         variables: Vec<(&'static str, String)>,
     ) -> Result<SandboxBuilder> {
         let mut permissions = self.permissions()?;
+        if let Some(log) = &self.audit {
+            permissions.check_out_of_reach("the log of `--audit`", log)?;
+        }
         for (name, value) in variables {
             let mut named = self.env.iter().map(|(name, _)| name).chain(&self.allow_env);
             if !named.any(|other| other == name) {
@@ -317,6 +320,26 @@ impl PermissionArgs {
             Some(log) => builder.on_audit(move |event| log.write(&audit::line(event))),
             None => builder,
         })
+    }
+
+    /// Fails if guests could change a file or directory of the command's options, which are named
+    /// with it.
+    pub(super) fn check_out_of_reach(&self, own: &[(&str, Option<&Path>)]) -> Result<()> {
+        let given: Vec<_> =
+            own.iter().filter_map(|(what, path)| path.map(|path| (what, path))).collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        let permissions = self.permissions()?;
+        for (what, path) in given {
+            permissions.check_out_of_reach(what, path)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the path of `--audit`.
+    pub(super) fn audit_path(&self) -> Option<&Path> {
+        self.audit.as_deref()
     }
 
     /// Opens the log of `--audit`, if it is wanted.

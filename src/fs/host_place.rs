@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::root::Identity;
 
 /// As many links as the kernel follows.
-const MOST_LINKS: usize = 40;
+pub(super) const MOST_LINKS: usize = 40;
 
 /// A directory as a place on the way.
 const DIRECTORY: OFlags =
@@ -23,6 +23,7 @@ const DIRECTORY: OFlags =
 pub(crate) struct HostPlace {
     directory: OwnedFd,
     name: OsString,
+    is_inside: bool,
 }
 
 impl HostPlace {
@@ -46,7 +47,12 @@ impl HostPlace {
                 ahead.extend(names(&target));
             }
         }
-        Ok(Self { directory: walk.directory, name })
+        Ok(Self { directory: walk.directory, name, is_inside: walk.is_inside })
+    }
+
+    /// Returns `true` if guests may write to the directory.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.is_inside
     }
 
     /// Returns the name of the file.

@@ -23,6 +23,23 @@ impl Root {
     }
 }
 
+impl Root {
+    /// Returns `true` if the other directory is this one, or is in it. On Linux this also detects
+    /// bind mounts.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        if self.identity() == other.identity() || other.host().starts_with(self.host()) {
+            return true;
+        }
+        let mounts = mounts();
+        match (origin(&mounts, self.host()), origin(&mounts, other.host())) {
+            (Some(own), Some(other)) => {
+                own.device == other.device && other.path.starts_with(&own.path)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Returns `true` if two canonical paths name the same directory, or one contains the other,
 /// according to a table of mounts.
 pub(super) fn overlapping(mounts: &str, one: &Path, other: &Path) -> bool {

@@ -1,8 +1,10 @@
 //! The table of mounts, checked when a sandbox is built.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::host_place::{HostPlace, MOST_LINKS};
 use super::mount::{Mount, MountMode};
 use super::overlay::SavedLimits;
 use super::path::rest_beneath;
@@ -69,6 +71,26 @@ impl MountTable {
         Ok(())
     }
 
+    /// Refuses mounts through which a guest could change a file or directory that isolet, or its
+    /// owner, trusts: by writing to it, or by what it puts on the path. `what` names it. What does
+    /// not exist yet is where its path leads to so far.
+    pub(crate) fn check_out_of_reach(&self, what: &str, path: &Path) -> Result<(), Error> {
+        for entry in &self.0 {
+            let Source::Host(mount) = &entry.source else { continue };
+            if mount.mode() != MountMode::ReadWrite || !is_in_reach(path, mount.root()) {
+                continue;
+            }
+            return Err(config(format!(
+                "the code could change {what}, `{}`, because `{}` is mounted with `rw` at `{}`; \
+                 name a path outside of that directory, or mount it with `ro` or `overlay`",
+                path.display(),
+                mount.root().host().display(),
+                entry.guest
+            )));
+        }
+        Ok(())
+    }
+
     /// Adds a tree that isolet provides, at a path that isolet chooses.
     pub(crate) fn add_tree(&mut self, guest: &str, tree: Arc<dyn Tree>) {
         self.0.push(Entry { guest: guest.to_owned(), source: Source::Tree(tree) });
@@ -107,6 +129,33 @@ impl MountTable {
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.0
     }
+}
+
+fn is_in_reach(path: &Path, writable: &Root) -> bool {
+    // By each directory on the way, as links could be put there later; also to what is not there.
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let is_inside = match HostPlace::find(&path, &[writable.identity()]) {
+            Ok(place) => place.is_inside(),
+            Err(error) => error.kind() == ErrorKind::PermissionDenied,
+        };
+        if is_inside {
+            return true;
+        }
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("/")).join(target);
+    }
+    let path = &*path;
+    let Some(nearest) = path.ancestors().find_map(|path| {
+        let here = path.as_os_str().is_empty();
+        (if here { Path::new(".") } else { path }).canonicalize().ok()
+    }) else {
+        return false;
+    };
+    let file = nearest.is_file().then(|| nearest.parent()).flatten();
+    let Ok(directory) = Root::open_directory(file.unwrap_or(&nearest)) else { return false };
+    let is_the_path_itself = file.is_none() && path.is_dir();
+    writable.contains(&directory) || is_the_path_itself && directory.contains(writable)
 }
 
 fn check_path(guest: &str) -> Result<(), Error> {
@@ -157,4 +206,53 @@ fn check_disjoint(mount: &Mount, other: &Mount) -> Result<(), Error> {
 
 fn is_beneath(path: &str, directory: &str) -> bool {
     rest_beneath(path, directory).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_guests_could_change_is_in_reach_and_nothing_else() {
+        let scratch = tempfile::tempdir().unwrap();
+        let scratch = scratch.path().canonicalize().unwrap();
+        for directory in ["rw/deep", "ro", "outer/inner", "apart"] {
+            fs::create_dir_all(scratch.join(directory)).unwrap();
+        }
+        fs::write(scratch.join("outer/log"), "").unwrap();
+        symlink(scratch.join("rw/deep"), scratch.join("apart/to-rw")).unwrap();
+        symlink(scratch.join("apart"), scratch.join("rw/out")).unwrap();
+        symlink(scratch.join("rw/new"), scratch.join("apart/log")).unwrap();
+        symlink(scratch.join("ro"), scratch.join("rw/log")).unwrap();
+        let mut mounts = MountTable::default();
+        mounts.add("/rw", Mount::dangerous_read_write(scratch.join("rw")).unwrap()).unwrap();
+        let inner = Mount::dangerous_read_write(scratch.join("outer/inner")).unwrap();
+        mounts.add("/inner", inner).unwrap();
+        mounts.add("/ro", Mount::dangerous_read_only(scratch.join("ro")).unwrap()).unwrap();
+        let check = |path: &str| mounts.check_out_of_reach("the log", &scratch.join(path));
+        // Beneath a mount, around one, by links in and out, also what does not exist.
+        for path in [
+            "rw",
+            "rw/log",
+            "rw/deep",
+            "rw/new/store",
+            "outer",
+            "outer/inner/a",
+            "apart/to-rw",
+            "apart/to-rw/log",
+            "rw/out/log",
+            "rw/../apart/a",
+            "apart/log",
+        ] {
+            let error = check(path).expect_err(path).to_string();
+            assert!(error.contains("the log, `") && error.contains(path), "{error}");
+            assert!(error.contains("with `rw` at `/"), "{error}");
+        }
+        for path in ["ro/log", "apart", "apart/new/log", "outer/log", "outer/new", "nosuch/a"] {
+            check(path).unwrap();
+        }
+    }
 }

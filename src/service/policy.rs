@@ -3,6 +3,8 @@
 #[cfg(feature = "serve")]
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+#[cfg(feature = "serve")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -186,6 +188,17 @@ impl Policy {
     #[cfg(feature = "serve")]
     pub(crate) fn has_public_net(&self) -> bool {
         self.allow_public_net
+    }
+
+    /// Fails if the guests of this policy could change a file or directory of the node. `what`
+    /// names it.
+    #[cfg(feature = "serve")]
+    pub(crate) fn check_out_of_reach(&self, what: &str, path: &Path) -> Result<(), Failure> {
+        let mut permissions = Permissions::none();
+        for mount in self.mounts.iter().filter(|mount| mount.is_writable()) {
+            permissions = permissions.mount(&mount.guest, mount.open()?)?;
+        }
+        Ok(permissions.check_out_of_reach(what, path)?)
     }
 
     /// Whether it has what names files, variables and processes of this machine.
@@ -377,6 +390,11 @@ fn given_up() -> Failure {
 }
 
 impl MountEntry {
+    #[cfg(feature = "serve")]
+    fn is_writable(&self) -> bool {
+        matches!(self.mode, ModeEntry::Rw)
+    }
+
     fn open(&self) -> Result<Mount, Failure> {
         let mut mount = match self.mode {
             ModeEntry::Ro => Mount::read_only(&self.host)?,

@@ -30,6 +30,14 @@ pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
     Err(Error::new(ErrorKind::Assets, message).with_hint(hint))
 }
 
+/// Returns isolet's directories of the user that there are: what is in them is trusted.
+pub(crate) fn own_directories() -> Vec<PathBuf> {
+    use etcetera::BaseStrategy;
+    let Ok(strategy) = etcetera::choose_base_strategy() else { return Vec::new() };
+    let all = [strategy.cache_dir(), strategy.data_dir()].map(|dir| dir.join("isolet"));
+    all.into_iter().filter(|dir| dir.is_absolute() && dir.is_dir()).collect()
+}
+
 /// Returns isolet's directory `name` in the user's data directory, for what cannot be made again.
 ///
 /// # Errors

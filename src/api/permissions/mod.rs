@@ -68,6 +68,19 @@ impl Permissions {
         Ok(self)
     }
 
+    /// Checks that no guest can change a file or directory of yours, such as a log, a store of saved
+    /// sessions, or a configuration, through a directory that is mounted to be written to. `what`
+    /// names it in the error. A directory must also not contain such a mount. Links on the path
+    /// count as what they lead to now, and what does not exist yet as where its path leads to so
+    /// far.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] with both paths, if guests could change it.
+    pub fn check_out_of_reach(&self, what: &str, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.mounts.check_out_of_reach(what, path.as_ref())
+    }
+
     /// Allows requests to the destinations that the rule covers: `HOST`, `HOST:PORT`, `HOST:*`.
     ///
     /// A host is a name (`api.example.com`), a wildcard (`*.example.com`), an address, a network

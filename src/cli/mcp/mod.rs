@@ -122,6 +122,12 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
     args.policy
         .permissions
         .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
+    args.policy.permissions.check_out_of_reach(&[
+        ("the sessions of `--session-store`", args.store.directory()),
+        ("the log of `--audit`", args.policy.permissions.audit_path()),
+        ("the token of `--token-file`", args.token_file.as_deref()),
+        ("the key of `--llm-key-file`", args.model.key_file()),
+    ])?;
     let listener = match &args.http {
         Some(address) => {
             heap::give_back_large_blocks();

@@ -1,7 +1,7 @@
 //! The options about `llm_query`, by which the code asks a language model.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -63,6 +63,11 @@ impl ModelArgs {
             Some(key) => llm.key(key),
             None => llm,
         }))
+    }
+
+    /// Returns the file that has the key, if there is one.
+    pub(super) fn key_file(&self) -> Option<&Path> {
+        self.llm_key_file.as_deref()
     }
 
     fn key(&self) -> Result<Option<String>> {

@@ -6,14 +6,17 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, MetadataExt, OpenOptions};
 use isolet::blocking::Session;
 
 use crate::cli::units;
@@ -55,14 +58,20 @@ pub(super) struct StoreArgs {
 }
 
 impl StoreArgs {
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.session_store.as_deref()
+    }
+
     /// Opens the directory, if there is one. Makes it if it is missing.
     pub(super) fn open(&self) -> Result<Option<Store>> {
         let Some(directory) = &self.session_store else { return Ok(None) };
         let shown = directory.display();
         let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         created.with_context(|| format!("cannot make `{shown}`"))?;
-        let found = fs::metadata(directory).with_context(|| format!("cannot read `{shown}`"))?;
-        let (mode, owner) = (found.permissions().mode() & 0o077, found.uid());
+        let unread = || format!("cannot read `{shown}`");
+        let open = Dir::open_ambient_dir(directory, ambient_authority()).with_context(unread)?;
+        let found = open.dir_metadata().with_context(unread)?;
+        let (mode, owner) = (found.mode() & 0o077, found.uid());
         ensure!(mode == 0, "others may use `{shown}`, which is to have sessions; `chmod 700` it");
         let own = rustix::process::geteuid().as_raw();
         ensure!(
@@ -72,18 +81,22 @@ impl StoreArgs {
         );
         let store = Store {
             directory: Arc::from(directory.as_path()),
+            open: Arc::new(open),
             ttl: self.store_ttl,
             max_bytes: self.store_size,
             turns: Arc::default(),
         };
-        store.trim().with_context(|| format!("cannot read `{shown}`"))?;
+        store.trim().with_context(unread)?;
         Ok(Some(store))
     }
 }
 
 #[derive(Clone)]
 pub(super) struct Store {
+    /// For what is done by path: saving and restoring.
     directory: Arc<Path>,
+    /// For everything else.
+    open: Arc<Dir>,
     ttl: Duration,
     max_bytes: u64,
     turns: Arc<Mutex<HashMap<String, Weak<Turn>>>>,
@@ -105,9 +118,10 @@ impl Store {
         handle: &str,
         session: &mut Session,
     ) -> Result<(), String> {
-        let file = self.file(owner, handle);
-        session.save(&file).map_err(|error| in_options(&error.to_string()))?;
-        let size = fs::metadata(&file).map_or(0, |file| file.len());
+        let name = name(owner, handle);
+        let saved = session.save(self.directory.join(&name));
+        saved.map_err(|error| in_options(&error.to_string()))?;
+        let size = self.open.symlink_metadata(&name).map_or(0, |file| file.len());
         if size > self.max_bytes {
             self.remove(owner, handle);
             return Err(format!(
@@ -135,33 +149,30 @@ impl Store {
 
     /// Takes a session away to wake it, if it is there.
     pub(super) fn take(&self, owner: &str, handle: &str) -> Result<Option<Taken>> {
-        let file = self.file(owner, handle);
+        let name = name(owner, handle);
         let mut random = [0; 8];
         getrandom::fill(&mut random).context("there is no randomness")?;
         let random = u64::from_le_bytes(random);
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let taken = file.with_file_name(format!(".{name}.{random:016x}"));
-        match fs::rename(&file, &taken) {
+        let taken = format!(".{name}.{random:016x}");
+        let unwoken = || format!("cannot wake a session in `{}`", self.directory.display());
+        match self.open.rename(&name, &self.open, &taken) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                let directory = self.directory.display();
-                return Err(error)
-                    .with_context(|| format!("cannot wake a session in `{directory}`"));
-            }
+            Err(error) => return Err(error).with_context(unwoken),
         }
-        let taken = Taken { file, taken };
+        let path = self.directory.join(&taken);
+        let taken = Taken { directory: Arc::clone(&self.open), name, taken, path };
         // So that it does not look left behind.
-        let touched = File::options().append(true).open(&taken.taken);
-        let touched = touched.and_then(|file| file.set_modified(SystemTime::now()));
-        touched
-            .with_context(|| format!("cannot wake a session in `{}`", self.directory.display()))?;
+        let options = OpenOptions::new().append(true).follow(FollowSymlinks::No).clone();
+        let touched = self.open.open_with(&taken.taken, &options);
+        let touched = touched.and_then(|file| file.into_std().set_modified(SystemTime::now()));
+        touched.with_context(unwoken)?;
         Ok(Some(taken))
     }
 
     /// Forgets a session. Returns `false` if it does not sleep here.
     pub(super) fn remove(&self, owner: &str, handle: &str) -> bool {
-        fs::remove_file(self.file(owner, handle)).is_ok()
+        self.open.remove_file(name(owner, handle)).is_ok()
     }
 
     /// Removes what has slept for too long, what takes more than there is room for, and what ended
@@ -169,59 +180,62 @@ impl Store {
     pub(super) fn trim(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let mut sleeping = Vec::new();
-        for entry in fs::read_dir(&*self.directory)? {
-            let path = entry?.path();
-            let Some(is_whole) = path.file_name().and_then(is_whole) else { continue };
+        for entry in self.open.entries()? {
+            let name = entry?.file_name();
+            let Some(is_whole) = is_whole(&name) else { continue };
             // Another server may have taken it meanwhile.
-            let Ok(found) = path.symlink_metadata() else { continue };
-            let modified = found.modified()?;
+            let Ok(found) = self.open.symlink_metadata(&name) else { continue };
+            let modified = found.modified()?.into_std();
             let age = now.duration_since(modified).unwrap_or_default();
             if age >= if is_whole { self.ttl } else { LEFT_BEHIND } {
-                let _ = fs::remove_file(&path);
+                let _ = self.open.remove_file(&name);
             } else if is_whole {
-                sleeping.push((modified, found.len(), path));
+                sleeping.push((modified, found.len(), name));
             }
         }
         sleeping.sort_unstable_by(|one, other| other.cmp(one));
         let mut total = 0u64;
-        for (_, size, path) in sleeping {
+        for (_, size, name) in sleeping {
             total = total.saturating_add(size);
             if total > self.max_bytes {
-                let _ = fs::remove_file(&path);
+                let _ = self.open.remove_file(&name);
             }
         }
         Ok(())
     }
+}
 
-    fn file(&self, owner: &str, handle: &str) -> PathBuf {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(owner.as_bytes()).update(&[0]).update(handle.as_bytes());
-        self.directory.join(format!("{}.{EXTENSION}", hasher.finalize().to_hex()))
-    }
+/// Returns the name of a session's file.
+fn name(owner: &str, handle: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(owner.as_bytes()).update(&[0]).update(handle.as_bytes());
+    format!("{}.{EXTENSION}", hasher.finalize().to_hex())
 }
 
 /// A session that is being woken. It goes back when this is dropped.
 pub(super) struct Taken {
-    file: PathBuf,
-    taken: PathBuf,
+    directory: Arc<Dir>,
+    name: String,
+    taken: String,
+    path: PathBuf,
 }
 
 impl Taken {
     pub(super) fn path(&self) -> &Path {
-        &self.taken
+        &self.path
     }
 
     /// Removes the file: the session is awake.
     pub(super) fn remove(self) {
         // If it cannot be removed, it is left behind. It is not woken again.
-        let _ = fs::remove_file(&self.taken);
+        let _ = self.directory.remove_file(&self.taken);
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         // It may have been removed.
-        let _ = fs::rename(&self.taken, &self.file);
+        let _ = self.directory.rename(&self.taken, &self.directory, &self.name);
     }
 }
 
@@ -240,22 +254,25 @@ fn is_whole(name: &OsStr) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn store(directory: &Path, ttl: Duration, max_bytes: u64) -> Store {
-        let directory = Arc::from(directory);
-        Store { directory, ttl, max_bytes, turns: Arc::default() }
+        let open = Arc::new(Dir::open_ambient_dir(directory, ambient_authority()).unwrap());
+        Store { directory: Arc::from(directory), open, ttl, max_bytes, turns: Arc::default() }
     }
 
     fn put(store: &Store, handle: &str, age: Duration, bytes: usize) {
-        let path = store.file("me", handle);
+        let path = store.directory.join(name("me", handle));
         fs::write(&path, vec![0; bytes]).unwrap();
         let file = File::options().append(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     }
 
     fn there(store: &Store, handles: &[&str]) -> Vec<bool> {
-        handles.iter().map(|handle| store.file("me", handle).exists()).collect()
+        handles.iter().map(|handle| store.directory.join(name("me", handle)).exists()).collect()
     }
 
     const DAY: Duration = Duration::from_hours(24);

@@ -109,7 +109,8 @@ impl Saved {
 
     /// Counts the file, which has been written.
     pub(super) fn finish(mut self) -> Result<Self, Refusal> {
-        let found = fs::metadata(&self.path);
+        // As it was written: no link is followed.
+        let found = fs::symlink_metadata(&self.path);
         let bytes = found.map_err(|error| Failure::config(error.to_string()))?.len();
         self.bytes = bytes;
         let mut used = lock(&self.store.used);

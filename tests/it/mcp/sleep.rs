@@ -228,3 +228,66 @@ fn models_are_told_how_long_sessions_sleep() {
     let said = tools["result"]["tools"].to_string();
     assert!(said.contains("A session ends when nobody has used it for 3 days."), "{said}");
 }
+
+/// Where guests may write, one of them could have put a link in the place of a file of the server.
+#[test]
+fn files_of_the_server_that_guests_could_change_are_refused_at_the_start() {
+    const CANARY: &str = "canary-5c21d7";
+    let scratch = Scratch::new("sleep-reach");
+    let (mounted, outside) = (inside(&scratch, "mounted"), inside(&scratch, "outside"));
+    fs::create_dir_all(inside(&scratch, "mounted/around/inner")).unwrap();
+    fs::create_dir(&outside).unwrap();
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o700)).unwrap();
+    let canary = inside(&scratch, "outside/canary");
+    fs::write(&canary, CANARY).unwrap();
+    let mount = format!("{mounted}:/m:rw");
+    // Links of the owner that lead out, and what a guest of an earlier server can make of them.
+    std::os::unix::fs::symlink(&outside, inside(&scratch, "mounted/out")).unwrap();
+    std::os::unix::fs::symlink(&canary, inside(&scratch, "mounted/file")).unwrap();
+    let planted = "import os; os.symlink('out', '/m/store'); os.symlink('file', '/m/log')";
+    let output = command(["run", "--mount", &mount, "-c", planted]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let beneath = |name: &str| format!("{mounted}/{name}");
+    let around = format!("{}:/m:rw", beneath("around/inner"));
+    for (mount, option, path) in [
+        (&mount, "--session-store", beneath("store")),
+        (&mount, "--session-store", beneath("new/store")),
+        (&around, "--session-store", beneath("around")),
+        (&mount, "--audit", beneath("log")),
+        (&mount, "--audit", beneath("new-log")),
+        (&mount, "--token-file", beneath("log")),
+    ] {
+        let http: &[&str] =
+            if option == "--token-file" { &["--http", "unix:/nosuch/socket"] } else { &[] };
+        let args = [&["mcp", "--mount", mount, option, &path], http].concat();
+        let output = command(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{option} {path}");
+        let named = [option, &path, mount.split(':').next().unwrap(), "with `rw` at `/m`"];
+        assert!(named.iter().all(|part| said.contains(part)), "{option} {path}: {said}");
+    }
+    let log = beneath("log");
+    let output = command(["run", "--mount", &mount, "--audit", &log, "-c", "1"]).output().unwrap();
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the log of `--audit`, `"));
+    assert_eq!(fs::read_to_string(&canary).unwrap(), CANARY);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+    assert!(!fs::exists(beneath("new-log")).unwrap() && !fs::exists(beneath("new")).unwrap());
+}
+
+/// Images and packages in the cache are trusted, as is what was pinned and accepted.
+#[test]
+fn a_guest_writes_to_no_directory_of_isolet() {
+    let scratch = Scratch::new("own-directories");
+    let own = inside(&scratch, "home/isolet");
+    fs::create_dir_all(&own).unwrap();
+    for variable in ["XDG_CACHE_HOME", "XDG_DATA_HOME"] {
+        for (mounted, mode) in [("home", "rw"), ("home/isolet", "rw"), ("home/isolet", "ro")] {
+            let mount = format!("{}:/m:{mode}", inside(&scratch, mounted));
+            let run = ["run", "--mount", &mount, "-c", "1"];
+            let output = command(run).env(variable, inside(&scratch, "home")).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.success(), mode == "ro", "{said}");
+            assert_eq!(said.contains("change isolet's own files, `"), mode == "rw", "{said}");
+        }
+    }
+}

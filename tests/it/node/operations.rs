@@ -2,6 +2,8 @@
 //! metrics, the description of the routes.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -447,4 +449,56 @@ async fn a_node_that_may_open_no_more_files_says_how_many_it_may_and_loses_no_se
     prlimit(Some(process), Resource::Nofile, before).unwrap();
     let next = node.session(&json!({})).await;
     assert_eq!(node.run(&next, "40+2").await.1["value"], 42);
+}
+
+/// Where guests may write, one of them could change what the node trusts, or put a link there.
+#[test]
+fn a_node_whose_guests_could_change_its_own_files_does_not_start() {
+    const CANARY: &str = "canary-b8e03a";
+    let scratch = Scratch::new("node-reach");
+    let path = |name: &str| scratch.path().join(name).into_os_string().into_string().unwrap();
+    std::fs::create_dir_all(path("mounted/around/inner")).unwrap();
+    std::fs::create_dir(path("outside")).unwrap();
+    std::fs::write(path("outside/canary"), CANARY).unwrap();
+    std::os::unix::fs::symlink(path("outside/canary"), path("mounted/log")).unwrap();
+    std::os::unix::fs::symlink(path("outside"), path("mounted/store")).unwrap();
+    let log = |name: &str| format!("audit_log = {:?}\n", path(name));
+    let store = |name: &str| format!("[store]\ndirectory = {:?}\n", path(name));
+    for (file, own, mounted, named) in [
+        ("node.toml", log("mounted/log"), "mounted", ["the node's `audit_log`", "mounted/log"]),
+        ("node.toml", log("mounted/new"), "mounted", ["the node's `audit_log`", "mounted/new"]),
+        ("node.toml", store("mounted/store"), "mounted", ["the node's `[store]`", "mounted/store"]),
+        ("node.toml", store("mounted/a/b"), "mounted", ["the node's `[store]`", "mounted/a/b"]),
+        (
+            "node.toml",
+            store("mounted/around"),
+            "mounted/around/inner",
+            ["the node's `[store]`", "mounted/around"],
+        ),
+        (
+            "mounted/node.toml",
+            String::new(),
+            "mounted",
+            ["the node's configuration", "mounted/node.toml"],
+        ),
+    ] {
+        let mount = format!(
+            "[[policy.mounts]]\nhost = {:?}\nguest = \"/m\"\nmode = \"rw\"\n",
+            path(mounted)
+        );
+        std::fs::write(path(file), format!("{own}{mount}")).unwrap();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--config", &path(file)];
+        let mut node = command(args).stderr(Stdio::piped()).spawn().unwrap();
+        // Its last line, or that it listens.
+        let mut said = String::new();
+        let read = BufReader::new(node.stderr.take().unwrap()).read_line(&mut said);
+        node.kill().unwrap();
+        node.wait().unwrap();
+        assert!(read.is_ok_and(|bytes| bytes > 0));
+        let all = [named[0], &path(named[1]), &path(mounted), "with `rw` at `/m`"];
+        assert!(all.iter().all(|part| said.contains(part)), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(path("outside/canary")).unwrap(), CANARY);
+    assert_eq!(std::fs::read_dir(path("outside")).unwrap().count(), 1);
+    assert!(!std::path::Path::new(&path("mounted/new")).exists());
 }

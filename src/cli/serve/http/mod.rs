@@ -102,6 +102,7 @@ pub(super) fn serve(
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let limits = Limits::new(settings.max_connections);
     settings.max_connections = limits.connections;
+    check_own_files(&settings, args)?;
     let open = |path| audit_log::Journal::open(path, settings.audit_outage);
     let audit = settings.audit_log.as_deref().map(open).transpose()?;
     let audit = audit.map(|journal| Box::new(journal) as _);
@@ -135,6 +136,21 @@ fn settings(config: Option<&Path>) -> Result<Settings> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
     let settings = Config::read(&text).and_then(Config::settings);
     settings.map_err(|error| anyhow!("`{shown}`: {error}"))
+}
+
+/// Fails if the guests could change files that the node trusts.
+fn check_own_files(settings: &Settings, args: &HttpArgs) -> Result<()> {
+    let own = [
+        ("the node's configuration", args.config.as_deref()),
+        ("the node's `audit_log`", settings.audit_log.as_deref()),
+        ("the node's `[store]`", settings.store.as_ref().map(|store| &*store.directory)),
+    ];
+    for (what, path) in own {
+        let Some(path) = path else { continue };
+        let checked = settings.policy.check_out_of_reach(what, path);
+        checked.map_err(|failure| anyhow!(failure.message))?;
+    }
+    Ok(())
 }
 
 async fn listen(args: &HttpArgs, address: &Address, limits: Limits, node: Arc<Node>) -> Result<()> {
