@@ -86,7 +86,9 @@ def patch_special(ufuncs):
     import numpy
 
     for name, value in list(vars(ufuncs).items()):
-        if isinstance(value, numpy.ufunc) and any("l" in form.split("->")[0] for form in value.types):
+        if not isinstance(value, numpy.ufunc):
+            continue
+        if any("l" in form.split("->")[0] for form in value.types):
             setattr(ufuncs, name, OfLongs(value))
 
 

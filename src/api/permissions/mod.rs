@@ -68,11 +68,11 @@ impl Permissions {
         Ok(self)
     }
 
-    /// Checks that no guest can change a file or directory of yours, such as a log, a store of saved
-    /// sessions, or a configuration, through a directory that is mounted to be written to. `what`
-    /// names it in the error. A directory must also not contain such a mount. Links on the path
-    /// count as what they lead to now, and what does not exist yet as where its path leads to so
-    /// far.
+    /// Checks that no guest can change a file or directory of yours, such as a log, a store of
+    /// saved sessions, or a configuration, through a directory that is mounted to be written to.
+    /// `what` names it in the error. A directory must also not contain such a mount. Links on the
+    /// path count as what they lead to now, and what does not exist yet as where its path leads to
+    /// so far.
     ///
     /// # Errors
     ///

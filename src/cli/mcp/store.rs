@@ -153,18 +153,18 @@ impl Store {
         let mut random = [0; 8];
         getrandom::fill(&mut random).context("there is no randomness")?;
         let random = u64::from_le_bytes(random);
-        let taken = format!(".{name}.{random:016x}");
+        let aside = format!(".{name}.{random:016x}");
         let unwoken = || format!("cannot wake a session in `{}`", self.directory.display());
-        match self.open.rename(&name, &self.open, &taken) {
+        match self.open.rename(&name, &self.open, &aside) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(unwoken),
         }
-        let path = self.directory.join(&taken);
-        let taken = Taken { directory: Arc::clone(&self.open), name, taken, path };
+        let path = self.directory.join(&aside);
+        let taken = Taken { directory: Arc::clone(&self.open), name, aside, path };
         // So that it does not look left behind.
         let options = OpenOptions::new().append(true).follow(FollowSymlinks::No).clone();
-        let touched = self.open.open_with(&taken.taken, &options);
+        let touched = self.open.open_with(&taken.aside, &options);
         let touched = touched.and_then(|file| file.into_std().set_modified(SystemTime::now()));
         touched.with_context(unwoken)?;
         Ok(Some(taken))
@@ -216,7 +216,8 @@ fn name(owner: &str, handle: &str) -> String {
 pub(super) struct Taken {
     directory: Arc<Dir>,
     name: String,
-    taken: String,
+    /// What it is called meanwhile.
+    aside: String,
     path: PathBuf,
 }
 
@@ -228,14 +229,14 @@ impl Taken {
     /// Removes the file: the session is awake.
     pub(super) fn remove(self) {
         // If it cannot be removed, it is left behind. It is not woken again.
-        let _ = self.directory.remove_file(&self.taken);
+        let _ = self.directory.remove_file(&self.aside);
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         // It may have been removed.
-        let _ = self.directory.rename(&self.taken, &self.directory, &self.name);
+        let _ = self.directory.rename(&self.aside, &self.directory, &self.name);
     }
 }
 
