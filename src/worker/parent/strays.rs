@@ -6,15 +6,18 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::lock::lock;
 
-/// How often the kernel is asked for the processes until there are no strays any more.
-const ROUNDS: usize = 100;
+/// For how long the kernel is asked for the processes until there are no strays any more.
+const MOST_TIME: Duration = Duration::from_secs(5);
+
+/// How long to wait before it is asked again: the template has to take note of those that ended.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How many times in a row there have to be none: while the list is read, a process may move from
 /// one parent to another.
@@ -96,7 +99,8 @@ impl Processes {
     /// be one. The template makes no worker meanwhile.
     pub(crate) fn end_strays(&self) -> bool {
         let mut clean = 0;
-        for _ in 0..ROUNDS {
+        let start = Instant::now();
+        while start.elapsed() < MOST_TIME {
             let killed = {
                 let known = lock(&self.known);
                 let Some(all) = descendants(self.root) else { return false };
@@ -111,15 +115,11 @@ impl Processes {
                 continue;
             }
             clean = 0;
-            for process in killed {
-                match process {
-                    Some(fd) => {
-                        let ended = &mut [PollFd::new(&fd, PollFlags::IN)];
-                        let _ = poll(ended, Some(&ENDING_TIME));
-                    }
-                    None => std::thread::sleep(Duration::from_millis(1)),
-                }
+            for fd in killed.into_iter().flatten() {
+                let ended = &mut [PollFd::new(&fd, PollFlags::IN)];
+                let _ = poll(ended, Some(&ENDING_TIME));
             }
+            std::thread::sleep(PAUSE);
         }
         false
     }
