@@ -466,8 +466,6 @@ async fn an_access_beyond_the_memory_of_an_interpreter_ends_that_interpreter_alo
         "ctypes.c_ubyte.from_address(0xFFFF_FFFF).value",
         "ctypes.c_uint64.from_address(0xFFFF_FFFC).value",
         "ctypes.c_uint64.from_address(0xFFFF_FFFC).value = 1",
-        "ctypes.memset(0xFFFF_0000, 1, 16)",
-        "ctypes.string_at(0xFFFF_FFF0, 64)",
     ] {
         let mut session = sandbox.session().await.unwrap();
         let execution = session.run(format!("import ctypes\nprint('a')\n{access}")).await.unwrap();
@@ -477,6 +475,15 @@ async fn an_access_beyond_the_memory_of_an_interpreter_ends_that_interpreter_alo
         assert!(reason.contains("memory access out of bounds"), "{access}: {reason}");
         assert_eq!(execution.stdout(), "a\n", "{access}");
         assert_eq!(session.state(), SessionState::Died, "{access}");
+        assert_eq!(eval(&mut other, "canary").await, Value::from("alive"), "{access}");
+    }
+    // An access in a call of C ends that call.
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, "import ctypes").await;
+    for access in ["ctypes.memset(0xFFFF_0000, 1, 16)", "ctypes.string_at(0xFFFF_FFF0, 64)"] {
+        let exception = raised(&mut session, access).await;
+        let reason = "OSError: the call of a C function failed: memory access out of bounds";
+        assert!(exception.traceback.contains(reason), "{access}: {exception:?}");
         assert_eq!(eval(&mut other, "canary").await, Value::from("alive"), "{access}");
     }
 }

@@ -85,7 +85,7 @@ probes = [probe(action) for action in (
     lambda: __import__('os').system('touch ' + file + '.stolen'),
     lambda: __import__('subprocess').run(['touch', file + '.stolen']),
     lambda: __import__('os').fork(),
-    lambda: __import__('ctypes').CDLL('libc.so.6'),
+    lambda: __import__('ctypes').CDLL('libc.so.6').system(f'touch {file}.stolen'.encode()) == 0,
 )]
 probe(connect)
 try: await fetch()
@@ -110,7 +110,7 @@ for finder in list(sys.meta_path):
 # Whatever holds a function of ours gets the one of a freshly loaded module, or nothing.
 gc.unfreeze()
 # Without these no cell is run any more, or no probe gets as far as what it tries.
-needed = ('session', 'values', 'errors', 'variables', 'waits', 'programs', 'threads', 'locks', 'thread_data', 'errnos')
+needed = ('session', 'values', 'errors', 'variables', 'waits', 'programs', 'threads', 'locks', 'thread_data', 'errnos', 'cells')
 ours = [d for d in gc.get_objects() if type(d) is dict and str(d.get('__name__', '')).startswith('_isolet_')]
 for d in ours:
     for name in [n for n in d if not n.startswith('__') and isinstance(d[n], (types.FunctionType, type))]:
