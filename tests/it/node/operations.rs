@@ -502,3 +502,31 @@ fn a_node_whose_guests_could_change_its_own_files_does_not_start() {
     assert_eq!(std::fs::read_dir(path("outside")).unwrap().count(), 1);
     assert!(!std::path::Path::new(&path("mounted/new")).exists());
 }
+
+/// The files of the node may have 1000 bytes, and a write beyond that has the kernel send SIGXFSZ.
+#[tokio::test]
+async fn a_guest_that_writes_beyond_the_limit_of_files_gets_an_error_and_its_node_goes_on() {
+    let scratch = Scratch::new("node-file-limit");
+    let shared = scratch.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    let mounts =
+        format!("[policy]\nmounts = [{{ host = {shared:?}, guest = \"/m\", mode = \"rw\" }}]\n");
+    let node = Node::configured(&scratch, &mounts);
+    // Both start before: to start a session takes files of megabytes.
+    let (id, other) = (node.session(&json!({})).await, node.session(&json!({})).await);
+    for id in [&id, &other] {
+        assert_eq!(node.run(id, "1").await.1["value"], 1);
+    }
+    let process = Pid::from_child(node.child.as_ref().unwrap());
+    let limit = Rlimit { current: Some(1000), maximum: getrlimit(Resource::Fsize).maximum };
+    prlimit(Some(process), Resource::Fsize, limit).unwrap();
+    let code = "with open('/m/f', 'wb', buffering=0) as file:\n    counts = []\n    try:\n        \
+                for _ in range(9): counts.append(file.write(b'x' * 600))\n    \
+                except OSError as error: counts.append(-error.errno)\ncounts";
+    let (status, ran) = node.run(&id, code).await;
+    assert_eq!((status, &ran["value"]), (200, &json!([600, 400, -libc::EFBIG])), "{ran}");
+    assert_eq!(std::fs::read(shared.join("f")).unwrap(), [b'x'; 1000]);
+    for id in [&id, &other] {
+        assert_eq!(node.run(id, "1").await.1["value"], 1);
+    }
+}
