@@ -10,6 +10,8 @@ pub(crate) mod background;
 pub(crate) mod block_on;
 pub(crate) mod cache_dir;
 pub(crate) mod clock;
+#[cfg(target_os = "linux")]
+pub(crate) mod control_groups;
 #[cfg(feature = "mcp")]
 pub(crate) mod http_connections;
 pub(crate) mod lock;

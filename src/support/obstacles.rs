@@ -10,6 +10,8 @@ use memmap2::MmapMut;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
+use super::control_groups;
+
 /// The addresses that V8 reserves at least: measured, with one session.
 const ADDRESS_SPACE: u64 = 33 << 30;
 
@@ -23,9 +25,6 @@ const TASKS: u64 = 16;
 
 /// The size of an image, rounded up: a file in memory has it while it is not stored.
 const FILE_SIZE: u64 = 64 << 20;
-
-/// Where control groups are: of the second version, and of the first one's controller of tasks.
-const GROUPS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids"];
 
 /// Something that keeps a worker from starting, or may do so.
 #[derive(Debug)]
@@ -157,25 +156,11 @@ fn missing(path: &'static str) -> Option<Obstacle> {
 fn group_tasks() -> Option<Obstacle> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    groups(&own).find_map(|group| {
+    control_groups::around(&own).find_map(|group| {
         let file = group.join("pids.max");
         let (most, present) = (number(file.clone())?, number(group.join("pids.current"))?);
         let is_full = most.saturating_sub(present) < TASKS;
         is_full.then_some(Obstacle::GroupTasks { file, most, present })
-    })
-}
-
-/// Returns the directories of the control groups of a process, by what the kernel says of it, and
-/// of those around them.
-fn groups(own: &str) -> impl Iterator<Item = PathBuf> {
-    own.lines().filter_map(|line| line.splitn(3, ':').nth(2)).flat_map(|path| {
-        let paths = Path::new(path).ancestors().map(|path| path.strip_prefix("/").unwrap_or(path));
-        let paths: Vec<PathBuf> = paths.map(Path::to_owned).collect();
-        let in_root = move |root: &str| {
-            let root = PathBuf::from(root);
-            paths.clone().into_iter().map(move |path| root.join(path)).collect::<Vec<_>>()
-        };
-        GROUPS.iter().flat_map(move |root| in_root(root))
     })
 }
 
@@ -206,14 +191,6 @@ mod tests {
         ] {
             let text = obstacle.to_string();
             assert!(names.iter().all(|name| text.contains(name)), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_groups_around_the_own_one_are_looked_at() {
-        let found: Vec<_> = groups("3:pids:/a/b\n").collect();
-        for group in ["a/b", "a", ""] {
-            assert!(found.contains(&Path::new("/sys/fs/cgroup/pids").join(group)), "{found:?}");
         }
     }
 }

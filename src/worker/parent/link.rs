@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use super::memory_kills;
 use super::process::Process;
 use super::reader::{Answer, By, Reader};
 use super::readers;
@@ -75,6 +76,8 @@ pub(crate) struct WorkerControl {
     resident_bytes: u64,
     /// The memory that it held when it was killed for exceeding the limit, in bytes.
     overgrown: OnceLock<u64>,
+    /// Set once this process has killed it.
+    is_terminated: AtomicBool,
     /// Takes the numbers of the runs to interrupt.
     interrupts: UnixStream,
     /// The number of the current or last run.
@@ -134,11 +137,13 @@ pub(crate) fn start(
     let (sink, replies) = mpsc::unbounded_channel();
     let (sender, ready) = oneshot::channel();
     let memory = HeldMemory::of(&process).ok();
+    memory_kills::watch();
     let control = Arc::new(WorkerControl {
         process: Mutex::new(process),
         memory,
         resident_bytes: bounds.resident,
         overgrown: OnceLock::new(),
+        is_terminated: AtomicBool::new(false),
         interrupts,
         run: AtomicU64::new(0),
         asked: AtomicBool::new(false),
@@ -333,7 +338,7 @@ impl Answer for Answers {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 format!("the worker was killed, since it sent {error}")
             }
-            _ => ending(status),
+            _ => self.control.memory_kill(&status).unwrap_or_else(|| ending(status)),
         };
         if let Some(ready) = self.ready.take() {
             let _ = ready.send(Err(reason.clone()));
@@ -430,6 +435,14 @@ impl WorkerControl {
         let _ = process.kill();
         process.wait()
     }
+
+    /// Returns why the kernel has killed the worker, if it has because memory ran out.
+    fn memory_kill(&self, status: &io::Result<ExitStatus>) -> Option<String> {
+        let signal = status.as_ref().ok().and_then(ExitStatus::signal);
+        let is_foreign =
+            signal == Some(libc::SIGKILL) && !self.is_terminated.load(Ordering::Acquire);
+        if is_foreign { memory_kills::take() } else { None }
+    }
 }
 
 impl Watched for WorkerControl {
@@ -473,7 +486,13 @@ impl Control for WorkerControl {
     /// Kills the process, which ends a guest faster and more reliably than anything else. Nothing
     /// of the worker is needed any more: its output is in the socket or was already received.
     fn terminate(&self) {
-        let _ = lock(&self.process).kill();
+        let mut process = lock(&self.process);
+        // One that can no longer be written to may have been killed by somebody else.
+        if !process.has_ended() {
+            self.is_terminated.store(true, Ordering::Release);
+        }
+        let _ = process.kill();
+        drop(process);
         self.shift.leave_to_thread();
     }
 }

@@ -6,6 +6,7 @@ mod find;
 mod forks;
 mod launch;
 pub(crate) mod link;
+mod memory_kills;
 pub(crate) mod process;
 mod reader;
 mod readers;

@@ -176,6 +176,17 @@ echo $$ >$parent/cgroup.procs; rmdir $made; exit $status"#,
         expected: Expected::Works,
     },
     Shape {
+        name: "memory of 160 MB, all of it used",
+        make: r#"group memory memory.limit_in_bytes memory.max 160000000; "$@"; status=$?
+echo $$ >$parent/cgroup.procs; rmdir $made; exit $status"#,
+        part: "fill-memory",
+        expected: Expected::FailsAndSays(&[
+            "the kernel killed the worker",
+            "/isolet-hosts-",
+            "reached its limit of 15999",
+        ]),
+    },
+    Shape {
         name: "6 tasks (pids.max)",
         make: r#"group pids pids.max pids.max 6; "$@"; status=$?
 echo $$ >$parent/cgroup.procs; rmdir $made; exit $status"#,

@@ -51,6 +51,9 @@ except OSError as error: print(error.errno)') || fail "the run ended with status
   [ "$said" = 27 ] || fail "a write beyond the limit gave '$said'"
   start
   ;;
+fill-memory)
+  isolet_run -c 'kept = []
+while True: kept.append(bytearray(b"x" * 10_000_000))' ;;
 closed)
   # With no standard input and output, what a program writes to files arrives.
   mkdir "$D/closed"
