@@ -363,6 +363,19 @@ asyncio.run(main())
 """
 
 
+def test_a_program_keeps_its_variables_if_it_is_to() -> None:
+    async def main() -> None:
+        session = await aio.Sandbox().session()
+        await session.run("kept = 41", program=True)
+        assert await session.get("kept") is None
+        await session.run("kept = 41", program=True, keep_variables=True)
+        async with session.stream("kept += 1", program=True, keep_variables=True) as items:
+            assert [item async for item in items][-1].status == "completed"
+        assert await session.get("kept") == 42
+
+    go(main())
+
+
 def test_a_program_ends_without_a_word_whatever_it_leaves_behind() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", QUIET],

@@ -163,6 +163,14 @@ def test_a_session_keeps_its_state_until_it_is_reset(remote: Session) -> None:
     assert remote.eval("return sum(map(int, input().split()))", stdin="1 2", allow_return=True) == 3
 
 
+def test_a_program_keeps_its_variables_if_it_is_to(remote: Session) -> None:
+    remote.run("kept = 41", program=True)
+    assert remote.get("kept") is None
+    remote.run("kept = 41", program=True, keep_variables=True)
+    *_, execution = remote.stream("kept += 1", program=True, keep_variables=True)
+    assert (execution.status, remote.get("kept")) == ("completed", 42)
+
+
 def test_guests_call_functions_of_the_client_many_at_once(client: Client) -> None:
     context = contextvars.ContextVar("context", default="none")
     context.set("of the caller")

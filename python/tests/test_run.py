@@ -107,6 +107,18 @@ def test_a_program_has_no_value(session: isolet.Session) -> None:
     assert execution.value is None
 
 
+def test_a_program_keeps_its_variables_if_it_is_to(session: isolet.Session) -> None:
+    code = "file = open('/tmp/f', 'w'); file.write('text'); kept = 42"
+    session.run(code, program=True)
+    assert session.get("kept") is None
+    session.run(code, program=True, keep_variables=True)
+    assert (session.get("kept"), session.files.get("/tmp/f")) == (42, b"text")
+    assert session.eval("file.closed") is False
+    session.run("kept = 1", keep_variables=True)
+    *_, execution = session.stream("kept += 1", program=True, keep_variables=True)
+    assert (execution.status, session.get("kept")) == ("completed", 2)
+
+
 def test_callbacks_get_output_and_displays_as_they_come(session: isolet.Session) -> None:
     seen: list[object] = []
     execution = session.run(

@@ -89,6 +89,7 @@ pub(super) enum Refused {
 /// The options of a run.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct RunOptions {
     run_time: Option<f64>,
     stream: bool,
@@ -96,6 +97,7 @@ struct RunOptions {
     argv: Option<Vec<String>>,
     name: Option<String>,
     program: bool,
+    keep_variables: bool,
     allow_return: bool,
     syntax: Syntax,
 }
@@ -497,6 +499,9 @@ impl SessionEntry {
         }
         if options.program {
             cell = cell.program();
+        }
+        if options.keep_variables {
+            cell = cell.keep_variables();
         }
         if options.allow_return {
             cell = cell.allow_return();

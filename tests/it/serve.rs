@@ -335,6 +335,23 @@ fn a_cell_returns_at_the_top_level_if_it_may() {
 }
 
 #[test]
+fn a_program_keeps_its_variables_if_it_is_to() {
+    let mut client = Client::with_session(&json!({}));
+    let code = "kept = 42";
+    client.ask(&json!(["run", 5, 1, code, null, {"program": true}]));
+    assert_eq!(client.ask(&json!(["get", 6, 1, "kept"])), json!([]));
+    for (number, stream) in [(7, false), (10, true)] {
+        let options = json!({"program": true, "keep_variables": true, "stream": stream});
+        client.ask(&json!(["run", number, 1, code, null, options]));
+        assert_eq!(client.ask(&json!(["get", number + 1, 1, "kept"])), json!([42]));
+        client.ask(&json!(["run", number + 2, 1, "del kept"]));
+    }
+    // A cell keeps them anyway.
+    client.ask(&json!(["run", 13, 1, code, null, {"keep_variables": true}]));
+    assert_eq!(client.ask(&json!(["get", 14, 1, "kept"])), json!([42]));
+}
+
+#[test]
 fn a_run_that_is_cancelled_before_its_turn_does_not_begin() {
     let mut client = Client::start();
     client.send(&json!(["sandbox", 2, 1, {}]));

@@ -36,6 +36,7 @@ def run_options(
     argv: Sequence[str] | None,
     name: str | None,
     program: bool,
+    keep_variables: bool,
     allow_return: bool,
     syntax: Syntax,
     stream: bool,
@@ -52,6 +53,8 @@ def run_options(
         options["name"] = shown(name)
     if program:
         options["program"] = True
+    if keep_variables:
+        options["keep_variables"] = True
     if allow_return:
         options["allow_return"] = True
     if syntax != "python":

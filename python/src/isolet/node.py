@@ -241,6 +241,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
@@ -262,7 +263,9 @@ class Session(Handle):
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return, syntax)
+        job = _job(
+            code, inputs, timeout, stdin, argv, name, program, keep_variables, allow_return, syntax
+        )
         try:
             if not (self._tools or on_stdout or on_stderr or on_display):
                 return Execution(decode(self._ask("POST", "/runs", body(job))))
@@ -302,6 +305,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
     ) -> Generator[Output | Display | Execution, None, None]:
@@ -314,7 +318,9 @@ class Session(Handle):
         Raises:
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
-        job = _job(code, inputs, timeout, stdin, argv, name, program, allow_return, syntax)
+        job = _job(
+            code, inputs, timeout, stdin, argv, name, program, keep_variables, allow_return, syntax
+        )
         return self._events(*self._begin(job))
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -529,12 +535,13 @@ def _job(
     argv: Sequence[str] | None = None,
     name: str | None = None,
     program: bool = False,
+    keep_variables: bool = False,
     allow_return: bool = False,
     syntax: Syntax = "python",
 ) -> dict[str, Any]:
     """Returns a run as `docs/serve.md` describes it."""
     job = _session.run_options(
-        timeout, stdin, argv, name, program, allow_return, syntax, False
+        timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, False
     )
     if "run_time" in job:
         job["timeout_s"] = job.pop("run_time")

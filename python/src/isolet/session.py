@@ -47,6 +47,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
@@ -71,7 +72,10 @@ class Session(Handle):
             argv: `sys.argv` after the name of the program. Without it, `sys.argv` stays as it is;
                 a program gets none.
             name: the name of the file in tracebacks, `<cell>` by default.
-            program: whether to run it as `python FILE` does, without a value.
+            program: whether to run it as `python FILE` does, without a value. At its end its
+                variables are deleted and its files closed.
+            keep_variables: whether a program's variables stay in the session, which `get` reads
+                then; its files are only flushed. Those of other code stay anyway.
             allow_return: whether `return` at the top level ends the code, with its value.
             syntax: how the code is read. `python -c` leaves out the indentation that all lines
                 share, as `"command"` does. With `"ipython"` it is a cell of a notebook: it may be
@@ -93,9 +97,9 @@ class Session(Handle):
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = None
         set_ = (timeout, name, argv, syntax) != _NOTHING
-        if stream or stdin or program or allow_return or set_:
+        if stream or stdin or program or keep_variables or allow_return or set_:
             options = _session.run_options(
-                timeout, stdin, argv, name, program, allow_return, syntax, stream
+                timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, stream
             )
         core = self._core
         link = core.link
@@ -146,6 +150,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
     ) -> Stream:
@@ -163,7 +168,7 @@ class Session(Handle):
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
         options = _session.run_options(
-            timeout, stdin, argv, name, program, allow_return, syntax, True
+            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, True
         )
         return Stream(self._core, code, inputs, options)
 

@@ -62,6 +62,20 @@ async fn a_run_of_its_own_leaves_no_session() {
 }
 
 #[tokio::test]
+async fn a_program_keeps_its_variables_if_it_is_to() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({})).await;
+    let (runs, kept) =
+        (format!("POST /v1/sessions/{id}/runs"), format!("GET /v1/sessions/{id}/variables/kept"));
+    let program = json!({"code": "kept = 42", "program": true});
+    assert_eq!(node.ask(&runs, &program).await.0, 200);
+    assert_eq!(node.ask(&kept, &Value::Null).await.0, 404);
+    let program = json!({"code": "kept = 42", "program": true, "keep_variables": true});
+    assert_eq!(node.ask(&runs, &program).await.0, 200);
+    assert_eq!(node.ask(&kept, &Value::Null).await, (200, json!({"value": 42})));
+}
+
+#[tokio::test]
 async fn events_come_while_the_code_runs_and_the_client_answers_its_tools() {
     let node = Node::start(&[]);
     let tools = json!([{"name": "ask", "parameters": [{"name": "what"}]}]);

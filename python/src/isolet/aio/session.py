@@ -48,6 +48,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
         on_stdout: Callable[[str], object] | None = None,
@@ -74,7 +75,7 @@ class Session(Handle):
         """
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = _session.run_options(
-            timeout, stdin, argv, name, program, allow_return, syntax, stream
+            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, stream
         )
         core = self._core
         run = await core.begin(code, inputs, options)
@@ -123,6 +124,7 @@ class Session(Handle):
         argv: Sequence[str] | None = None,
         name: str | None = None,
         program: bool = False,
+        keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
     ) -> Stream:
@@ -136,7 +138,7 @@ class Session(Handle):
         ...         print(item, end="")
         """
         options = _session.run_options(
-            timeout, stdin, argv, name, program, allow_return, syntax, True
+            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, True
         )
         return Stream(self._core, code, inputs, options)
 

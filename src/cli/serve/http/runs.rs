@@ -55,8 +55,11 @@ pub(super) struct Job {
     argv: Option<Vec<String>>,
     /// The file name in tracebacks.
     name: Option<String>,
-    /// As `python FILE` runs it, without a value of the last expression.
+    /// As `python FILE` runs it, without a value of the last expression; at its end its variables
+    /// are deleted.
     program: bool,
+    /// A program's variables stay in the session.
+    keep_variables: bool,
     /// A `return` at the top level ends the code, with its value.
     allow_return: bool,
     /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
@@ -84,6 +87,7 @@ impl Job {
             options.push(("syntax", syntax.into()));
         }
         options.push(("program", self.program.into()));
+        options.push(("keep_variables", self.keep_variables.into()));
         options.push(("allow_return", self.allow_return.into()));
         let inputs = variables(self.inputs)?;
         Ok(NewRun { code, inputs, options: Value::dict(options) })
