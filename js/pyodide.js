@@ -42,6 +42,8 @@ const { ObjectFromEntries, ReflectApply } = primordials;
 
 const ENOSPC = 51;
 const HOME = "/home/user";
+/** Those that Emscripten has not, and that programs expect of a machine that is their own. */
+const DIRECTORIES = ["/mnt", "/root", HOME];
 const STDLIB = "/lib/python314.zip";
 const SITE_PACKAGES = "/lib/python3.14/site-packages";
 
@@ -70,7 +72,9 @@ function prepareFileSystem(Module) {
   FS.mkdirTree("/lib/python3.14/lib-dynload");
   Module.stdlib = op_isolet_stdlib();
   FS.writeFile(STDLIB, new Uint8Array(Module.stdlib), { canOwn: true });
-  FS.mkdirTree(HOME);
+  for (let index = 0; index < DIRECTORIES.length; index += 1) {
+    FS.mkdirTree(DIRECTORIES[index]);
+  }
   FS.chdir(HOME);
   makeDevices(FS);
   Object.assign(Module.ENV, { HOME, PYTHONINSPECT: "1" });

@@ -40,10 +40,10 @@ fn the_commands_environment_is_not_the_guests() {
 async fn the_file_system_is_the_guests_own() {
     let mut session = session().await;
     let root = eval(&mut session, "import os\nsorted(os.listdir('/'))").await;
-    assert_eq!(root, Value::from(vec!["dev", "home", "lib", "proc", "tmp"]));
+    assert_eq!(root, Value::from(vec!["dev", "home", "lib", "mnt", "proc", "root", "tmp"]));
     let proc = eval(&mut session, "sorted(os.listdir('/proc')), os.listdir('/proc/self')").await;
     assert_eq!(proc.as_list().unwrap()[0], Value::from(vec!["self"]));
-    for dir in ["/home/user", "/tmp"] {
+    for dir in ["/home/user", "/mnt", "/root", "/tmp"] {
         let entries = eval(&mut session, format!("os.listdir({dir:?})")).await;
         assert_eq!(entries, Value::List(Vec::new()), "{dir}");
     }

@@ -206,6 +206,8 @@ def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
     with pytest.raises(NotFoundException):
         sandbox.run_code("1", context=context)
     assert sandbox.run_code("x").text == "1"
+    context = sandbox.create_code_context(cwd="/root")
+    assert sandbox.run_code("import os; os.getcwd()", context=context).text == "/root"
     with pytest.raises(SandboxException, match="/none"):
         sandbox.create_code_context(cwd="/none")
     with pytest.raises(SandboxException, match="`r`"):

@@ -28,15 +28,18 @@ def test_a_program_succeeds_with_its_input_and_files(address):
     contents = base64.b64encode(b"from a file").decode()
     result = run(
         "import sys\nprint(sys.stdin.read() + open('data/in.txt').read())\n"
-        "open('out.txt', 'w').write('made')",
+        "open('out.txt', 'w').write('made')\nopen('/mnt/b', 'w').write('there')",
         stdin="from stdin, ",
         files={"data/in.txt": contents, "unused": None},
-        fetch_files=["out.txt", "missing.txt"],
+        fetch_files=["out.txt", "missing.txt", "/mnt/b"],
     )
     assert result.status == fusion.RunStatus.Success
     assert result.run_result.stdout == "from stdin, from a file\n"
     assert (result.run_result.status, result.run_result.return_code) == ("Finished", 0)
-    assert result.files == {"out.txt": base64.b64encode(b"made").decode()}
+    assert result.files == {
+        "out.txt": base64.b64encode(b"made").decode(),
+        "/mnt/b": base64.b64encode(b"there").decode(),
+    }
 
 
 @pytest.mark.parametrize(
