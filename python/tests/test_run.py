@@ -60,7 +60,13 @@ def test_raise_for_error_raises_what_went_wrong(session: isolet.Session) -> None
 def test_an_exit_is_a_result(session: isolet.Session) -> None:
     execution = session.run("import sys; sys.exit(3)")
     assert (execution.status, execution.exit_code, execution.ok) == ("exited", 3, False)
+    assert execution.system_exit is not None
+    assert (execution.system_exit.type, execution.system_exit.args) == ("SystemExit", [3])
     assert session.run("import sys; sys.exit()").ok
+    told = session.run("class Exit(SystemExit): pass\nraise Exit('why')").system_exit
+    assert told is not None
+    assert (told.type, told.message, told.args) == ("Exit", "why", ["why"])
+    assert session.run("1").system_exit is None
 
 
 def test_a_timeout_is_a_result_and_the_session_goes_on(session: isolet.Session) -> None:

@@ -27,6 +27,9 @@ pub(super) fn to_value(execution: Execution, has_value: bool) -> Value {
         Outcome::Exited(code) => {
             fields.add("status", "exited");
             fields.add("exit_code", i64::from(*code));
+            if let Some(exit) = execution.system_exit() {
+                fields.add("system_exit", self::exception(exit));
+            }
         }
         Outcome::Terminated(termination) => {
             fields.add("status", "terminated");

@@ -165,6 +165,9 @@ fn what_the_guest_does_is_in_the_execution() {
     assert_eq!(raised["exception"]["args"], r#"["division by zero"]"#);
     let exited = client.ask(&json!(["run", 5, 1, "exit(3)"]));
     assert_eq!((&exited["status"], &exited["exit_code"]), (&json!("exited"), &json!(3)));
+    let own = "class Own(SystemExit): pass\nraise Own('why')";
+    let exit = &client.ask(&json!(["run", 5, 1, own]))["system_exit"];
+    assert_eq!((&exit["type"], &exit["args"]), (&json!("Own"), &json!(r#"["why"]"#)));
     let late = client.ask(&json!(["run", 5, 1, "while True: pass", null, {"run_time": 0.1}]));
     assert_eq!(
         (&late["status"], &late["termination"]["kind"]),

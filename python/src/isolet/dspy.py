@@ -237,7 +237,9 @@ class Interpreter:
         if error is not None and error.type in ("SyntaxError", "IndentationError", "TabError"):
             raise SyntaxError(f"Invalid Python syntax. message: {error.message}")
         if execution.status == "exited":
-            raise CodeExecutionError(f"SystemExit: {[execution.exit_code]}")
+            exit_ = execution.system_exit
+            kind, args = (exit_.type, exit_.args) if exit_ else ("SystemExit", None)
+            raise CodeExecutionError(f"{kind}: {[execution.exit_code] if args is None else args}")
         if not execution.ok:
             text = execution.failure
             if error is not None:

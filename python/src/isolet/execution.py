@@ -182,6 +182,12 @@ class Execution:
         return self._fields.get("exit_code")
 
     @property
+    def system_exit(self) -> GuestException | None:
+        """The `SystemExit` that the run exited by, with what `sys.exit` was given, or `None`."""
+        fields = self._fields.get("system_exit")
+        return None if fields is None else _exception(fields)
+
+    @property
     def stdout(self) -> str:
         """The standard output, also of a run that failed. `truncated` says what was left out."""
         return self._fields.get("stdout", "")

@@ -101,8 +101,15 @@ def test_an_exception_reads_as_dspys_own_interpreter_says_it(interpreter):
     with pytest.raises(CodeExecutionError) as caught:
         interpreter.execute("1 / 0")
     assert str(caught.value) == "ZeroDivisionError: ['division by zero']"
-    with pytest.raises(CodeExecutionError, match="SystemExit"):
-        interpreter.execute("raise SystemExit(3)")
+    for code, text in [
+        ("raise SystemExit(3)", "SystemExit: [3]"),
+        ("raise SystemExit('why')", "SystemExit: ['why']"),
+        ("raise SystemExit(print)", "SystemExit: [1]"),
+        ("class Exit(SystemExit): pass\nraise Exit(0)", "Exit: [0]"),
+    ]:
+        with pytest.raises(CodeExecutionError) as raised:
+            interpreter.execute(code)
+        assert str(raised.value) == text
     assert interpreter.execute("1") == 1
 
 

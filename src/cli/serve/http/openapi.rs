@@ -186,6 +186,8 @@ pub(super) struct Execution {
     value_error: Option<String>,
     /// The status of `sys.exit`.
     exit_code: Option<i64>,
+    /// The `SystemExit` that it exited by.
+    system_exit: Option<serde_json::Value>,
     exception: Option<serde_json::Value>,
     termination: Option<serde_json::Value>,
     stdout: Option<String>,
