@@ -206,6 +206,9 @@ impl SandboxBuilder {
         for directory in own_directories() {
             self.permissions.check_out_of_reach("isolet's own files", &directory)?;
         }
+        for directory in self.permissions.wheel_directories() {
+            self.permissions.check_out_of_reach("what `Permissions::wheels` names", directory)?;
+        }
         for (at, tool) in self.tools.iter().enumerate() {
             tool.validate()?;
             let name = tool.spec().name();

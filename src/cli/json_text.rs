@@ -22,7 +22,6 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 }
 
 /// Returns how many values a JSON text has at most.
-#[cfg(feature = "serve")]
 pub(super) fn count(text: &[u8]) -> usize {
     let (mut count, mut in_string, mut escaped) = (1usize, false, false);
     for byte in text {
@@ -237,7 +236,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "serve")]
     fn no_text_has_more_values_than_are_counted_and_a_long_string_is_one() {
         for (text, values) in [
             ("[0, 0]", 3),

@@ -300,6 +300,9 @@ impl PermissionArgs {
         if let Some(log) = &self.audit {
             permissions.check_out_of_reach("the log of `--audit`", log)?;
         }
+        for file in &self.ca_file {
+            permissions.check_out_of_reach("the authorities of `--ca-file`", file)?;
+        }
         for (name, value) in variables {
             let mut named = self.env.iter().map(|(name, _)| name).chain(&self.allow_env);
             if !named.any(|other| other == name) {

@@ -43,10 +43,13 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::tool::{Param, ToolError, ToolSpec, TypeHint};
 use crate::data::value::{Value, from_value, to_value};
 use crate::host::tools::{Tool, ToolContext};
-use crate::support::{background, words};
+use crate::support::{background, json, words};
 
 /// The maximum size of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
+
+/// The most values of an answer that is JSON. No model writes as many.
+const MAX_ANSWER_VALUES: usize = 100_000;
 
 /// A language model, and what the guest may spend on it.
 #[derive(Clone)]
@@ -257,7 +260,14 @@ async fn query(
     if !wants_json {
         return Ok(answer.text.into());
     }
-    let value: Json = serde_json::from_str(unfenced(&answer.text)).map_err(|error| {
+    let text = unfenced(&answer.text);
+    let values = json::values(text.as_bytes());
+    if values > MAX_ANSWER_VALUES {
+        let message =
+            format!("the answer has {values} values of JSON, the limit is {MAX_ANSWER_VALUES}");
+        return Err(ToolError::new("ValueError", message));
+    }
+    let value: Json = serde_json::from_str(text).map_err(|error| {
         let shown: String = answer.text.chars().take(200).collect();
         ToolError::new("ValueError", format!("the answer is no JSON ({error}): {shown}"))
     })?;

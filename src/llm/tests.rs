@@ -123,8 +123,12 @@ async fn a_server_is_asked_by_its_api_with_the_key_that_the_guest_does_not_see()
 
 #[tokio::test]
 async fn with_a_schema_the_answer_is_a_value() {
-    let (url, requests) =
-        server(vec![completion("```json\n{\"a\": [1]}\n```", 9), completion("no", 1)]);
+    let many = format!("[{}0]", "0,".repeat(100_000));
+    let (url, requests) = server(vec![
+        completion("```json\n{\"a\": [1]}\n```", 9),
+        completion("no", 1),
+        completion(&many, 1),
+    ]);
     let tool = Llm::url(&url).unwrap().tool();
     let call = || testing::call(&tool, arguments("p", Some("object")), (1, 1));
     let expected = Value::Dict(vec![("a".into(), Value::List(vec![Value::Int(1)]))]);
@@ -135,6 +139,8 @@ async fn with_a_schema_the_answer_is_a_value() {
     let error = call().await.unwrap_err();
     assert_eq!(error.type_name(), "ValueError");
     assert!(error.message().starts_with("the answer is no JSON ("), "{error}");
+    let error = call().await.unwrap_err();
+    assert_eq!(error.message(), "the answer has 100002 values of JSON, the limit is 100000");
     let tool = shell("cat").tool();
     let error = testing::call(&tool, arguments("p", Some("array")), (1, 1)).await.unwrap_err();
     assert!(error.message().contains("Answer with JSON only"), "{error}");

@@ -8,12 +8,17 @@ use serde_json::Value as Json;
 use super::text;
 use crate::data::tool::ToolError;
 use crate::data::value::{Value, to_value};
+use crate::support::json;
 
 /// The mark of a schema whose result is wrapped as `{"result": …}`.
 pub(crate) const WRAPPED: &str = "x-fastmcp-wrap-result";
 
 /// The maximum length of an error's text, in characters.
 const ERROR_CHARS: usize = 4_000;
+
+/// The most values of JSON in a text that is read as JSON. The limit of the answer's own values
+/// counts a text as one.
+const TEXT_VALUES: usize = 1_000_000;
 
 /// Takes a result out of its envelope. `wrapped` says that the tool's schema has [`WRAPPED`].
 pub(crate) fn unwrap(result: CallToolResult, wrapped: bool) -> Result<Value, ToolError> {
@@ -26,6 +31,11 @@ pub(crate) fn unwrap(result: CallToolResult, wrapped: bool) -> Result<Value, Too
     let mut blocks = result.content;
     let single = if blocks.len() == 1 { blocks.pop() } else { None };
     match single {
+        Some(ContentBlock::Text(content))
+            if json::values(content.text.as_bytes()) > TEXT_VALUES =>
+        {
+            Ok(content.text.into())
+        }
         Some(ContentBlock::Text(content)) => Ok(match serde_json::from_str(&content.text) {
             Ok(json @ (Json::Object(_) | Json::Array(_))) => value(json),
             // A number or a quoted text is more often a text that happens to look like one.
@@ -125,6 +135,16 @@ mod tests {
 
     fn text(text: &str) -> Json {
         json!({"type": "text", "text": text})
+    }
+
+    #[test]
+    fn json_of_too_many_values_in_a_text_stays_a_text() {
+        let json = |values: usize| format!("[{}0]", "{},".repeat((values - 2) / 2));
+        let found = result(json!({"content": [text(&json(TEXT_VALUES))]})).unwrap();
+        assert!(matches!(found, Value::List(_)));
+        let many = json(TEXT_VALUES + 2);
+        let found = result(json!({"content": [text(&many)]})).unwrap();
+        assert_eq!(found.as_str(), Some(&*many));
     }
 
     #[test]

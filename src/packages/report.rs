@@ -1,15 +1,22 @@
 //! Parses pip's output: the report of a resolution, or the reason of a failure.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use isolet_pyodide_assets::Digest;
 use pep440_rs::Version;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::error::{PackageError, shown};
 use super::interpreter::MARKERS;
 use super::requirement::{is_name, normalised};
+
+/// The most wheels of a report, and the most dependencies or extras of one.
+const MAX_LISTED: usize = 5_000;
 
 /// A wheel that pip chose.
 #[derive(Debug)]
@@ -26,14 +33,16 @@ pub(crate) struct Pin {
 
 #[derive(Deserialize)]
 struct Report {
+    #[serde(deserialize_with = "few")]
     install: Vec<Item>,
-    environment: std::collections::BTreeMap<String, String>,
+    #[serde(deserialize_with = "known")]
+    environment: BTreeMap<&'static str, String>,
 }
 
 #[derive(Deserialize)]
 struct Item {
     metadata: ItemMetadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "few")]
     requested_extras: Vec<String>,
     download_info: DownloadInfo,
 }
@@ -42,7 +51,7 @@ struct Item {
 struct ItemMetadata {
     name: String,
     version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "few")]
     requires_dist: Vec<String>,
 }
 
@@ -54,7 +63,65 @@ struct DownloadInfo {
 #[derive(Deserialize)]
 struct ArchiveInfo {
     #[serde(default)]
-    hashes: std::collections::BTreeMap<String, String>,
+    hashes: Hashes,
+}
+
+#[derive(Deserialize, Default)]
+struct Hashes {
+    sha256: Option<String>,
+}
+
+/// Reads a list of at most [`MAX_LISTED`] elements.
+fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut read = Vec::new();
+            while let Some(one) = list.next_element()? {
+                if read.len() == MAX_LISTED {
+                    return Err(A::Error::custom(format!(
+                        "limit {MAX_LISTED} in a list, has more"
+                    )));
+                }
+                read.push(one);
+            }
+            Ok(read)
+        }
+    }
+
+    from.deserialize_seq(Few(PhantomData))
+}
+
+/// Reads the markers that matter.
+fn known<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<&'static str, String>, D::Error> {
+    struct Known;
+
+    impl<'de> Visitor<'de> for Known {
+        type Value = BTreeMap<&'static str, String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("markers")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+            let mut read = BTreeMap::new();
+            while let Some((name, value)) = all.next_entry::<Cow<'de, str>, String>()? {
+                if let Some((marker, _)) = MARKERS.iter().find(|(marker, _)| *marker == name) {
+                    read.insert(*marker, value);
+                }
+            }
+            Ok(read)
+        }
+    }
+
+    from.deserialize_map(Known)
 }
 
 /// Parses a report of `pip install --report`.
@@ -65,8 +132,9 @@ struct ArchiveInfo {
 /// package without a sha256.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Pin>, PackageError> {
     let unusable = |reason: String| PackageError::Pip(reason);
-    let report: Report = serde_json::from_slice(bytes)
-        .map_err(|error| unusable(format!("its report cannot be read: {error}")))?;
+    let report: Report = serde_json::from_slice(bytes).map_err(|error| {
+        unusable(format!("its report cannot be read: {}", shown(&error.to_string())))
+    })?;
     for (marker, wanted) in MARKERS {
         let has = report.environment.get(marker).map(String::as_str).unwrap_or_default();
         if has != wanted {
@@ -85,7 +153,7 @@ fn pin(item: Item) -> Result<Pin, PackageError> {
     }
     let version = Version::from_str(&version).map_err(|_| unusable("no version"))?;
     let hashes = item.download_info.archive_info.map(|info| info.hashes).unwrap_or_default();
-    let digest = hashes.get("sha256").and_then(|digest| digest.parse().ok());
+    let digest = hashes.sha256.and_then(|digest| digest.parse().ok());
     let digest = digest.ok_or_else(|| unusable("no sha256"))?;
     Ok(Pin {
         name: normalised(&name),

@@ -13,6 +13,8 @@ use crate::data::error::Error;
 
 /// The maximum number of packages that a script can declare.
 const MAX_DEPENDENCIES: usize = 1000;
+/// The maximum size of the block, in bytes.
+const MAX_BLOCK_BYTES: usize = 256 << 10;
 
 #[derive(Deserialize, Default)]
 struct Metadata {
@@ -80,28 +82,32 @@ fn check_python(wanted: &str) -> Result<(), PackageError> {
 /// Finds the content of the script block as the PEP's regular expression does: from its first line
 /// to the last `# ///` in the same run of comment lines.
 fn block(source: &str) -> Result<Option<String>, PackageError> {
-    let lines: Vec<&str> = source.lines().collect();
+    let mut lines = source.lines();
     let mut found = None;
-    let mut at = 0;
-    while let Some(line) = lines.get(at) {
-        at += 1;
+    while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix("# /// ").filter(|kind| is_kind(kind)) else {
             continue;
         };
-        let run = lines.iter().skip(at).take_while(|line| **line == "#" || line.starts_with("# "));
-        let run: Vec<&str> = run.copied().collect();
+        let run = lines.clone().take_while(|line| *line == "#" || line.starts_with("# "));
         // The first line is content, whatever it is.
-        let Some(end) = run.iter().rposition(|line| *line == "# ///").filter(|end| *end > 0) else {
-            continue;
-        };
-        at += end + 1;
-        if kind == "script" {
-            let content = run.iter().take(end).map(|line| line.get(2..).unwrap_or_default());
+        let (length, end) = run.enumerate().fold((0, None), |(_, end), (at, line)| {
+            (at + 1, if at > 0 && line == "# ///" { Some(at) } else { end })
+        });
+        if let Some(end) = end.filter(|_| kind == "script") {
+            let content = lines.clone().take(end).map(|line| line.get(2..).unwrap_or_default());
+            let bytes: usize = content.clone().map(|line| line.len() + 1).sum();
+            if bytes > MAX_BLOCK_BYTES {
+                let reason = format!("limit {MAX_BLOCK_BYTES} bytes, has {bytes}");
+                return Err(PackageError::Script(reason));
+            }
             let content: Vec<&str> = content.collect();
             if found.replace(content.join("\n")).is_some() {
                 return Err(PackageError::Script("there are two of them".to_owned()));
             }
         }
+        // Without an end, no line of the run begins a block that has one.
+        let last = end.map_or(length, |end| end + 1).checked_sub(1);
+        last.and_then(|last| lines.nth(last));
     }
     Ok(found)
 }

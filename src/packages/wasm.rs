@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use wasmparser::{BinaryReaderError, Parser, Payload, TypeRef};
+use wasmparser::{Parser, Payload, TypeRef};
 
 use super::signature::Change;
 
@@ -11,6 +11,9 @@ const HEADER_BYTES: usize = 8;
 
 /// The number of the section of code.
 const CODE: u8 = 10;
+
+/// The most functions of a module. One that is empty takes a byte.
+const MAX_FUNCTIONS: usize = 100_000;
 
 /// A module as it is in a file.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ pub(super) struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, BinaryReaderError> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let mut module = Self {
             bytes,
             imports: Vec::new(),
@@ -37,17 +40,21 @@ impl<'a> Module<'a> {
         };
         let mut end = HEADER_BYTES;
         for payload in Parser::new(0).parse_all(bytes) {
-            let payload = payload?;
+            let payload = payload.map_err(|error| error.to_string())?;
             match &payload {
                 Payload::ImportSection(section) => {
                     for import in section.clone().into_imports() {
-                        let import = import?;
+                        let import = import.map_err(|error| error.to_string())?;
                         if matches!(import.ty, TypeRef::Func(_) | TypeRef::FuncExact(_)) {
                             module.imports.push(import.name.to_owned());
+                            module.check_functions()?;
                         }
                     }
                 }
-                Payload::CodeSectionEntry(body) => module.functions.push(place(&body.range())),
+                Payload::CodeSectionEntry(body) => {
+                    module.functions.push(place(&body.range()));
+                    module.check_functions()?;
+                }
                 _ => {}
             }
             if let Some((section, range)) = payload.as_section() {
@@ -61,6 +68,13 @@ impl<'a> Module<'a> {
             }
         }
         Ok(module)
+    }
+
+    fn check_functions(&self) -> Result<(), String> {
+        if self.imports.len() + self.functions.len() > MAX_FUNCTIONS {
+            return Err(format!("limit {MAX_FUNCTIONS} functions, has more"));
+        }
+        Ok(())
     }
 
     pub(super) fn imports(&self) -> &[String] {
@@ -206,6 +220,32 @@ mod tests {
         let twice = || change(first.start + 1..first.start + 3, &[1]);
         assert!(module.with(vec![twice(), twice()]).is_err());
         assert!(Module::parse(b"one two three").is_err());
+    }
+
+    /// Makes a module of these sections, each of as many elements.
+    fn of_sections(elements: usize, sections: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut module = MODULE[..HEADER_BYTES].to_vec();
+        for (number, element) in sections {
+            let mut section = Vec::new();
+            put_number(u32::try_from(elements).unwrap(), &mut section);
+            section.extend(element.repeat(elements));
+            module.push(*number);
+            put_number(u32::try_from(section.len()).unwrap(), &mut module);
+            module.extend(section);
+        }
+        module
+    }
+
+    #[test]
+    fn a_module_of_too_many_functions_is_refused() {
+        const IMPORT: [u8; 4] = [0; 4];
+        let import = |count| of_sections(count, &[(2, &IMPORT)]);
+        assert_eq!(Module::parse(&import(MAX_FUNCTIONS)).unwrap().imports().len(), MAX_FUNCTIONS);
+        let told = Module::parse(&import(MAX_FUNCTIONS + 1)).unwrap_err();
+        assert_eq!(told, "limit 100000 functions, has more");
+        let body = |count| of_sections(count, &[(3, &[0]), (CODE, &[2, 0, 0x0b])]);
+        assert_eq!(Module::parse(&body(MAX_FUNCTIONS)).unwrap().functions.len(), MAX_FUNCTIONS);
+        assert_eq!(Module::parse(&body(MAX_FUNCTIONS + 1)).unwrap_err(), told);
     }
 
     #[test]

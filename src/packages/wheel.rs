@@ -20,6 +20,12 @@ use super::wheel_name::WheelName;
 /// The maximum size of a wheel, in bytes. Wheels in use are held in memory.
 pub(crate) const MAX_WHEEL_BYTES: u64 = 256 << 20;
 
+/// The maximum size of `METADATA`, in bytes. It has the package's description, too.
+const MAX_METADATA_BYTES: u64 = 16 << 20;
+
+/// The maximum size of a file that isolet changes, in bytes.
+const MAX_PATCHED_BYTES: u64 = 64 << 20;
+
 /// A wheel that the guest's interpreter can load. Its bytes are in memory, so that the bytes that
 /// were hashed are those that are read.
 pub(crate) struct Wheel {
@@ -96,6 +102,9 @@ impl Wheel {
         let mut files = files(&archive, &name).map_err(refused)?;
         let read = |path: &str| {
             let file = files.iter().find(|file| file.path == path)?;
+            if file.file.size > MAX_PATCHED_BYTES {
+                return None;
+            }
             Some(archive.read(&file.file).ok()?.to_vec())
         };
         let patch = WheelPatch::of(digest, &name, &version, read).map(Arc::new);
@@ -218,6 +227,10 @@ fn metadata(archive: &Archive, name: &str) -> Result<Metadata, String> {
     let (Some(file), None) = (found.next(), found.next()) else {
         return Err(format!("it does not have one `.dist-info/METADATA` of {name}"));
     };
+    if file.size > MAX_METADATA_BYTES {
+        let size = file.size;
+        return Err(format!("limit {MAX_METADATA_BYTES} bytes of METADATA, needed {size}"));
+    }
     let bytes = archive.read(file).map_err(|error| error.to_string())?;
     Metadata::parse(&bytes)
 }

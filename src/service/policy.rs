@@ -201,6 +201,12 @@ impl Policy {
         Ok(permissions.check_out_of_reach(what, path)?)
     }
 
+    /// Returns the files with the authorities that it trusts.
+    #[cfg(feature = "serve")]
+    pub(crate) fn ca_files(&self) -> &[PathBuf] {
+        &self.ca_files
+    }
+
     /// Whether it has what names files, variables and processes of this machine.
     #[cfg(feature = "serve")]
     pub(super) fn has_what_operators_set(&self) -> bool {

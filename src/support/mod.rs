@@ -14,6 +14,8 @@ pub(crate) mod clock;
 pub(crate) mod control_groups;
 #[cfg(feature = "mcp")]
 pub(crate) mod http_connections;
+#[cfg(feature = "mcp")]
+pub(crate) mod json;
 pub(crate) mod lock;
 #[cfg(target_os = "linux")]
 pub(crate) mod obstacles;

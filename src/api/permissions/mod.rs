@@ -201,10 +201,16 @@ impl Permissions {
         Ok(self)
     }
 
-    /// Adds a directory of wheels, which is searched before all other sources.
+    /// Adds a directory of wheels, which is searched before all other sources. It must be
+    /// [out of reach](Self::check_out_of_reach) of guests.
     pub fn wheels(mut self, directory: impl Into<PathBuf>) -> Self {
         self.packages.wheels.push(directory.into());
         self
+    }
+
+    /// Returns the directories of [`wheels`](Self::wheels).
+    pub(crate) fn wheel_directories(&self) -> &[PathBuf] {
+        &self.packages.wheels
     }
 
     /// Sets the source of Pyodide's own builds of packages: a directory, or a URL that contains

@@ -10,9 +10,14 @@ use serde_json::{Value as Json, json};
 
 use super::tools::{CLOSE_SESSION, RUN_PYTHON, SEARCH_TOOLS};
 use super::wire::{self, Outline};
+use crate::cli::json_text::count;
 
 /// The most bytes of a message.
 pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// The most values of a message. In memory, one takes some hundred times the three bytes that an
+/// empty one has in JSON.
+const MAX_VALUES: usize = 200_000;
 
 /// How many requests of a batch are answered one by one.
 const MAX_BATCH: usize = 1_000;
@@ -39,6 +44,11 @@ pub(super) fn read(text: Vec<u8>) -> Incoming {
     }
     if text.len() > MAX_BYTES {
         return unreadable(&Outline::of(&text), &too_long(text.len()));
+    }
+    let values = count(&text);
+    if values > MAX_VALUES {
+        let reason = format!("it has {values} values, the limit is {MAX_VALUES}");
+        return unreadable(&Outline::of(&text), &reason);
     }
     let text = match wire::mended(text) {
         Ok(text) => text,
@@ -277,6 +287,19 @@ mod tests {
         for text in [&b" \r"[..], br#"{"jsonrpc":"2.0","method":"notifications/odd","params":3}"#] {
             assert!(!matches!(read(text.to_vec()), Incoming::Refused(_)));
         }
+    }
+
+    #[test]
+    fn a_message_of_too_many_values_is_refused_before_it_is_read() {
+        let with = |values: usize| {
+            let values = "{},".repeat(values);
+            call(&format!(r#"{{"name":"run_python","arguments":{{"x":[{values}0]}}}}"#))
+        };
+        let (id, code, said) = error(with(MAX_VALUES / 2).as_bytes());
+        assert_eq!((id, code), (json!("a"), -32700));
+        assert!(said.contains("values, the limit is 200000"), "{said}");
+        let text = with(MAX_VALUES / 2 - 20);
+        assert!(matches!(read(text.into_bytes()), Incoming::Message(_)));
     }
 
     #[test]

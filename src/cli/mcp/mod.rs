@@ -128,6 +128,10 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
         ("the token of `--token-file`", args.token_file.as_deref()),
         ("the key of `--llm-key-file`", args.model.key_file()),
     ])?;
+    for file in args.servers.config_files() {
+        let own = [("the servers of `--config`", Some(file.as_path()))];
+        args.policy.permissions.check_out_of_reach(&own)?;
+    }
     let listener = match &args.http {
         Some(address) => {
             heap::give_back_large_blocks();

@@ -75,6 +75,11 @@ impl ServerArgs {
         Ok(config.accept(None)?)
     }
 
+    /// Returns the files of `--config`.
+    pub(super) fn config_files(&self) -> &[PathBuf] {
+        &self.config
+    }
+
     fn imported(&self, environment: &Environment) -> Result<Config> {
         let mut config = Config::new();
         for client in &self.import {

@@ -6,8 +6,15 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::cli::json_text::count;
+
 /// The supported format version, in which cells are at the top level.
 const FORMAT: u64 = 4;
+
+/// A notebook may have one value for so many bytes, and [`FREE_VALUES`] in any case. In memory, an
+/// empty value takes some thirty times the three bytes that it has in the file.
+const BYTES_PER_VALUE: usize = 16;
+const FREE_VALUES: usize = 1_000_000;
 
 /// A code cell.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +83,13 @@ pub(in crate::cli) fn is_notebook(path: &str) -> bool {
 
 /// Parses a notebook. Returns its code cells and all of its contents.
 pub(super) fn parse(text: &str) -> Result<(Vec<NotebookCell>, Json)> {
+    let (values, limit) = (count(text.as_bytes()), FREE_VALUES.max(text.len() / BYTES_PER_VALUE));
+    if values > limit {
+        bail!(
+            "it has {values} values, the limit is {limit}; `jupyter nbconvert --clear-output` \
+             leaves out what cells have written"
+        );
+    }
     let whole: Json = serde_json::from_str(text).context("it is no notebook")?;
     let file = File::deserialize(&whole).context("it is no notebook")?;
     match file.nbformat {
@@ -149,6 +163,17 @@ mod tests {
         assert_eq!(found, [(1, 1, "x = 1\nx".to_owned()), (2, 3, "%time x;".to_owned())]);
         assert!(!read[0].is_skipped() && read[1].is_skipped() && !read[1].may_raise());
         assert_eq!(whole, serde_json::from_str::<Json>(text).unwrap());
+    }
+
+    #[test]
+    fn a_notebook_of_too_many_values_is_refused_before_it_is_read() {
+        let with = |values: usize| {
+            let values = "0,".repeat(values);
+            format!(r#"{{"nbformat": 4, "cells": [], "metadata": {{"x": [{values}0]}}}}"#)
+        };
+        assert!(parse(&with(FREE_VALUES - 20)).is_ok());
+        let error = parse(&with(FREE_VALUES)).unwrap_err().to_string();
+        assert!(error.starts_with("it has 10000") && error.contains("limit is 1000000"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use isolet::{
 };
 use serde_json::{Value as Json, json};
 
+use crate::cli::json_text::count;
 use crate::cli::units;
 use crate::service::in_options;
 
@@ -14,6 +15,9 @@ use crate::service::in_options;
 const STREAM_BYTES: u64 = 16 << 20;
 /// The maximum number of pieces of text of a cell. A piece ends where one of another stream begins.
 const PIECES: usize = 10_000;
+
+/// The most values of a display that is kept as JSON and not as a text.
+const JSON_VALUES: usize = 1_000_000;
 
 /// Formats besides those of text whose lines Jupyter writes one by one.
 const IN_LINES: [&str; 2] = ["application/javascript", "image/svg+xml"];
@@ -200,7 +204,9 @@ fn bundle(display: &Display) -> Json {
         let data = match data.as_str() {
             None => STANDARD.encode(data.as_bytes()).into(),
             Some(text) if format.starts_with("text/") || IN_LINES.contains(&format) => lines(text),
-            Some(text) if is_json => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+            Some(text) if is_json && count(text.as_bytes()) <= JSON_VALUES => {
+                serde_json::from_str(text).unwrap_or_else(|_| text.into())
+            }
             Some(text) => text.into(),
         };
         (format.to_owned(), data)

@@ -12,6 +12,7 @@ use rmcp::model::{
 use serde_json::{Map, Value as Json, json};
 
 use crate::mcp::wire::{self, Outline};
+use crate::support::json::values;
 use crate::support::lock::lock;
 
 /// The maximum size of a page of a list of tools, in bytes.
@@ -310,21 +311,6 @@ fn parse(text: Vec<u8>, max_bytes: usize) -> Result<ServerJsonRpcMessage, String
             Err(error) => Err(error.to_string()),
         },
     }
-}
-
-/// Counts the values of JSON, without reading them. A list or an object is two.
-fn values(text: &[u8]) -> usize {
-    let (mut count, mut is_string, mut is_escaped) = (1, false, false);
-    for byte in text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = is_string,
-            b'"' => is_string = !is_string,
-            b',' | b'[' | b'{' if !is_string => count += 1,
-            _ => {}
-        }
-    }
-    count
 }
 
 /// Returns an answer with what it lacks.

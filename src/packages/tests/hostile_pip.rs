@@ -288,6 +288,35 @@ fn a_report_that_is_nonsense_is_refused() {
 }
 
 #[test]
+fn lists_of_a_report_are_bounded_and_markers_that_do_not_matter_are_left_out() {
+    let markers =
+        super::super::interpreter::MARKERS.map(|(name, value)| format!("{name:?}: {value:?}"));
+    let markers = markers.join(", ");
+    let others: Vec<String> = (0..10_000).map(|at| format!("\"m{at}\": \"\"")).collect();
+    let digest = "0".repeat(64);
+    let item = |dependencies: usize| {
+        let requires = vec![r#""x""#; dependencies].join(",");
+        format!(
+            r#"{{"metadata": {{"name": "a", "version": "1", "requires_dist": [{requires}]}},
+            "requested_extras": [{requires}],
+            "download_info":
+            {{"archive_info": {{"hashes": {{"sha256": "{digest}", "md5": ""}}}}}}}}"#
+        )
+    };
+    let parse = |items: &str| {
+        let environment = format!("{markers}, {}", others.join(","));
+        let report = format!(r#"{{"install": [{items}], "environment": {{{environment}}}}}"#);
+        report::parse(report.as_bytes()).map_err(|error| error.to_string())
+    };
+    assert_eq!(parse(&item(5000)).unwrap()[0].requires.len(), 5000);
+    assert_eq!(parse(&vec![item(0); 5000].join(",")).unwrap().len(), 5000);
+    for items in [item(5001), vec![item(0); 5001].join(",")] {
+        let told = parse(&items).unwrap_err();
+        assert!(told.contains("limit 5000 in a list"), "{told}");
+    }
+}
+
+#[test]
 fn a_program_that_does_not_end_is_killed() {
     let mut command = Command::new("sh");
     command.args(["-c", "echo begun >&2; exec sleep 1000"]);

@@ -79,6 +79,23 @@ fn a_block_cannot_bring_an_option_a_path_or_a_url() {
 }
 
 #[test]
+fn a_block_that_is_too_large_is_refused_before_it_is_read() {
+    let block = |lines: usize| format!("# /// script\n{}# ///\n", "# x\n".repeat(lines));
+    let told = read(&block((256 << 10) / 2 + 1)).unwrap_err();
+    assert!(told.contains("limit 262144 bytes, has 262146"), "{told}");
+    assert!(read(&block((256 << 10) / 2)).unwrap_err().contains('='), "it is read");
+}
+
+#[test]
+fn beginnings_without_an_end_are_looked_at_once() {
+    // A search from each of them to the end would take hours.
+    let source = "# /// script\n".repeat(1_000_000);
+    assert_eq!(read(&source).unwrap(), [""; 0]);
+    let source = format!("# /// a\n# ///\n# /// b\n#\n\n{source}");
+    assert_eq!(read(&source).unwrap(), [""; 0]);
+}
+
+#[test]
 fn a_block_that_is_not_toml_is_refused() {
     for content in
         ["dependencies = [", "dependencies = \"rich\"", "dependencies = [1]", "a = 1\n# a = 2"]

@@ -148,6 +148,16 @@ fn what_is_loaded_is_named_with_its_digest() {
 #[test]
 fn a_wheel_with_endless_metadata_is_refused() {
     let header = "Requires-Dist: x\n".repeat(6000);
-    let told = told(&file_name("a", "1"), wheel_bytes("a", "1", &header, &[]));
-    assert!(told.contains("limit 5000"), "{told}");
+    let dependencies = told(&file_name("a", "1"), wheel_bytes("a", "1", &header, &[]));
+    assert!(dependencies.contains("limit 5000"), "{dependencies}");
+    // A description that compresses as well as is allowed.
+    let description: Vec<u8> = (0..(17 << 20) / 1000)
+        .flat_map(|at: u32| {
+            [&at.wrapping_mul(0x9e37_79b9).to_le_bytes()[..], &[b'x'; 996]].concat()
+        })
+        .collect();
+    let header = b"Name: a\nVersion: 1\n\n".as_slice();
+    let text = [header, &description].concat();
+    let told = told(&file_name("a", "1"), zip(&[("a-1.dist-info/METADATA", &text)]));
+    assert!(told.contains("limit 16777216 bytes of METADATA"), "{told}");
 }

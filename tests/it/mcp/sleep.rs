@@ -266,6 +266,24 @@ fn files_of_the_server_that_guests_could_change_are_refused_at_the_start() {
         let named = [option, &path, mount.split(':').next().unwrap(), "with `rw` at `/m`"];
         assert!(named.iter().all(|part| said.contains(part)), "{option} {path}: {said}");
     }
+    fs::write(beneath("servers.json"), r#"{"mcpServers": {}}"#).unwrap();
+    let authority = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=a";
+    let mut openssl = std::process::Command::new("openssl");
+    openssl.args(authority.split(' ')).args(["-keyout", "/dev/null", "-out", &beneath("ca.pem")]);
+    assert!(openssl.output().unwrap().status.success());
+    for (args, named) in [
+        (["mcp", "--config", &beneath("servers.json")], "the servers of `--config`, `"),
+        (["run", "--ca-file", &beneath("ca.pem")], "the authorities of `--ca-file`, `"),
+        (["run", "--wheels", &beneath("around")], "what `--wheels` names, `"),
+    ] {
+        let [action, option, path] = args;
+        let code: &[&str] = if action == "run" { &["-c", "1"] } else { &[] };
+        let args = [&[action, "--mount", &mount, option, path], code].concat();
+        let output = command(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(named), "{option}: {said}");
+        assert!(said.contains(path) && said.contains("with `rw` at `/m`"), "{option}: {said}");
+    }
     let log = beneath("log");
     let output = command(["run", "--mount", &mount, "--audit", &log, "-c", "1"]).output().unwrap();
     assert!(String::from_utf8(output.stderr).unwrap().contains("the log of `--audit`, `"));

@@ -64,6 +64,9 @@ impl ImageRequest {
     }
 }
 
+/// The most bytes of the program's answer. Packages that it imports could write there, too.
+const MAX_SAID_BYTES: u64 = 1 << 20;
+
 /// Has `program` make an image, and waits for it.
 pub(crate) fn ask(
     program: &Path,
@@ -95,6 +98,14 @@ pub(crate) fn ask(
     }
 }
 
+/// Reads what a program says, up to [`MAX_SAID_BYTES`].
+fn beginning(said: impl Read) -> Vec<u8> {
+    let mut read = Vec::new();
+    // What was said until it fails may be enough.
+    let _ = said.take(MAX_SAID_BYTES).read_to_end(&mut read);
+    read
+}
+
 fn run(program: &Path, request: &ImageRequest, patience: &Patience) -> io::Result<Output> {
     let mut command = Command::new(program);
     command.arg(IMAGE_MAKER);
@@ -104,13 +115,8 @@ fn run(program: &Path, request: &ImageRequest, patience: &Patience) -> io::Resul
         // A program that reads no request says why by its status.
         let _ = serde_json::to_writer(stdin, request);
     }
-    let mut said = child.stdout.take();
-    let reader = std::thread::spawn(move || {
-        let mut stdout = Vec::new();
-        // What was said until then may be enough.
-        let _ = said.as_mut().map(|said| said.read_to_end(&mut stdout));
-        stdout
-    });
+    let said = child.stdout.take();
+    let reader = std::thread::spawn(move || said.map(beginning).unwrap_or_default());
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -123,4 +129,15 @@ fn run(program: &Path, request: &ImageRequest, patience: &Patience) -> io::Resul
     };
     let stdout = reader.join().unwrap_or_default();
     Ok(Output { status, stdout, stderr: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_says_no_end_of_it_is_heard_for_a_while() {
+        assert_eq!(beginning(io::repeat(b' ')).len() as u64, MAX_SAID_BYTES);
+        assert_eq!(beginning(&b"{}"[..]), b"{}");
+    }
 }

@@ -145,7 +145,9 @@ fn check_own_files(settings: &Settings, args: &HttpArgs) -> Result<()> {
         ("the node's `audit_log`", settings.audit_log.as_deref()),
         ("the node's `[store]`", settings.store.as_ref().map(|store| &*store.directory)),
     ];
-    for (what, path) in own {
+    let authorities =
+        settings.policy.ca_files().iter().map(|file| ("the node's `ca_files`", Some(&**file)));
+    for (what, path) in own.into_iter().chain(authorities) {
         let Some(path) = path else { continue };
         let checked = settings.policy.check_out_of_reach(what, path);
         checked.map_err(|failure| anyhow!(failure.message))?;

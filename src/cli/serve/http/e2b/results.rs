@@ -79,6 +79,7 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
             }
             None => {
                 if format == CHART
+                    && count_values("the chart", text.as_bytes()).is_ok()
                     && let Ok(chart) = serde_json::from_str(&text)
                 {
                     fields.insert("chart".to_owned(), with_units(chart));
