@@ -59,6 +59,19 @@ fn headers_that_could_mislead_a_server_are_refused_before_it_is_connected() {
 }
 
 #[test]
+fn a_refusal_shows_only_the_beginning_of_a_long_header() {
+    let server = Server::canary();
+    let guest = Guest::of(&server, &["a.test"]);
+    let (name, value) = ("\u{1}".repeat(10_000), "x".repeat(10_000));
+    for (name, value) in [(&*name, "x"), ("Connection", &*value)] {
+        let request = post(&server.named("a.test", "/"), Body::Bytes(b"12345".to_vec()));
+        let error = guest.fetch(with_headers(request, &[(name, value)])).unwrap_err().to_string();
+        assert!(error.contains("...") && error.len() < 1000, "{} bytes: {error}", error.len());
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+#[test]
 fn headers_that_say_what_is_so_anyway_are_ignored() {
     let server = Server::fixed(ok(""));
     let guest = Guest::of(&server, &["a.test"]);

@@ -74,8 +74,8 @@ pub(crate) struct WorkerControl {
     /// `None` if the kernel does not report how much memory a process holds.
     memory: Option<HeldMemory>,
     resident_bytes: u64,
-    /// The memory that it held when it was killed for exceeding the limit, in bytes.
-    overgrown: OnceLock<u64>,
+    /// The limit on its memory that it was killed for exceeding, and what it held, in bytes.
+    overgrown: OnceLock<(u64, u64)>,
     /// Set once this process has killed it.
     is_terminated: AtomicBool,
     /// Takes the numbers of the runs to interrupt.
@@ -344,9 +344,7 @@ impl Answer for Answers {
             let _ = ready.send(Err(reason.clone()));
         }
         let reply = match self.control.overgrown.get() {
-            Some(observed) => {
-                Reply::OutOfMemory { limit: self.control.resident_bytes, observed: *observed }
-            }
+            Some(&(limit, observed)) => Reply::OutOfMemory { limit, observed },
             None => Reply::Failed(reason),
         };
         // If nobody receives replies any more, nobody needs this one.
@@ -452,9 +450,9 @@ impl Watched for WorkerControl {
     }
 
     fn check_memory(&self) {
-        let held = self.memory.as_ref().and_then(HeldMemory::bytes);
-        if let Some(held) = held.filter(|held| *held > self.resident_bytes) {
-            let _ = self.overgrown.set(held);
+        let exceeded = |memory: &HeldMemory| memory.exceeded(self.resident_bytes);
+        if let Some(exceeded) = self.memory.as_ref().and_then(exceeded) {
+            let _ = self.overgrown.set(exceeded);
             self.terminate();
         }
     }

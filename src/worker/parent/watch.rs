@@ -24,6 +24,12 @@ const IDLE: usize = 20;
 /// longer.
 const TABLES_EVERY: Duration = Duration::from_secs(1);
 
+/// How much memory the tables of some pages may take, in bytes: twice what they need if the pages
+/// are side by side, and what an interpreter's own take.
+const fn most_tables(resident: u64) -> u64 {
+    resident.saturating_div(256).saturating_add(64 << 20)
+}
+
 /// A worker whose memory is checked.
 pub(crate) trait Watched: Send + Sync {
     /// Returns `true` if the worker is running a command.
@@ -87,16 +93,20 @@ impl HeldMemory {
         Ok(Self { statm: file("statm"), status: file("status"), tables: Mutex::default() })
     }
 
-    /// Returns the resident memory and the page tables, in bytes; `None` if the process is gone or
+    /// Returns the limit that the process exceeds and what it holds, in bytes, if it may have so
+    /// much of resident memory and page tables together; `None` also if the process is gone or
     /// hidden from this one.
     ///
     /// Page tables are memory of the kernel: to read one byte of each 2 MiB of a mapping takes
-    /// 4 KiB of them, and no resident memory.
-    pub(super) fn bytes(&self) -> Option<u64> {
+    /// 4 KiB of them, and no resident memory. So they have a limit of their own, too.
+    pub(super) fn exceeded(&self, limit: u64) -> Option<(u64, u64)> {
         let mut text = [0; 256];
         let pages: u64 = read(&self.statm, &mut text)?.split(' ').nth(1)?.parse().ok()?;
         let resident = pages.saturating_mul(rustix::param::page_size() as u64);
-        Some(resident.saturating_add(self.tables()))
+        let tables = self.tables();
+        let all = resident.saturating_add(tables);
+        let mut checks = [(most_tables(limit), tables), (limit, all)].into_iter();
+        checks.find(|(limit, held)| held > limit)
     }
 
     fn tables(&self) -> u64 {
