@@ -10,6 +10,7 @@ use isolet::mcp::{CallOutcome, CallRecord, Verdict};
 use isolet::{Access, AuditEvent};
 use serde_json::{Value, json};
 
+use super::journal::Journal;
 use super::{exit, json as lines};
 
 /// A file that lines are appended to.
@@ -42,6 +43,11 @@ impl Log {
             std::process::exit(exit::FAILED.into());
         }
     }
+}
+
+/// Says whether something can be logged. The guest learns nothing of the host's disks.
+pub(super) fn check(journal: &Journal) -> Result<(), String> {
+    journal.check().map_err(|_| "the audit log cannot be written".to_owned())
 }
 
 /// Returns the JSON object of a call that has ended. `reason` is the text of the exception that the

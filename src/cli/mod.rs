@@ -16,6 +16,7 @@ mod host_files;
 mod http_server;
 mod interrupts;
 mod isolation;
+mod journal;
 mod json;
 mod json_text;
 mod made_files;

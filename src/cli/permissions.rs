@@ -3,15 +3,18 @@
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
 use isolet::{
-    Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions, SandboxBuilder,
+    AuditEvent, Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions,
+    SandboxBuilder,
 };
 
 use super::host_files::HostFiles;
+use super::journal::Journal;
 use super::{audit, progress, terminal, units};
 use crate::service::IMAGE_MEMORY_BYTES;
 use crate::service::in_options;
@@ -94,6 +97,9 @@ pub(super) struct PermissionArgs {
     /// Append each allowed or denied access to a file, as a line of JSON
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
+    /// That log, of a server that goes on while it cannot be written.
+    #[arg(skip)]
+    journal: Option<Arc<Journal>>,
 }
 
 /// The guest path at which `--here` mounts a directory.
@@ -319,6 +325,13 @@ impl PermissionArgs {
             }
         }
         let builder = builder.permissions(permissions);
+        if let Some(journal) = self.journal.clone() {
+            let gate = Arc::clone(&journal);
+            let sink = move |event: &AuditEvent| {
+                journal.append(&audit::line(event));
+            };
+            return Ok(builder.on_audit(sink).audit_gate(move |_| audit::check(&gate)));
+        }
         Ok(match self.audit_log()? {
             Some(log) => builder.on_audit(move |event| log.write(&audit::line(event))),
             None => builder,
@@ -345,8 +358,16 @@ impl PermissionArgs {
         self.audit.as_deref()
     }
 
+    /// Opens the log of `--audit`, if it is wanted, for a server: what cannot be logged is denied.
+    pub(super) fn open_journal(&mut self) -> Result<Option<Arc<Journal>>> {
+        let meanwhile = "no access and no call of a server's tool is allowed until it can be";
+        let open = |path: &Path| Journal::open(path, meanwhile).map(Arc::new);
+        self.journal = self.audit.as_deref().map(open).transpose()?;
+        Ok(self.journal.clone())
+    }
+
     /// Opens the log of `--audit`, if it is wanted.
-    pub(super) fn audit_log(&self) -> Result<Option<audit::Log>> {
+    fn audit_log(&self) -> Result<Option<audit::Log>> {
         self.audit.as_deref().map(audit::Log::open).transpose()
     }
 

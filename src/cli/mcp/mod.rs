@@ -169,6 +169,7 @@ async fn serve(
         None => serve_pipes(Arc::clone(&python)).await,
     };
     python.put_all_to_sleep().await;
+    python.end_log();
     served
 }
 

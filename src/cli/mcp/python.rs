@@ -25,6 +25,7 @@ use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
 use crate::cli::audit;
 use crate::cli::host_files::HostFiles;
+use crate::cli::journal::Journal;
 use crate::service::in_options;
 use crate::service::{InUse, Reason, Room, Table};
 
@@ -42,6 +43,8 @@ pub(super) struct Python {
     desk: Desk,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
+    /// The log of `--audit`.
+    log: Option<Arc<Journal>>,
 }
 
 struct Made {
@@ -119,17 +122,18 @@ pub(super) enum Step {
 }
 
 impl Python {
-    pub(super) fn new(args: McpArgs, assets: Option<&Path>) -> Result<Self> {
+    pub(super) fn new(mut args: McpArgs, assets: Option<&Path>) -> Result<Self> {
         let table = Table::new(args.session_ttl, args.max_sessions);
         let store = args.store.open()?;
         let desk = Desk::default();
-        let log = args.policy.permissions.audit_log()?;
+        let log = args.policy.permissions.open_journal()?;
         let hub = args.servers.hub()?.map(|builder| {
             let recording = desk.clone();
+            let written = log.clone();
             let builder = builder.approver(desk.clone()).on_call(move |call| {
                 recording.record(call);
-                if let Some(log) = &log {
-                    log.write(&audit::call_line(call));
+                if let Some(log) = &written {
+                    log.append(&audit::call_line(call));
                 }
             });
             builder.build()
@@ -146,8 +150,16 @@ impl Python {
             desk,
             parked,
             facts: OnceCell::new(),
+            log,
             args,
         })
+    }
+
+    /// Writes what the log has not got yet.
+    pub(super) fn end_log(&self) {
+        if let Some(log) = &self.log {
+            log.end();
+        }
     }
 
     pub(super) fn hub(&self) -> Option<&Hub> {

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 
+use rustix::process::Pid;
 use serde_json::{Value, json};
 
 use crate::util::{LONGEST, command, ended};
@@ -158,6 +159,11 @@ impl Client {
     }
 
     /// Closes the input, and waits for the end of the server.
+    /// The server's process.
+    pub(super) fn process(&self) -> Pid {
+        Pid::from_child(self.server.as_ref().unwrap())
+    }
+
     pub(super) fn end(mut self) -> ExitStatus {
         drop(self.input.take());
         ended(self.server.take().unwrap())

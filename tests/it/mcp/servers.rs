@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use super::client::{Client, session, text};
@@ -271,6 +272,59 @@ fn the_log_of_accesses_has_each_call_and_no_secret() {
     assert_eq!(calls[0]["bytes_in"], r#"{"a":1,"b":2}"#.len());
     assert!(calls[1]["reason"].as_str().unwrap().contains("--allow-tool fake.environment"));
     assert!(!log.contains("a-secret"), "{log}");
+}
+
+/// The log is on a disk that is full, and later has room again. `RLIMIT_FSIZE` makes one of it.
+#[test]
+fn what_cannot_be_logged_does_not_happen_and_the_server_goes_on_once_it_can() {
+    let servers = Servers::new("mcp-audit-full", &json!({}));
+    let (log, shared) = (servers.scratch.path().join("log"), servers.scratch.path().join("shared"));
+    fs::create_dir(&shared).unwrap();
+    let mount = format!("{}:/m:rw", shared.display());
+    let more = ["--audit", log.to_str().unwrap(), "--mount", &mount, "--allow-tool", "fake.*"];
+    let mut client = servers.client_of(true, &more, &json!({}));
+    let begun = client.run("fake.get_sum(0, 1)");
+    assert_eq!(value(&begun), 1, "{begun}");
+    let session = session(&begun);
+
+    // There is room for a part of a line.
+    let size = fs::metadata(&log).unwrap().len() + 20;
+    let limit = Rlimit { current: Some(size), maximum: None };
+    let unlimited = prlimit(Some(client.process()), Resource::Fsize, limit).unwrap();
+    // The entry of this call, or one before, finds that out, and is kept.
+    let code = "import time\nsaid = []\n\
+                try: fake.echo(x='1')\nexcept PermissionError: pass\n\
+                try: fake.crash()\nexcept PermissionError as error: said.append(str(error))\n\
+                try: open('/m/denied', 'w')\n\
+                except PermissionError as error: said.append(str(error))\nsaid";
+    let ran = client.run_in(&session, code);
+    let Some(said) = value(&ran).as_array() else { panic!("{ran}") };
+    assert_eq!(said.len(), 2, "{ran}");
+    assert!(said[0].as_str().unwrap().contains("the audit log cannot be written"), "{ran}");
+    assert_eq!(said[1], "[Errno 13] Permission denied: '/m/denied'");
+    let starts = || fs::read_to_string(servers.scratch.path().join("starts")).unwrap();
+    let before = starts();
+
+    prlimit(Some(client.process()), Resource::Fsize, unlimited).unwrap();
+    let code = "for _ in range(600):\n    \
+                    try: open('/m/after', 'w').close()\n    \
+                    except PermissionError: time.sleep(0.1)\n    \
+                    else: break\n\
+                fake.get_sum(2, 2)";
+    let ran = client.run_in(&session, code);
+    assert_eq!(value(&ran), 4, "{ran}");
+    assert_eq!(starts(), before, "the server did not crash");
+    let made = fs::read_dir(&shared).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(made.collect::<Vec<_>>(), ["after"]);
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is = |line: &&Value, name: &str| line["name"] == name || line["path"] == name;
+    for denied in ["fake.crash", "/m/denied"] {
+        let mut about = lines.iter().filter(|line| is(line, denied)).peekable();
+        assert!(about.peek().is_some() && about.all(|line| line["allowed"] == false), "{log}");
+    }
+    let resumed = lines.iter().find(|line| line["event"] == "resumed").unwrap();
+    assert_eq!(resumed["lost"], 0);
 }
 
 #[test]

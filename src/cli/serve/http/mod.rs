@@ -51,6 +51,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::problem::Problem;
 use crate::cli::http_server::{self, Limits, Listener};
+use crate::cli::journal::Journal;
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 use crate::service::Engines;
 use crate::service::node::{Config, Credentials, Node, Settings, Watchers, within};
@@ -103,7 +104,7 @@ pub(super) fn serve(
     let limits = Limits::new(settings.max_connections);
     settings.max_connections = limits.connections;
     check_own_files(&settings, args)?;
-    let open = |path| audit_log::Journal::open(path, settings.audit_outage);
+    let open = |path| Journal::open(path, audit_log::meanwhile(settings.audit_outage));
     let audit = settings.audit_log.as_deref().map(open).transpose()?;
     let audit = audit.map(|journal| Box::new(journal) as _);
     let runtime = tokio::runtime::Builder::new_multi_thread()
