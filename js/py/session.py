@@ -256,6 +256,15 @@ def resume(command):
     return {}
 
 
+def end(command):
+    """Ends the session as python does at its exit."""
+    try:
+        threads.finish()
+    finally:  # also if the time was over while a thread went on
+        context.run(endings.end, main_namespace(), False)
+    return {}
+
+
 def save(command):
     endings.flush_files()  # to mounts, which are not part of what is saved
     saving.begin()
@@ -538,7 +547,7 @@ def main_namespace():
     return sys.modules["__main__"].__dict__
 
 
-READERS = frozenset(["check", "complete", "fork", "get", "resume", "save", "variables"])
+READERS = frozenset(["check", "complete", "end", "fork", "get", "resume", "save", "variables"])
 
 COMMANDS = {
     "rehearse": rehearse,
@@ -546,6 +555,7 @@ COMMANDS = {
     "run": run,
     "fork": fork,
     "save": save,
+    "end": end,
     "resume": resume,
     "check": check,
     "set": lambda command: variables.set_variables(command, main_namespace()),

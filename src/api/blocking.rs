@@ -295,6 +295,11 @@ impl Session {
         block_on(self.0.save(path))
     }
 
+    /// Ends the session in good order, as [`Session::close`](crate::Session::close) does.
+    pub fn close(&mut self) {
+        block_on(self.0.close());
+    }
+
     /// Starts over with a fresh interpreter, as [`Session::reset`](crate::Session::reset) does.
     ///
     /// # Errors

@@ -126,6 +126,11 @@ impl MountTable {
         self.0.iter().filter_map(root).collect()
     }
 
+    /// Returns whether a guest may write to a directory of the host.
+    pub(crate) fn is_any_writable(&self) -> bool {
+        !self.writable().is_empty()
+    }
+
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.0
     }

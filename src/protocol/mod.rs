@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Start(StartCommand),
     /// Runs what programs have registered with `os.register_at_fork`, at this moment of a fork.
     Fork(ForkMoment),
+    /// Does what python does at its exit. The last command of a session.
+    End,
     /// Has the session saved: the host gets it before the reply.
     Save,
     /// Goes on as a session that was saved.

@@ -301,7 +301,7 @@ impl Service {
         let entry = self.session(session)?;
         if matches!(command, Command::Close) {
             lock(&self.sessions).remove(&session);
-            entry.kill();
+            entry.kill_unless_idle();
         }
         let copy = match command {
             Command::Fork { copy } => Some(copy),

@@ -131,6 +131,8 @@ struct Queue {
     commands: VecDeque<(i64, Command)>,
     /// Set while a thread carries out commands.
     is_draining: bool,
+    /// Set while one of them is carried out.
+    is_busy: bool,
     /// The code that this thread runs.
     running: Option<Running>,
     /// Set when the session was ended from outside.
@@ -227,6 +229,7 @@ impl SessionEntry {
 
     fn end_of_run(&self) {
         let mut queue = lock(&self.queue);
+        queue.is_busy = false;
         // Notifying is a system call, also if nobody waits.
         if queue.running.take().is_some() && queue.waiting > 0 {
             self.ended.notify_all();
@@ -240,6 +243,7 @@ impl SessionEntry {
             queue.is_draining = false;
             return None;
         };
+        queue.is_busy = true;
         let running = Running { request, interrupted: Arc::default() };
         if let Command::Run { .. } = command {
             queue.running = Some(running.clone());
@@ -283,6 +287,17 @@ impl SessionEntry {
         }
     }
 
+    /// Ends the session at once if it does something, or has not begun.
+    pub(super) fn kill_unless_idle(&self) {
+        let is_idle = {
+            let queue = lock(&self.queue);
+            !queue.is_busy && queue.commands.is_empty()
+        };
+        if !is_idle || lock(&self.handles).is_none() {
+            self.kill();
+        }
+    }
+
     /// Ends the session and its run at once.
     pub(super) fn kill(&self) {
         lock(&self.queue).is_killed = true;
@@ -321,8 +336,10 @@ impl SessionEntry {
             };
         }
         if let Command::Close = command {
+            if let Some(mut session) = session.take() {
+                session.close().await;
+            }
             self.forget(service);
-            *session = None;
             return Ok(Value::None);
         }
         if let Command::Interrupted = command {

@@ -1,8 +1,13 @@
 //! Tests of the end of a program: it loses nothing that `python` would keep.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use isolet::{Cell, Limits, Mount, Outcome, Permissions, Sandbox, Session, Termination, Value};
+use isolet::{
+    Cell, ErrorKind, Limits, Mount, Outcome, Permissions, Sandbox, Session, SessionState,
+    Termination, Tool, ToolSpec, Value,
+};
 
 use crate::util::{Scratch, builder, eval, exec, isolet, session};
 
@@ -165,6 +170,70 @@ async fn a_finalizer_that_never_ends_is_ended_by_the_time_limit() {
     let outcome = execution.outcome();
     assert!(matches!(outcome, Outcome::Terminated(Termination::Deadline { .. })), "{execution:?}");
     assert_eq!(execution.stdout(), "end\n");
+}
+
+/// What a session leaves open in `/data`.
+const OPEN: &str = "import atexit\nf = open('/data/f', 'w'); f.write('hi')\n\
+                    g = open('/data/g', 'w'); atexit.register(g.write, 'bye')\nNone";
+
+fn text(scratch: &Scratch, name: &str) -> String {
+    fs::read_to_string(scratch.path().join(name)).unwrap()
+}
+
+#[tokio::test]
+async fn a_session_that_is_closed_keeps_what_it_has_written_and_one_that_is_dropped_ends_at_once() {
+    let scratch = Scratch::new("endings-close");
+    let sandbox = sandbox(&scratch);
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, OPEN).await;
+    assert_eq!((text(&scratch, "f"), text(&scratch, "g")), (String::new(), String::new()));
+    session.close().await;
+    assert_eq!((text(&scratch, "f").as_str(), text(&scratch, "g").as_str()), ("hi", "bye"));
+    assert_eq!(session.state(), SessionState::Closed);
+    assert_eq!(session.run("1").await.unwrap_err().kind(), ErrorKind::Closed);
+    session.close().await;
+
+    // Nothing of the guest runs after it was dropped or killed.
+    for end in [drop as fn(Session), |session| session.interrupt_handle().kill()] {
+        let mut session = sandbox.session().await.unwrap();
+        exec(&mut session, OPEN).await;
+        end(session);
+        assert_eq!((text(&scratch, "f"), text(&scratch, "g")), (String::new(), String::new()));
+    }
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, OPEN).await;
+    session.interrupt_handle().kill();
+    session.close().await;
+    assert_eq!(text(&scratch, "f"), "");
+}
+
+#[tokio::test]
+async fn the_end_of_a_session_calls_no_tool_and_is_killed_if_it_hangs() {
+    let scratch = Scratch::new("endings-hang");
+    let called = Arc::new(AtomicBool::new(false));
+    let canary = Arc::clone(&called);
+    let tool = Tool::from_handler(ToolSpec::new("late"), move |_, _| {
+        canary.store(true, Ordering::SeqCst);
+        async { Ok(Value::None) }
+    });
+    let mount = Mount::read_write(scratch.path()).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = builder().permissions(permissions).tool(tool).build().unwrap();
+    let hangs = [
+        "class R:\n    def __del__(self):\n        while True:\n            \
+         try:\n                while True: pass\n            except BaseException: pass\nr = R()",
+        "class R:\n    def __del__(self): time.sleep(10**6)\nr = R()",
+        "t = threading.Thread(target=time.sleep, args=(10**6,)); t.start()",
+        "atexit.register(time.sleep, 10**6)",
+    ];
+    for hang in hangs {
+        let mut session = sandbox.session().await.unwrap();
+        let code = format!("import threading, time\n{OPEN}\natexit.register(late)\n{hang}\nNone");
+        exec(&mut session, &*code).await;
+        session.close().await;
+        assert_eq!(text(&scratch, "f"), "hi", "{hang}");
+    }
+    assert!(!called.load(Ordering::SeqCst));
 }
 
 #[test]

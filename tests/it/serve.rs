@@ -590,3 +590,24 @@ fn copies_that_have_ended_leave_no_descriptor_behind() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn closing_a_session_keeps_what_it_has_written_to_open_files() {
+    let scratch = Scratch::new("serve-endings");
+    let mount = json!({"host": scratch.path(), "guest": "/m", "mode": "rw"});
+    let mut client = Client::with_session(&json!({"mounts": [mount]}));
+    let text = || std::fs::read_to_string(scratch.path().join("f")).unwrap();
+    let code = "f = open('/m/f', 'w'); f.write('hi')";
+    assert_eq!(client.ask(&json!(["run", 4, 1, code, {}, {}]))["value"], 2);
+    assert_eq!(text(), "");
+    client.ask(&json!(["close", 5, 1]));
+    assert_eq!(text(), "hi");
+
+    // Not that of a session whose code runs: it ends at once.
+    client.ask(&json!(["session", 6, 2, 1]));
+    client.send(&json!(["run", 7, 2, "f = open('/m/f', 'w'); f.write('hi')\nprint(1)\nwhile True: pass", {}, {"stream": true}]));
+    assert_eq!(client.next()[0], "output");
+    client.send(&json!(["close", 8, 2]));
+    client.answers(2);
+    assert_eq!(text(), "");
+}

@@ -44,7 +44,8 @@ use crate::protocol::{Command, StartCommand};
 ///
 /// Runs keep their state: each run sees what earlier ones defined.
 /// [`Sandbox::session`](crate::Sandbox::session) makes a session, and sessions share no state.
-/// Dropping one ends the interpreter and kills a run that is under way.
+/// [`close`](Self::close) ends one in good order; dropping one ends the interpreter at once and
+/// kills a run that is under way.
 pub struct Session {
     shared: Arc<Shared>,
     engine: Engine,
@@ -381,6 +382,27 @@ impl Session {
     /// Dropping the future kills the session, as for [`run`](Self::run), and writes no file.
     pub async fn save(&mut self, path: impl Into<PathBuf>) -> Result<(), Error> {
         self.shared.save(path.into()).await
+    }
+
+    /// Ends the session in good order. What it has written to files of a
+    /// [read-write](crate::Mount::read_write) mount and not closed is kept, as when `python` exits.
+    ///
+    /// If there is such a mount, the guest first does what `python` does at its exit: it waits for
+    /// threads, calls `atexit` handlers, writes and closes open files, and deletes its variables.
+    /// That takes at most the [grace](crate::Limits::max_grace) time, and as long again until the
+    /// guest is killed; the tools refuse their calls meanwhile, and what it prints is discarded.
+    /// Without such a mount, or if the session is not [ready](SessionState::Ready), it ends at
+    /// once, as when it is dropped. Afterwards its state is [`Closed`](SessionState::Closed).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future ends the session at once.
+    pub async fn close(&mut self) {
+        if self.policy.permissions.mounts.is_any_writable() {
+            self.shared.end().await;
+        }
+        self.shared.close();
+        self.slot = None;
     }
 
     /// Replaces the interpreter with a fresh one under the same policy.

@@ -109,6 +109,14 @@ impl Shared {
         self.host.close();
     }
 
+    /// Has the guest do what python does at its exit, for at most the grace time. Whether that was
+    /// done makes no difference to anybody: the session ends.
+    pub(super) async fn end(self: &Arc<Self>) {
+        if self.state() == SessionState::Ready {
+            let _ = self.quick_within(Command::End, self.limits.grace()).await;
+        }
+    }
+
     /// Assigns the restored interpreter to this session. [`started`](Self::started) or the next
     /// command waits for the reply.
     pub(super) async fn start(&self, startup: &Startup) {
@@ -164,7 +172,9 @@ impl Shared {
         };
         self.check_ready()?;
         let mut started = Instant::now();
-        let stopping = self.stopper.begin(started, run_time, self.limits.host_time());
+        // Waiting for the host makes the end of a session no longer.
+        let host_time = if frame.is_end { run_time } else { self.limits.host_time() };
+        let stopping = self.stopper.begin(started, run_time, host_time);
         let stopping = stopping.map_err(|error| {
             let message = format!("the watchdog thread cannot start: {error}");
             Error::new(ErrorKind::Start, message).with_source(error)
@@ -449,15 +459,17 @@ impl SessionAccess for Shared {
 pub(super) struct Frame {
     message: Message,
     is_run: bool,
+    is_end: bool,
 }
 
 impl Frame {
     pub(super) fn of(command: Command) -> Self {
         let is_run = matches!(command, Command::Run(_));
+        let is_end = matches!(command, Command::End);
         let restores = matches!(command, Command::Resume { .. });
         let frame = codec::encode(command);
         let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
-        Self { message, is_run }
+        Self { message, is_run, is_end }
     }
 }
 

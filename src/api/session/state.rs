@@ -16,7 +16,7 @@ pub enum SessionState {
     Exited,
     /// The interpreter died.
     Died,
-    /// The [`Session`](crate::Session) was dropped or reset.
+    /// The [`Session`](crate::Session) was closed, dropped or reset.
     Closed,
 }
 

@@ -168,7 +168,7 @@ async fn serve(
         Some(listener) => listener.serve(Arc::clone(&python)).await,
         None => serve_pipes(Arc::clone(&python)).await,
     };
-    python.put_all_to_sleep().await;
+    python.end_all().await;
     python.end_log();
     served
 }

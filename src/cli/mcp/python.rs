@@ -229,11 +229,15 @@ impl Python {
         }
     }
 
-    /// Puts all sessions to sleep, if there is a store. The server ends, so code that still runs is
-    /// interrupted.
-    pub(super) async fn put_all_to_sleep(&self) {
-        let Some(store) = &self.store else { return };
+    /// Puts all sessions to sleep, or ends them if there is no store. The server ends, so code that
+    /// still runs is interrupted, or killed.
+    pub(super) async fn end_all(&self) {
         let all = self.table.all();
+        let Some(store) = &self.store else {
+            let ends = all.iter().map(|in_use| self.end(Some(Arc::clone(in_use.session()))));
+            join_all(ends).await;
+            return;
+        };
         for in_use in &all {
             in_use.session().interrupt.interrupt();
         }
@@ -245,7 +249,7 @@ impl Python {
     /// if somebody uses it again.
     async fn give_up(&self, in_use: InUse<PythonSession>, reason: Reason) {
         let Some(store) = &self.store else {
-            return self.end(in_use.give_up(Some(reason)));
+            return self.end(in_use.give_up(Some(reason))).await;
         };
         let (turn, reason) = match self.keep(store, &in_use).await {
             Ok(turn) => (Some(turn), None),
@@ -261,8 +265,14 @@ impl Python {
             // The session goes on, so what was kept of it is out of date.
             store.remove(&owner, &handle);
         }
+        let is_kept = turn.is_some();
         drop(turn);
-        self.end(session);
+        if is_kept {
+            // It goes on from what was kept.
+            self.let_go(session);
+        } else {
+            self.end(session).await;
+        }
     }
 
     /// Saves a session, in its turn, which is returned.
@@ -357,10 +367,9 @@ impl Python {
     }
 
     /// Ends a session, also one that sleeps.
-    pub(super) fn close(&self, owner: &str, handle: &str) -> Result<(), String> {
+    pub(super) async fn close(&self, owner: &str, handle: &str) -> Result<(), String> {
         if let Some(session) = self.table.remove(owner, handle, Reason::Closed) {
-            session.interrupt.kill();
-            self.end(Some(session));
+            self.end(Some(session)).await;
             return Ok(());
         }
         match &self.store {
@@ -373,7 +382,8 @@ impl Python {
     pub(super) fn get(&self, owner: &str, handle: &str) -> Result<InUse<PythonSession>, String> {
         if self.store.is_none() {
             for idle in self.table.idle() {
-                self.end(idle.give_up(Some(Reason::Idle(self.args.session_ttl))));
+                let idle = idle.give_up(Some(Reason::Idle(self.args.session_ttl)));
+                drop(self.end(idle));
             }
         }
         self.table.get(owner, handle).map_err(|reason| gone(handle, reason.as_ref()))
@@ -493,12 +503,30 @@ impl Python {
     }
 
     fn remove(&self, owner: &str, handle: &str, reason: Reason) {
-        self.end(self.table.remove(owner, handle, reason));
+        self.let_go(self.table.remove(owner, handle, reason));
+    }
+
+    /// Ends a session in good order, or at once if code runs in it. That begins right away, and the
+    /// future only waits for it.
+    #[expect(clippy::unused_self, reason = "sessions end on the runtime that has made them")]
+    fn end(&self, session: Option<Arc<PythonSession>>) -> impl Future<Output = ()> + use<> {
+        let ending = session.map(|session| {
+            spawn_blocking(move || match session.turns.try_take() {
+                Some(mut turn) => turn.session.close(),
+                None => session.interrupt.kill(),
+            })
+        });
+        async {
+            if let Some(ending) = ending {
+                // There is nobody to tell that it failed.
+                let _ = ending.await;
+            }
+        }
     }
 
     /// Drops a session, away from the event loop.
     #[expect(clippy::unused_self, reason = "sessions end on the runtime that has made them")]
-    fn end(&self, session: Option<Arc<PythonSession>>) {
+    fn let_go(&self, session: Option<Arc<PythonSession>>) {
         if session.is_some() {
             spawn_blocking(move || drop(session));
         }

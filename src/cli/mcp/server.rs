@@ -203,7 +203,7 @@ impl Server {
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
     }
 
-    fn close_session(
+    async fn close_session(
         &self,
         arguments: &JsonObject,
         context: &RequestContext<RoleServer>,
@@ -211,7 +211,7 @@ impl Server {
         let arguments = Arguments::new(CLOSE_SESSION, arguments, CLOSE_PARAMS);
         let handle = arguments.session()?;
         let handle = handle.ok_or("close_session needs `session`, from an earlier result")?;
-        self.python.close(&self.owner(context), &handle)?;
+        self.python.close(&self.owner(context), &handle).await?;
         let remark = arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
         let text = ContentBlock::text(format!("Session {handle} has ended.{remark}"));
         let mut result = CallToolResult::success(vec![text]);
@@ -297,7 +297,7 @@ impl ServerHandler for Server {
                     CallToolResponse::Complete(result::refusal(&reason))
                 }));
             }
-            CLOSE_SESSION => self.close_session(&arguments, &context),
+            CLOSE_SESSION => self.close_session(&arguments, &context).await,
             SEARCH_TOOLS if self.python.hub().is_some() => self.search_tools(&arguments).await,
             name => {
                 let name: String = name.chars().take(40).collect();

@@ -19,6 +19,11 @@ impl<T> Turns<T> {
         Self { inner: Arc::new(Mutex::new(inner)), waiting: AtomicUsize::new(0) }
     }
 
+    /// Takes a turn if nobody has one.
+    pub(super) fn try_take(&self) -> Option<OwnedMutexGuard<T>> {
+        Arc::clone(&self.inner).try_lock_owned().ok()
+    }
+
     /// Waits for the caller's turn. Fails at once if too many wait, with their number.
     pub(super) async fn wait(&self) -> Result<OwnedMutexGuard<T>, usize> {
         let waiting = Waiting(&self.waiting);

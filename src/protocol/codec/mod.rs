@@ -76,6 +76,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         Command::Resume { env, terminal, has_packages } => {
             ("resume", start_fields(env, terminal, has_packages))
         }
+        Command::End => ("end", vec![]),
         Command::Save => ("save", vec![]),
         Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
         Command::Fork(moment) => {

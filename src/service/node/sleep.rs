@@ -39,6 +39,8 @@ impl Node {
             Ok((number, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
                 *lock(&of.place) = Place::Asleep(saved);
+                // It does not end, it goes on from the file.
+                let _ = self.ask(Request::Kill { session: number }).await;
                 self.end_number(number).await;
                 Ok(true)
             }

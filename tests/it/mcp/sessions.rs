@@ -1,8 +1,12 @@
 //! Sessions of `isolet mcp`: handles, ends, turns, cancellation, time.
 
+use std::fs;
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::client::{Client, session, text};
+use crate::util::{LONGEST, Scratch};
 
 #[test]
 fn a_session_goes_on_by_its_handle_and_other_calls_do_not_see_it() {
@@ -121,4 +125,28 @@ fn the_end_of_the_input_ends_the_server_and_its_sessions() {
         &json!({"name": "run_python", "arguments": {"code": "while True: pass"}}),
     );
     assert!(client.end().success());
+}
+
+#[test]
+fn a_session_that_is_closed_or_idle_or_whose_client_leaves_keeps_what_it_has_written() {
+    let scratch = Scratch::new("mcp-endings");
+    let mount = format!("{}:/m:rw", scratch.path().display());
+    let text_of = |name: &str| fs::read_to_string(scratch.path().join(name)).unwrap();
+    let open = |name: &str| format!("f = open('/m/{name}', 'w'); f.write('hi')");
+    let mut client = Client::start(&["--mount", &mount]);
+    let closed = session(&client.run(&open("a")));
+    client.run(&open("b"));
+    assert_eq!(text_of("a"), "");
+    client.call("close_session", &json!({"session": closed}));
+    assert_eq!((text_of("a").as_str(), text_of("b").as_str()), ("hi", ""));
+    assert!(client.end().success());
+    assert_eq!(text_of("b"), "hi");
+
+    let mut client = Client::start(&["--mount", &mount, "--session-ttl", "0s"]);
+    client.run(&open("c"));
+    let start = Instant::now();
+    while text_of("c").is_empty() && start.elapsed() < LONGEST {
+        client.call("close_session", &json!({"session": "s_0"}));
+    }
+    assert_eq!(text_of("c"), "hi");
 }

@@ -266,6 +266,32 @@ async fn sessions_end_when_their_time_is_over_or_nobody_uses_them() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_deleted_or_whose_time_is_over_keeps_what_it_has_written() {
+    let scratch = Scratch::new("node-endings");
+    let shared = scratch.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    let config = format!(
+        "idle = 1\n[policy]\nmounts = [{{ host = {shared:?}, guest = \"/m\", mode = \"rw\" }}]\n"
+    );
+    let node = Node::configured(&scratch, &config);
+    let text = |name: &str| std::fs::read_to_string(shared.join(name)).unwrap();
+    let open = |name: &str| format!("f = open('/m/{name}', 'w'); f.write('hi')");
+    let deleted = node.session(&json!({})).await;
+    assert_eq!(node.run(&deleted, &open("a")).await.1["value"], 2);
+    assert_eq!(text("a"), "");
+    assert_eq!(node.ask(&format!("DELETE /v1/sessions/{deleted}"), &Value::Null).await.0, 204);
+    assert_eq!(text("a"), "hi");
+    let idle = node.session(&json!({})).await;
+    assert_eq!(node.run(&idle, &open("b")).await.1["value"], 2);
+    let written = async {
+        while text("b") != "hi" {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(LONGEST, written).await.unwrap();
+}
+
+#[tokio::test]
 async fn pages_of_the_web_cannot_use_a_node_without_keys() {
     let node = Node::start(&[]);
     for headers in [
