@@ -309,3 +309,17 @@ fn a_guest_writes_to_no_directory_of_isolet() {
         }
     }
 }
+
+#[test]
+fn the_context_of_decimal_lives_from_call_to_call_and_through_sleep() {
+    let scratch = Scratch::new("sleep-context");
+    let store = inside(&scratch, "store");
+    let mut client = server(&store, &[]);
+    let first = session(&client.run("import decimal; decimal.getcontext().prec = 10"));
+    let code = "str(decimal.Decimal(1) / 7)";
+    let value = |result: serde_json::Value| result["structuredContent"]["value"].clone();
+    assert_eq!(value(client.run_in(&first, code)), "0.1428571429");
+    client.run("x = 2");
+    assert_eq!(files(&store), 1);
+    assert_eq!(value(client.run_in(&first, code)), "0.1428571429");
+}

@@ -501,3 +501,12 @@ fn an_address_that_other_machines_reach_needs_keys() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("0.0.0.0:0") && text.contains("[tenants]"), "{text}");
 }
+
+#[tokio::test]
+async fn the_context_of_decimal_lives_from_run_to_run() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({})).await;
+    node.run(&id, "import decimal; decimal.getcontext().prec = 10").await;
+    let ran = node.run(&id, "str(decimal.Decimal(1) / 7)").await.1;
+    assert_eq!(ran["value"], "0.1428571429", "{ran}");
+}
