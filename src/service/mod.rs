@@ -4,6 +4,7 @@
 //! decides nothing. Each request is answered once. Those of one session are carried out in order;
 //! different sessions are independent.
 
+mod answers;
 mod calls;
 mod engines;
 mod execution;

@@ -7,12 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::block_on;
-use isolet::{
-    Cell, InterruptHandle, Isolation, IsolationReport, LoadedPackage, RunEvent, Session,
-    SessionHandle, Stdin, Syntax, Value, Variable,
-};
+use isolet::{Cell, InterruptHandle, RunEvent, Session, SessionHandle, Stdin, Syntax, Value};
 use serde::Deserialize;
 
+use super::answers::{packages, report, variables};
 use super::output::Collector;
 use super::sandboxes::SandboxEntry;
 use super::{Failure, Service, execution, lock, tools};
@@ -573,32 +571,4 @@ fn read_options(options: Value) -> Result<RunOptions, Failure> {
 
 fn optional(value: Option<Value>) -> Value {
     Value::List(value.into_iter().collect())
-}
-
-fn variables(variables: &[Variable]) -> Value {
-    let one = |variable: &Variable| {
-        Value::dict([
-            ("name", variable.name.as_str()),
-            ("type", variable.type_name.as_str()),
-            ("repr", variable.repr.as_str()),
-        ])
-    };
-    Value::List(variables.iter().map(one).collect())
-}
-
-fn packages(packages: &[LoadedPackage]) -> Value {
-    let one = |package: &LoadedPackage| {
-        Value::dict([("name", package.name.as_str()), ("version", package.version.as_str())])
-    };
-    Value::List(packages.iter().map(one).collect())
-}
-
-fn report(isolation: &IsolationReport) -> Value {
-    let kind = match isolation.isolation() {
-        Isolation::Thread => "thread",
-        _ => "process",
-    };
-    let layers = isolation.layers();
-    let layers = layers.map(|(layer, _)| (layer.to_string(), isolation.is_enforced(layer)));
-    Value::dict([("isolation", kind.into()), ("layers", Value::dict(layers))])
 }
