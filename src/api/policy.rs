@@ -16,6 +16,8 @@ use crate::protocol::codec;
 
 /// The validated policy of one sandbox.
 pub(crate) struct Policy {
+    /// On whose behalf the sessions run.
+    pub(crate) tenant: Arc<str>,
     pub(crate) limits: Limits,
     pub(crate) permissions: Permissions,
     /// The packages that sessions may import, and their sources.

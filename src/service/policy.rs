@@ -255,6 +255,7 @@ impl Policy {
             None => engines.get(&wanted, &permissions, terms)?.ok_or_else(given_up)?,
         };
         let mut builder = Sandbox::builder(&engine)
+            .tenant(terms.owner.as_str())
             .limits(limits.clone())
             .permissions(permissions)
             .isolation(isolation)

@@ -9,6 +9,7 @@ mod interpreters;
 pub(crate) mod pool;
 pub(crate) mod ready;
 pub(crate) mod startup;
+mod takers;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

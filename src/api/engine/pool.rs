@@ -6,13 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 
 use super::ready::{BootedInterpreter, InterpreterKind};
 use super::startup::Startup;
+use super::takers::Takers;
 use crate::data::error::{Error, ErrorKind};
 use crate::support::lock::lock;
 
@@ -42,6 +43,7 @@ struct Stock {
     /// How many are booting.
     coming: usize,
     ready: VecDeque<BootedInterpreter>,
+    takers: Takers,
     /// Why the most recent failed boot failed.
     failed: Option<Error>,
     /// What the most recent session started up with, if that may be kept.
@@ -52,7 +54,9 @@ struct Stock {
 
 impl Stock {
     fn wanted(&self) -> usize {
-        self.asked.max(self.spare)
+        let own = self.asked.max(self.spare);
+        // The further one is that which a tenant leaves to others.
+        own + usize::from(own > 0 && self.takers.are_several(Instant::now()))
     }
 
     fn is_short(&self) -> bool {
@@ -157,10 +161,12 @@ impl Pool {
     }
 
     /// Takes a ready interpreter; `None` if there is none. First one that has started up as the
-    /// session does, then one that has rehearsed. One that has started up otherwise is not taken.
+    /// session does, then one that has rehearsed. One that has started up otherwise is not taken,
+    /// nor the last one that has not, if the tenant has to leave one to others.
     pub(crate) fn take(
         &self,
         kind: &InterpreterKind,
+        tenant: &Arc<str>,
         startup: Option<&Startup>,
     ) -> Option<BootedInterpreter> {
         let mut stocks = lock(&self.stocks);
@@ -168,12 +174,15 @@ impl Pool {
         if let Some(startup) = startup {
             stock.note(startup);
         }
+        let leaves_one = stock.takers.note(tenant, Instant::now());
         let ready = &mut stock.ready;
-        let fitness = |ready: &BootedInterpreter| match ready.begun() {
-            begun @ Some(_) => (begun == startup).then_some(2),
-            None => Some(u8::from(ready.has_rehearsed())),
-        };
         let next = || {
+            let unbegun = ready.iter().filter(|ready| ready.begun().is_none()).count();
+            let is_left = leaves_one && unbegun < 2;
+            let fitness = |ready: &BootedInterpreter| match ready.begun() {
+                begun @ Some(_) => (begun == startup).then_some(2),
+                None => (!is_left).then(|| u8::from(ready.has_rehearsed())),
+            };
             let all = ready.iter().enumerate();
             let fitting = all.filter_map(|(at, one)| Some((fitness(one)?, Reverse(at))));
             let (_, Reverse(at)) = fitting.max()?;
@@ -379,6 +388,10 @@ mod tests {
         InterpreterKind { confinement, memory_bytes: 1, max_report_bytes: 1, max_copies: None }
     }
 
+    fn tenant() -> Arc<str> {
+        Arc::from("")
+    }
+
     /// What a session starts up with that has an environment variable of this value.
     fn startup(value: &str) -> Startup {
         let env = vec![("NAME".to_owned(), value.to_owned())];
@@ -388,7 +401,7 @@ mod tests {
     /// Takes an interpreter, and returns whether it had started up. Then the pool is filled again,
     /// as its thread would do it.
     async fn taken(pool: &Pool, startup: &Startup) -> Option<bool> {
-        let taken = pool.take(&kind(), Some(startup)).map(|ready| match ready.begun() {
+        let taken = pool.take(&kind(), &tenant(), Some(startup)).map(|ready| match ready.begun() {
             Some(begun) => {
                 assert!(begun == startup, "it started up otherwise");
                 true
@@ -437,7 +450,7 @@ mod tests {
         let startup = startup("a");
         // As when two sessions are opened at once: nobody has rehearsed when one starts up.
         for _ in 0..2 {
-            assert!(pool.take(&kind(), Some(&startup)).is_some());
+            assert!(pool.take(&kind(), &tenant(), Some(&startup)).is_some());
         }
         for _ in 0..2 {
             lock(&pool.stocks).get_mut(&kind()).unwrap().coming += 1;
@@ -455,9 +468,9 @@ mod tests {
         for _ in 0..2 {
             taken(&pool, &startup("a")).await;
         }
-        assert!(pool.take(&kind(), None).unwrap().begun().is_none());
-        assert!(pool.take(&kind(), None).is_none());
-        assert!(pool.take(&kind(), Some(&startup("a"))).unwrap().begun().is_some());
+        assert!(pool.take(&kind(), &tenant(), None).unwrap().begun().is_none());
+        assert!(pool.take(&kind(), &tenant(), None).is_none());
+        assert!(pool.take(&kind(), &tenant(), Some(&startup("a"))).unwrap().begun().is_some());
     }
 
     #[tokio::test]
@@ -477,6 +490,23 @@ mod tests {
         for _ in 0..4 {
             assert_eq!(taken(&pool, &startup("a")).await, Some(false));
         }
+    }
+
+    #[tokio::test]
+    async fn the_last_one_is_left_to_a_tenant_that_did_not_take_the_one_before() {
+        let pool = full(0, 2, "completed").await;
+        let ready = || lock(&pool.stocks)[&kind()].ready.len();
+        let takes = |name: &str| pool.take(&kind(), &Arc::from(name), None).is_some();
+        let startup = startup("fill");
+        let fill = || taken(&pool, &startup);
+        // The stock is filled on behalf of the tenant without a name.
+        assert!(takes("") && takes("") && !takes(""), "it is alone");
+        assert!(!takes("b"), "from here on they are two");
+        assert_eq!(fill().await, None);
+        assert_eq!(ready(), 3, "one more than one tenant has");
+        assert!(takes("") && takes("") && !takes("") && !takes(""));
+        assert!(takes("b"), "the last one was left to it");
+        assert_eq!(ready(), 0);
     }
 
     #[tokio::test]

@@ -64,7 +64,7 @@ impl Session {
         let startup = startup(&host, &policy);
         // The replacement boots once the session is open, so that the two do not compete.
         let _refill = Refill { pool, kind: &kind };
-        let ready = if let Some(ready) = pool.take(&kind, Some(&startup)) {
+        let ready = if let Some(ready) = pool.take(&kind, &policy.tenant, Some(&startup)) {
             ready
         } else {
             Self::fresh(&engine, &kind).await?
@@ -93,7 +93,7 @@ impl Session {
         let (pool, kind) = (engine.pool(), policy.kind());
         let _refill = Refill { pool, kind: &kind };
         let mut saved = saved::open(path.clone(), &policy).await?;
-        if let Some(ready) = pool.take(&kind, None) {
+        if let Some(ready) = pool.take(&kind, &policy.tenant, None) {
             match Self::of_saved(&engine, &policy, saved, ready).await {
                 // It may have died since the pool checked it.
                 Err(error) if error.kind() == ErrorKind::Start => {

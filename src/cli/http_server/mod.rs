@@ -4,15 +4,15 @@
 mod connections;
 mod io;
 mod listener;
+mod portions;
 
 use std::convert::Infallible;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::connections::{Connections, Place, State};
 use self::io::Watched;
 pub(super) use self::listener::Listener;
+use self::portions::Portions;
 
 /// How much of a connection is kept in memory: the longest head of a request.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -145,7 +146,7 @@ async fn connection<A, F, B>(
                     busy.0.keep();
                 }
                 busy.0.be_patient(response.extensions().get::<Patient>().is_some());
-                Ok::<_, Infallible>(response.map(|body| Tracked { body, _busy: busy }))
+                Ok::<_, Infallible>(response.map(|body| Portions::new(body, busy)))
             }
         }
     });
@@ -183,32 +184,6 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.finish();
-    }
-}
-
-/// The body of an answer.
-struct Tracked<B> {
-    body: B,
-    _busy: Busy,
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Body for Tracked<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
