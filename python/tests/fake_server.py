@@ -51,6 +51,8 @@ def main() -> None:
         return
     elif kind == "code":
         write(["output", 1, 1, compile("1", "", "eval")])
+    elif kind == "malformed":
+        OUTPUT.write(bytes.fromhex(os.environ["FRAME"]))
     elif kind == "deaf":
         # Reads nothing, and stays.
         OUTPUT.flush()

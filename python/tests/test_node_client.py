@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import gc
 import hashlib
 import json
 import math
@@ -556,3 +557,34 @@ def test_an_answer_that_breaks_off_is_the_end_of_the_node() -> None:
         with pytest.raises(isolet.ServerDied, match="ended, or cannot be reached"):
             Client([f"http://127.0.0.1:{listening.getsockname()[1]}"] * 2).run("1")
         breaking.join(SECONDS)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n[[[[[[[",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\xff\xfe\xfd\xfc",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nNaN\r\n0\r\n\r\n",
+    ],
+)
+def test_an_answer_that_no_node_gives_is_told_of_without_reading_it_all(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(SECONDS)
+
+        def give() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+                connection.settimeout(SECONDS)
+                # Until the client has gone.
+                connection.recv(1)
+
+        giving = threading.Thread(target=give)
+        giving.start()
+        with pytest.raises(isolet.ProtocolError, match=r"longer than|no JSON"):
+            Client([f"http://127.0.0.1:{listening.getsockname()[1]}"]).run("1")
+        gc.collect()
+        giving.join(SECONDS)
+        assert not giving.is_alive()

@@ -8,16 +8,25 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
 from ._interrupts import SIGNAL_SECONDS
 from ._json import decode, encode
-from .errors import ConfigError, IsoletError, ServerDied, TransferError, from_wire
+from .errors import (
+    ConfigError,
+    IsoletError,
+    ProtocolError,
+    ServerDied,
+    TransferError,
+    from_wire,
+)
 
 _MAX_BODY_BYTES = 64 << 20
+_MAX_ANSWER_BYTES = 1 << 30
+"""The longest answer, and the longest line of one, in bytes: what a frame of a server may have."""
 _CONNECT_SECONDS = 5
 _SILENT_SECONDS = 30
 """How long a machine that has vanished is waited for."""
@@ -113,7 +122,7 @@ class Node:
         """
         with self.guarding(connection):
             response = self.send(connection, method, path, headers, body)
-            status, data = response.status, response.read()
+            status, data = response.status, read(response)
         self.keep(connection)
         return status, data
 
@@ -143,6 +152,41 @@ class Node:
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+def read(response: HTTPResponse) -> bytes:
+    """Returns the body of an answer.
+
+    Raises:
+        ProtocolError: it is too long.
+    """
+    # With a length, only a read without one notices that the answer breaks off.
+    announced = response.length
+    if announced is None:
+        data = response.read(_MAX_ANSWER_BYTES + 1)
+        announced = len(data)
+    elif announced <= _MAX_ANSWER_BYTES:
+        data = response.read()
+    else:
+        data = b""
+    if announced > _MAX_ANSWER_BYTES:
+        raise ProtocolError(f"an answer of the node is longer than {_MAX_ANSWER_BYTES} bytes")
+    return data
+
+
+def events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
+    """Yields the events that an answer has, each on a line.
+
+    Raises:
+        ProtocolError: a line is no event, or too long.
+    """
+    while line := response.readline(_MAX_ANSWER_BYTES + 1):
+        if len(line) > _MAX_ANSWER_BYTES:
+            raise ProtocolError(f"an event of the node is longer than {_MAX_ANSWER_BYTES} bytes")
+        event = decode(line)
+        if not isinstance(event, dict) or "type" not in event:
+            raise ProtocolError(f"the node sent {line[:40]!r}, which is no event")
+        yield event
 
 
 def _no_address(address: str) -> ConfigError:

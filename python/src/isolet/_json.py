@@ -29,12 +29,17 @@ def decode(text: bytes) -> Any:
     """Reads JSON.
 
     Raises:
-        ProtocolError: it is none, or has an integer with too many digits for this Python.
+        ProtocolError: it is none, is nested too deeply, or has an integer with too many digits for
+            this Python.
     """
     try:
-        return json.loads(text, object_hook=_unmarked)
-    except ValueError as error:
+        return json.loads(text, object_hook=_unmarked, parse_constant=_refused)
+    except (ValueError, TypeError, RecursionError) as error:
         raise ProtocolError(f"the node answered {text[:40]!r}, which is no JSON: {error}") from None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _marked(value: Any) -> Any:
@@ -68,7 +73,7 @@ def _unmarked(items: dict[str, Any]) -> Any:
     if mark == _BYTES:
         import base64
 
-        return base64.b64decode(held)
+        return base64.b64decode(held, validate=True)
     if mark == _FLOAT:
         return float(held)
     return dict(held) if mark == _DICT else items

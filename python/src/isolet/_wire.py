@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import reprlib
 import sys
 from collections.abc import Callable
 from typing import Any, Final, cast
@@ -28,10 +29,26 @@ _LONG: Final = 1 << 16
 
 _LONG_TYPES: Final = frozenset([str, bytes])
 
+_STEP: Final = 1 << 20
+"""How much memory is taken for a long frame before any of it has come: its length is only claimed
+then. Later on, as much again as has come."""
+
 _MOST_VALUES: Final = 100
 """A dict with more values is not searched for long ones."""
 
 Message = list[Any]
+
+_SHAPES: Final[dict[str, tuple[tuple[type, ...], int]]] = {
+    # The types of the first items after the operation, and how many items there are in all.
+    "ok": ((int,), 3),
+    "error": ((int, dict), 3),
+    "output": ((int, int, str), 4),
+    "display": ((int, dict), 3),
+    "call": ((int, int, int, str, dict), 6),
+    "uncall": ((int,), 2),
+    "audit": ((int, int, dict), 4),
+    "fatal": ((str,), 2),
+}
 
 _dumps: Callable[[Message, int], bytes] = marshal.dumps
 if sys.version_info >= (3, 13):
@@ -110,7 +127,7 @@ class Reader:
     handler of the program runs between the two, because `map` and `extend` are one step for it.
     """
 
-    __slots__ = ("_counts", "_fds", "_frame", "_got", "_sizes")
+    __slots__ = ("_counts", "_fds", "_frame", "_got", "_size", "_sizes")
 
     def __init__(self, fd: int) -> None:
         self._fds = (fd,)
@@ -119,6 +136,7 @@ class Reader:
         self._got: list[bytes] = []
         # A frame that is longer than a chunk, and how many bytes of it were read.
         self._frame: bytearray | None = None
+        self._size = 0
         self._counts: list[int] = []
 
     def fill(self) -> bool:
@@ -142,9 +160,12 @@ class Reader:
         """
         frame = self._frame
         if frame is not None:
-            if sum(self._counts) == len(frame):
+            came = sum(self._counts)
+            if came == self._size:
                 self._frame = None
                 to.append(_message(frame))
+            elif came == len(frame):
+                frame.extend(bytes(min(self._size - came, came)))
             return
         got = self._got
         if not got:
@@ -162,10 +183,10 @@ class Reader:
             if len(data) - start < size:
                 if size > CHUNK:
                     # It is read where it will be parsed.
-                    frame = bytearray(size)
-                    frame[: len(data) - start] = data[start:]
-                    self._counts = [len(data) - start]
-                    self._frame = frame
+                    frame = bytearray(data[start:])
+                    self._counts = [len(frame)]
+                    frame.extend(bytes(min(size - len(frame), _STEP)))
+                    self._frame, self._size = frame, size
                     end = len(data)
                 break
             found.append(_message(data[start : start + size]))
@@ -177,16 +198,23 @@ class Reader:
 def _message(data: bytes | bytearray) -> Message:
     try:
         message: Any = loads(data)
-    except (ValueError, EOFError, TypeError) as error:
+    except (ValueError, EOFError, TypeError, OverflowError, MemoryError) as error:
         shown = bytes(data[:40])
         raise ProtocolError(f"the server wrote {shown!r}, which is no message: {error}") from None
     if not _is_message(message):
-        raise ProtocolError(f"the server wrote {repr(message)[:40]}, which is no message")
+        # Of what it wrote, this looks at a few items and levels.
+        raise ProtocolError(f"the server wrote {reprlib.repr(message)[:40]}, which is no message")
     return message
 
 
 def _is_message(value: Any) -> bool:
-    if type(value) is not list:
+    if type(value) is not list or not value:
         return False
-    items = cast("Message", value)
-    return len(items) > 0 and type(items[0]) is str
+    operation, *items = cast("Message", value)
+    if type(operation) is not str:
+        return False
+    # An operation of a newer server is refused by its name.
+    kinds, length = _SHAPES.get(operation, ((), len(items) + 1))
+    return len(items) + 1 == length and all(
+        type(item) is kind for item, kind in zip(items, kinds, strict=False)
+    )

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from . import _session
 from ._handle import Handle
-from ._http import Node, body, checked, error_of, refusal, small
+from ._http import Node, body, checked, error_of, events, read, refusal, small
 from ._json import decode
 from ._remote_calls import Calls
 from ._runs import show
@@ -432,7 +432,7 @@ class Session(Handle):
             response = node.send(connection, "POST", f"{self._path}/runs", headers, sent)
             if response.status == 200:
                 return connection, response
-            data = response.read()
+            data = read(response)
         node.keep(connection)
         raise refusal(response.status, data)
 
@@ -443,8 +443,7 @@ class Session(Handle):
         calls = Calls(self._tools, self._ask)
         try:
             with self._node.guarding(connection):
-                for line in response:
-                    event = decode(line)
+                for event in events(response):
                     kind = event["type"]
                     if kind == "tool_call":
                         calls.start(event["call_id"], event["name"], event["arguments"])
@@ -460,7 +459,7 @@ class Session(Handle):
                 else:
                     raise HTTPException("the answer has no end")
                 # What is after the last line is the end of the body.
-                response.read()
+                read(response)
         finally:
             calls.cancel_all()
         self._node.keep(connection)
