@@ -179,7 +179,8 @@ pub use data::cell::{Cell, Syntax};
 pub use data::display::{Display, MimeData};
 pub use data::error::{Error, ErrorKind};
 pub use data::execution::{
-    Execution, LimitKind, Outcome, PyException, Termination, Truncation, Usage, Variable,
+    Execution, LimitKind, MemoryKind, Outcome, PyException, Termination, Truncation, Usage,
+    Variable,
 };
 pub use data::isolation::{
     CallRule, Isolation, IsolationReport, Layer, LayerState, SystemCall, UnknownLayer, WorkerStart,

@@ -80,13 +80,15 @@ pub enum Termination {
         /// The count.
         observed: u64,
     },
-    /// The guest's JavaScript objects outgrew V8's heap, whose limit is part of
+    /// The guest took more memory than follows from
     /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes). The session is closed.
     Memory {
-        /// The limit of that heap, in bytes.
+        /// Which memory.
+        kind: MemoryKind,
+        /// The limit of that memory, in bytes.
         limit: u64,
-        /// The size of the heap when the guest was stopped, in bytes. Equal to the limit if the
-        /// guest was stopped before the heap could grow.
+        /// How much of it there was when the guest was stopped, in bytes. For V8's heap equal to
+        /// the limit if the guest was stopped before the heap could grow.
         observed: u64,
     },
     /// The run was interrupted, see
@@ -109,6 +111,28 @@ pub enum LimitKind {
     ToolCalls,
     /// Requests that were refused, see [`Limits::max_refusals`](crate::Limits::max_refusals).
     Refusals,
+}
+
+/// Memory that has a limit of its own, at which the host ends a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// V8's heap, in which JavaScript's objects, strings and code are.
+    Heap,
+    /// All memory of the session's worker, with its page tables.
+    Worker,
+    /// The page tables that the kernel keeps for the session's worker.
+    PageTables,
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Heap => "JavaScript's heap in use",
+            Self::Worker => "memory of its worker in use",
+            Self::PageTables => "page tables of its worker in use",
+        })
+    }
 }
 
 impl fmt::Display for LimitKind {
@@ -157,11 +181,10 @@ impl fmt::Display for Termination {
                      (`Limits::{call}`)"
                 )
             }
-            Self::Memory { limit, observed } => write!(
+            Self::Memory { kind, limit, observed } => write!(
                 f,
-                "the run was terminated with {observed} bytes of JavaScript's heap in use, the \
-                 limit is {limit} bytes, a part of `Limits::max_memory_bytes`; the session is \
-                 closed"
+                "the run was terminated with {observed} bytes of {kind}, the limit is {limit} \
+                 bytes, which follows from `Limits::max_memory_bytes`; the session is closed"
             ),
             Self::Interrupted => f.write_str("the run was interrupted"),
             Self::Died { reason } => write!(f, "the interpreter died: {reason}"),

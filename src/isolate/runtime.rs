@@ -24,6 +24,7 @@ use super::restore::PagesAside;
 use super::state::{EntryPoints, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
+use crate::data::execution::MemoryKind;
 use crate::data::tool::ToolError;
 use crate::protocol::codec::{self, CommandFrame};
 use crate::protocol::{Inbox, Message, Reply, ReplySink};
@@ -245,7 +246,7 @@ impl Isolate {
             return Reply::Terminated;
         };
         let heap = self.runtime.v8_isolate().get_heap_statistics().total_heap_size() as u64;
-        Reply::OutOfMemory { limit, observed: observed.max(heap) }
+        Reply::OutOfMemory { kind: MemoryKind::Heap, limit, observed: observed.max(heap) }
     }
 
     /// Returns the session's peak memory, in bytes. Fails if the interpreter's memory has exceeded

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::data::cell::{Program, Role, Syntax};
 use crate::data::error::Error;
-use crate::data::execution::{PyException, Variable};
+use crate::data::execution::{MemoryKind, PyException, Variable};
 use crate::data::isolation::IsolationReport;
 use crate::data::output::Stream;
 use crate::data::terminal::Terminal;
@@ -229,6 +229,9 @@ pub(crate) enum Reply {
     Terminated,
     /// The isolate was stopped because it exceeded its memory limit; it takes no more commands.
     OutOfMemory {
+        /// Which memory. A worker speaks of V8's heap only.
+        #[serde(skip, default = "heap")]
+        kind: MemoryKind,
         /// The limit, in bytes.
         limit: u64,
         /// The memory in use when it was stopped, in bytes, or a number above the limit.
@@ -239,6 +242,10 @@ pub(crate) enum Reply {
     Exited(i32),
     /// The isolate failed for this reason and takes no more commands.
     Failed(String),
+}
+
+fn heap() -> MemoryKind {
+    MemoryKind::Heap
 }
 
 impl Reply {

@@ -58,7 +58,7 @@ fn rewritten(message: &str, chosen: impl Fn(Word) -> &'static str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use isolet::{Error, ErrorKind, LimitKind, Mount, Termination};
+    use isolet::{Error, ErrorKind, LimitKind, MemoryKind, Mount, Termination};
 
     use super::super::Failure;
     use super::*;
@@ -69,7 +69,7 @@ mod tests {
         let terminations = [
             Termination::Deadline { limit: time, observed: time },
             Termination::HostTime { limit: time, observed: time },
-            Termination::Memory { limit: 1, observed: 2 },
+            Termination::Memory { kind: MemoryKind::Worker, limit: 1, observed: 2 },
             Termination::Limit { kind: LimitKind::Refusals, limit: 1, observed: 2 },
             Termination::Limit { kind: LimitKind::ToolCalls, limit: 1, observed: 2 },
         ];

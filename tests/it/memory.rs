@@ -1,7 +1,9 @@
 //! Tests of the limit of a session's memory: what Python and JavaScript are refused, what ends the
 //! session, and that other sessions are unaffected.
 
-use isolet::{ErrorKind, Limits, Outcome, Sandbox, Session, SessionState, Termination, Value};
+use isolet::{
+    ErrorKind, Limits, MemoryKind, Outcome, Sandbox, Session, SessionState, Termination, Value,
+};
 
 use crate::util::{builder, eval, exec, isolet, raised, sandbox};
 
@@ -272,9 +274,11 @@ async fn fills_the_heap(code: &str) {
     let mut session = session_of(128).await;
     let run = format!("from pyodide.code import run_js\nprint('before')\nrun_js('''{code}''')");
     let execution = session.run(run).await.unwrap();
-    let Outcome::Terminated(Termination::Memory { limit, observed }) = *execution.outcome() else {
+    let Outcome::Terminated(Termination::Memory { kind, limit, observed }) = *execution.outcome()
+    else {
         panic!("{code}: {execution:?}");
     };
+    assert_eq!(kind, MemoryKind::Heap);
     assert_eq!(limit, 64 * MIB, "{code}");
     assert!(observed >= limit, "{code}: {observed}");
     assert_eq!(execution.stdout(), "before\n", "{code}");

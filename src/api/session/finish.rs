@@ -51,8 +51,8 @@ impl Shared {
                 self.stopper.kill();
                 (SessionState::Terminated, Some(termination), Report::default(), 0)
             }
-            (None, Some(Reply::OutOfMemory { limit, observed }), _) => {
-                let termination = Termination::Memory { limit, observed };
+            (None, Some(Reply::OutOfMemory { kind, limit, observed }), _) => {
+                let termination = Termination::Memory { kind, limit, observed };
                 (SessionState::Terminated, Some(termination), Report::default(), 0)
             }
             (None, Some(Reply::Exited(status)), _) => {

@@ -18,7 +18,7 @@ use super::process::Process;
 use super::reader::{Answer, By, Reader};
 use super::readers;
 use super::shift::Shift;
-use super::watch::{HeldMemory, Watched, watch};
+use super::watch::{Exceeded, HeldMemory, Watched, watch};
 use super::writer::{Frame, Kind, Writer};
 use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
@@ -74,8 +74,8 @@ pub(crate) struct WorkerControl {
     /// `None` if the kernel does not report how much memory a process holds.
     memory: Option<HeldMemory>,
     resident_bytes: u64,
-    /// The limit on its memory that it was killed for exceeding, and what it held, in bytes.
-    overgrown: OnceLock<(u64, u64)>,
+    /// The limit on its memory that it was killed for exceeding.
+    overgrown: OnceLock<Exceeded>,
     /// Set once this process has killed it.
     is_terminated: AtomicBool,
     /// Takes the numbers of the runs to interrupt.
@@ -344,7 +344,9 @@ impl Answer for Answers {
             let _ = ready.send(Err(reason.clone()));
         }
         let reply = match self.control.overgrown.get() {
-            Some(&(limit, observed)) => Reply::OutOfMemory { limit, observed },
+            Some(&Exceeded { kind, limit, held }) => {
+                Reply::OutOfMemory { kind, limit, observed: held }
+            }
             None => Reply::Failed(reason),
         };
         // If nobody receives replies any more, nobody needs this one.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::process::Process;
+use crate::data::execution::MemoryKind;
 use crate::support::lock::lock;
 use crate::support::watchdog;
 
@@ -78,6 +79,14 @@ fn look(first: usize) -> bool {
     !workers.is_empty()
 }
 
+/// A limit on its memory that a process exceeds, and what it holds, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exceeded {
+    pub(super) kind: MemoryKind,
+    pub(super) limit: u64,
+    pub(super) held: u64,
+}
+
 /// How much memory a process holds, as the kernel reports it.
 pub(super) struct HeldMemory {
     statm: String,
@@ -93,20 +102,22 @@ impl HeldMemory {
         Ok(Self { statm: file("statm"), status: file("status"), tables: Mutex::default() })
     }
 
-    /// Returns the limit that the process exceeds and what it holds, in bytes, if it may have so
-    /// much of resident memory and page tables together; `None` also if the process is gone or
-    /// hidden from this one.
+    /// Returns the limit that the process exceeds, if it may have so many bytes of resident memory
+    /// and page tables together; `None` also if the process is gone or hidden from this one.
     ///
     /// Page tables are memory of the kernel: to read one byte of each 2 MiB of a mapping takes
     /// 4 KiB of them, and no resident memory. So they have a limit of their own, too.
-    pub(super) fn exceeded(&self, limit: u64) -> Option<(u64, u64)> {
+    pub(super) fn exceeded(&self, limit: u64) -> Option<Exceeded> {
         let mut text = [0; 256];
         let pages: u64 = read(&self.statm, &mut text)?.split(' ').nth(1)?.parse().ok()?;
         let resident = pages.saturating_mul(rustix::param::page_size() as u64);
         let tables = self.tables();
         let all = resident.saturating_add(tables);
-        let mut checks = [(most_tables(limit), tables), (limit, all)].into_iter();
-        checks.find(|(limit, held)| held > limit)
+        let checks = [
+            Exceeded { kind: MemoryKind::PageTables, limit: most_tables(limit), held: tables },
+            Exceeded { kind: MemoryKind::Worker, limit, held: all },
+        ];
+        checks.into_iter().find(|check| check.held > check.limit)
     }
 
     fn tables(&self) -> u64 {
