@@ -14,7 +14,7 @@ use isolet::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{Given, decoded, line};
+use super::body::{Given, decoded, in_turn, line};
 use super::openapi::Refusals;
 use super::problem::Problem;
 use super::runs::{EVENTS, Once};
@@ -105,7 +105,8 @@ fn answers(
 
 async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
     let mut charge = node.charge(&tenant);
-    let taken = decoded(&line).and_then(|decoded| Ok(charge.take((line.len() + decoded) as u64)?));
+    let decoded = in_turn(line.len(), || decoded(&line)).await;
+    let taken = decoded.and_then(|decoded| Ok(charge.take((line.len() + decoded) as u64)?));
     let read = match taken {
         Ok(()) => Given::read(&line).await,
         Err(problem) => Err(problem),

@@ -27,7 +27,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
         let transfer = request.extensions().get::<Transfer>().cloned();
         let Raw(bytes) = Raw::from_request(request, state).await?;
         if let Some(transfer) = transfer {
-            transfer.take(decoded(&bytes)?)?;
+            transfer.take(in_turn(bytes.len(), || decoded(&bytes)).await?)?;
         }
         Self::read(&bytes).await
     }

@@ -15,7 +15,7 @@ use serde_json::{Value as AnyJson, json};
 
 use super::files::place;
 use super::{Failed, Reached, text};
-use crate::cli::serve::http::body::{Foreign, Raw};
+use crate::cli::serve::http::body::{Foreign, Raw, count_values, in_turn};
 use crate::cli::serve::http::problem::Problem;
 use crate::service::node::{Node, Raised};
 
@@ -134,7 +134,8 @@ async fn call(
     if !kind.starts_with(MESSAGE) {
         return Ok(Err(RpcError::unimplemented("this service is spoken to in JSON only")));
     }
-    let asked: Asked = match serde_json::from_slice(body) {
+    let decode = || count_values("the message", body).map(|_| serde_json::from_slice(body));
+    let asked: Asked = match in_turn(body.len(), decode).await.map_err(Failed)? {
         Ok(asked) => asked,
         Err(error) => return Ok(Err(RpcError("invalid_argument", error.to_string()))),
     };

@@ -17,14 +17,14 @@ use serde_json::{Value as AnyJson, json};
 
 use super::{Failed, Reached, text};
 use crate::cli::serve::http::MAX_BODY_BYTES;
-use crate::cli::serve::http::body::Foreign;
+use crate::cli::serve::http::body::{Foreign, in_turn};
 use crate::cli::serve::http::problem::Problem;
 use crate::cli::serve::http::transfer::{self, Transfer, in_time};
 use crate::service::SessionCommand;
 use crate::service::node::{HOME, Node};
 
-/// How much of a file is decompressed at a time.
-const PIECE_BYTES: u64 = 1 << 20;
+/// The most files of a form.
+const MAX_FILES: usize = 1_000;
 
 type Served = State<Arc<Node>>;
 
@@ -115,6 +115,9 @@ async fn parts(
     };
     let mut files = Vec::new();
     while let Some(field) = in_time(form.next_field()).await?.map_err(failed)? {
+        if files.len() == MAX_FILES {
+            return Err(Failed::unreadable(format!("the form has more files than {MAX_FILES}")));
+        }
         let named = field.file_name().map(place);
         let mut field = field;
         let mut contents = Vec::new();
@@ -134,33 +137,77 @@ async fn whole(request: Request<Body>) -> Result<Vec<u8>, Failed> {
     let bytes = transfer::read(request.into_body()).await?;
     match is_compressed.as_deref() {
         None | Some("identity") => Ok(bytes.into()),
-        Some("gzip") => {
-            let (mut decoder, mut contents) = (GzDecoder::new(&*bytes), Vec::new());
-            loop {
-                let piece = decoder.by_ref().take(PIECE_BYTES).read_to_end(&mut contents);
-                let length = piece
-                    .map_err(|error| Failed::unreadable(format!("the body is no gzip: {error}")))?;
-                if length == 0 {
-                    return Ok(contents);
-                }
-                if contents.len() > MAX_BODY_BYTES {
-                    let text = format!("the file has more than {MAX_BODY_BYTES} bytes");
-                    return Err(Failed::unreadable(text));
-                }
-                if let Some(transfer) = &transfer {
-                    transfer.take(length)?;
-                }
-            }
-        }
+        Some("gzip") => inflated(&bytes, transfer.as_ref()).await,
         Some(other) => {
             Err(Failed::unreadable(format!("the body's encoding is {other:?}, and has to be gzip")))
         }
     }
 }
 
+/// Decompresses a body. What its end says of its length is all that it may have: that much is
+/// counted before the work, of which a few bytes can ask for a lot.
+async fn inflated(bytes: &[u8], transfer: Option<&Transfer>) -> Result<Vec<u8>, Failed> {
+    let claimed = bytes.last_chunk().map_or(0, |length| u32::from_le_bytes(*length));
+    let length = usize::try_from(claimed).unwrap_or(usize::MAX);
+    if length > MAX_BODY_BYTES {
+        let text = format!("the file has {length} bytes: limit {MAX_BODY_BYTES}");
+        return Err(Failed::unreadable(text));
+    }
+    if let Some(transfer) = transfer {
+        transfer.take(length)?;
+    }
+    let contents = in_turn(length, || {
+        let mut contents = Vec::new();
+        let mut decoder = GzDecoder::new(bytes).take(u64::from(claimed) + 1);
+        decoder.read_to_end(&mut contents).map(|_| contents)
+    });
+    let contents = contents.await;
+    let contents =
+        contents.map_err(|error| Failed::unreadable(format!("the body is no gzip: {error}")))?;
+    if contents.len() != length {
+        let text = format!("the body is no gzip of {length} bytes, as its end says");
+        return Err(Failed::unreadable(text));
+    }
+    Ok(contents)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
+
+    fn gzip(contents: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(contents).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_gzip_is_decompressed_as_far_as_it_says_and_no_further() {
+        assert_eq!(inflated(&gzip(b"text"), None).await.ok().unwrap(), b"text");
+        assert_eq!(inflated(&gzip(b""), None).await.ok().unwrap(), b"");
+        let refused = async |bytes: &[u8]| match inflated(bytes, None).await {
+            Err(Failed(problem)) => problem.detail().to_owned(),
+            Ok(contents) => panic!("{} bytes", contents.len()),
+        };
+        let mut longer = gzip(&vec![0; 100_000]);
+        let length = longer.len();
+        longer[length - 4..].copy_from_slice(&10u32.to_le_bytes());
+        assert!(refused(&longer).await.contains("10 bytes"), "no more than one further is read");
+        longer[length - 4..].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(refused(&longer).await.contains("4294967295 bytes: limit 67108864"));
+        longer[length - 4..].copy_from_slice(&200_000u32.to_le_bytes());
+        assert!(refused(&longer).await.contains("no gzip"));
+        let mut followed = gzip(b"text");
+        followed.extend_from_slice(&gzip(b"more"));
+        for bytes in [&b""[..], b"no", b"\x1f\x8b\x08", &gzip(b"text")[..15], &followed[..23]] {
+            assert!(refused(bytes).await.contains("no gzip"));
+        }
+    }
 
     #[test]
     fn a_path_is_relative_to_the_home_directory_and_never_above_the_root() {

@@ -271,13 +271,11 @@ struct Message {
 impl Environment {
     /// Answers a message; `None` if it closes the connection.
     async fn answer(&mut self, text: &[u8]) -> Option<String> {
-        let message = match count_values("the message", text) {
-            Ok(_) => in_turn(text.len(), || serde_json::from_slice(text)).await,
+        let decode = || count_values("the message", text).map(|_| serde_json::from_slice(text));
+        let message = match in_turn(text.len(), decode).await {
+            Ok(Ok(message)) => message,
             Err(problem) => return Some(Failed::Invalid(problem.text()).message()),
-        };
-        let message = match message {
-            Ok(message) => message,
-            Err(reason) => {
+            Ok(Err(reason)) => {
                 return Some(error("INVALID_JSON", &format!("Invalid JSON: {reason}"), json!({})));
             }
         };
@@ -389,10 +387,13 @@ async fn health(State(node): Served, _kind: Kind) -> Response {
 
 /// Reads a request's body. An empty one is an empty object.
 async fn given(Raw(body): &Raw) -> Result<Json, Problem> {
-    count_values("the body", body)?;
     if body.is_empty() {
         return Ok(json!({}));
     }
-    let given = in_turn(body.len(), || serde_json::from_slice(body)).await;
-    given.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))
+    in_turn(body.len(), || {
+        count_values("the body", body)?;
+        let given = serde_json::from_slice(body);
+        given.map_err(|error| Problem::unreadable(format!("the body is no JSON: {error}")))
+    })
+    .await
 }
