@@ -6,6 +6,9 @@
 
 mod answers;
 mod calls;
+#[cfg(feature = "serve")]
+#[path = "../support/control_groups.rs"]
+pub(crate) mod control_groups;
 mod engines;
 mod execution;
 mod failure;

@@ -207,6 +207,19 @@ impl Policy {
         &self.ca_files
     }
 
+    /// Returns the paths of this machine that it names.
+    #[cfg(feature = "serve")]
+    pub(super) fn host_paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let mounts = self.mounts.iter().map(|mount| &mount.host);
+        mounts.chain(&self.wheels).chain(&self.ca_files)
+    }
+
+    /// Returns the paths of mounts as guests see them.
+    #[cfg(feature = "serve")]
+    pub(super) fn mount_points(&self) -> Vec<&str> {
+        self.mounts.iter().map(|mount| &*mount.guest).collect()
+    }
+
     /// Whether it has what names files, variables and processes of this machine.
     #[cfg(feature = "serve")]
     pub(super) fn has_what_operators_set(&self) -> bool {

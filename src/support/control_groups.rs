@@ -1,4 +1,6 @@
 //! Where the control groups of a process are.
+//!
+//! The command has this file, too.
 
 use std::path::{Path, PathBuf};
 

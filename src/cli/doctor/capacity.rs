@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::service::control_groups;
 use crate::service::node::Memory;
 
 /// What the node itself takes of descriptors, tasks and mappings.
@@ -109,7 +110,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
 /// The most tasks of the control group that this process is in, and of those around it.
 fn tasks_of_group() -> Option<u64> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    Memory::groups(&own).filter_map(|group| number(group.join("pids.max"))).min()
+    control_groups::around(&own).filter_map(|group| number(group.join("pids.max"))).min()
 }
 
 #[cfg(test)]

@@ -101,6 +101,8 @@ impl Default for Config {
 
 /// What a node needs to know.
 pub(crate) struct Settings {
+    /// The file that says so.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) max_sessions: usize,
     pub(crate) memory_reserve: f64,
     pub(crate) max_connections: usize,
@@ -148,6 +150,15 @@ pub(crate) struct StoreSettings {
     pub(crate) ttl: Duration,
 }
 
+impl Settings {
+    /// Returns the paths that the operator has named.
+    pub(super) fn own_paths(&self) -> Vec<PathBuf> {
+        let store = self.store.as_ref().map(|store| &store.directory);
+        let own = [self.file.as_ref(), self.audit_log.as_ref(), store];
+        own.into_iter().flatten().chain(self.policy.host_paths()).cloned().collect()
+    }
+}
+
 impl Config {
     /// Reads a configuration.
     ///
@@ -189,6 +200,7 @@ impl Config {
         };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Settings {
+            file: None,
             max_sessions: match self.max_sessions {
                 Some(most) => at_least_one("max_sessions", most)?,
                 None => by_memory(),

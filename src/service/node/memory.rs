@@ -2,14 +2,11 @@
 //! node is in.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::super::lock;
-
-/// Where control groups are.
-const GROUPS: &str = "/sys/fs/cgroup";
+use super::super::{control_groups, lock};
 
 /// For how long a reading holds. Meanwhile a processor starts fewer than ten sessions, of some
 /// megabytes each, and reading takes dozens of files.
@@ -46,7 +43,7 @@ impl Memory {
     pub(crate) fn read() -> Option<Self> {
         let machine = Self::of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let groups = Self::groups(&own).filter_map(|group| Self::of_group(&group));
+        let groups = control_groups::around(&own).filter_map(|group| Self::of_group(&group));
         groups.chain([machine]).min_by_key(|memory| memory.available)
     }
 
@@ -83,20 +80,6 @@ impl Memory {
         let spare = spare.and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
         Some(Self { available: total.saturating_sub(used.saturating_sub(spare)), total })
     }
-
-    /// Returns the control groups of a process and those around them, by its `/proc/PID/cgroup`.
-    pub(crate) fn groups(own: &str) -> impl Iterator<Item = PathBuf> {
-        own.lines().flat_map(|line| {
-            let (controllers, path) = line
-                .split_once(':')
-                .map_or(("", line), |(_, rest)| rest.split_once(':').unwrap_or_default());
-            // Version 2 has one tree, version 1 one for each set of controllers.
-            let tree = Path::new(GROUPS).join(controllers);
-            let group = tree.join(path.trim_start_matches('/'));
-            let around = group.ancestors().take_while(|group| group.starts_with(&tree));
-            around.map(Path::to_owned).collect::<Vec<_>>()
-        })
-    }
 }
 
 #[cfg(test)]
@@ -131,11 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_a_group_around_holds_too_in_both_versions() {
-        let paths: Vec<_> = Memory::groups("8:pids:/y\n0::/a.slice/b.service\n").collect();
-        let names = ["pids/y", "pids", "a.slice/b.service", "a.slice", ""];
-        assert_eq!(paths, names.map(|name| Path::new(GROUPS).join(name)));
-
+    fn the_first_version_of_control_groups_says_it_in_other_files() {
         let group = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(group.path().join(name), text).unwrap();
         write("memory.limit_in_bytes", "1000\n");

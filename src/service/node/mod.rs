@@ -9,12 +9,14 @@ mod ceiling;
 mod config;
 mod contexts;
 mod creations;
+mod discretion;
 mod guest;
 mod ids;
 mod in_flight;
 mod memory;
 mod metrics;
 mod named;
+mod on_drop;
 mod packages;
 mod places;
 mod replies;
@@ -41,12 +43,14 @@ use opentelemetry::global::BoxedTracer;
 
 use self::audit::Audit;
 use self::creations::Creations;
+use self::discretion::Discretion;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::named::Named;
+use self::on_drop::OnDrop;
 use self::places::Places;
 use self::replies::Replies;
-use self::run_gate::{Pass, QueueIsFull, RunGate};
+use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
 use self::sockets::Sockets;
@@ -59,6 +63,7 @@ pub(crate) use self::audit::{Happened, Outage, Sink, over_quota};
 pub(crate) use self::ceiling::{MOST_SECONDS, Wishes};
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
+pub(crate) use self::discretion::Operator;
 pub(crate) use self::guest::Raised;
 pub(crate) use self::in_flight::Charge;
 pub(crate) use self::memory::Memory;
@@ -178,6 +183,8 @@ pub(crate) struct Watchers {
     pub(crate) audit: Option<Box<dyn Sink>>,
     /// Makes the spans of traces.
     pub(crate) tracer: Option<BoxedTracer>,
+    /// Its operator.
+    pub(crate) operator: Option<Operator>,
 }
 
 pub(crate) struct Node {
@@ -222,7 +229,10 @@ impl Node {
         let metrics = Arc::<Metrics>::default();
         let audit = Arc::new(Audit::new(watchers.audit, settings.audit_outage));
         let traces = Arc::new(Traces::new(watchers.tracer));
-        let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), metrics.tool_calls());
+        let (own, shown) = (settings.own_paths(), settings.policy.mount_points());
+        let discretion = Discretion::new(&own, &shown, watchers.operator);
+        let counter = metrics.tool_calls();
+        let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), discretion, counter);
         let replies = Arc::new(replies);
         let service = Service::new(Arc::clone(&replies) as Arc<dyn Client>, engines);
         replies.serve(&service);
@@ -260,6 +270,11 @@ impl Node {
 
     pub(crate) fn name(&self) -> &str {
         self.ids.node()
+    }
+
+    /// Takes who asks for a client from now on, who is told no paths of the machine.
+    pub(crate) fn has_clients(&self) {
+        self.replies.has_clients();
     }
 
     /// Returns `true` if no key is needed.
@@ -554,43 +569,5 @@ fn gone(reason: Option<Reason>) -> Refusal {
     match reason {
         Some(reason) => Refusal::Gone(reason.to_string()),
         None => Refusal::Unknown,
-    }
-}
-
-/// Sends a request to the service if it is dropped: nobody waits for what it was made for any more.
-struct OnDrop<'a> {
-    node: &'a Node,
-    request: Option<Request>,
-    /// Kept until the request has been carried out.
-    pass: Option<Pass>,
-}
-
-impl<'a> OnDrop<'a> {
-    fn new(node: &'a Node, request: Request) -> Self {
-        Self { node, request: Some(request), pass: None }
-    }
-
-    /// Keeps a place among the runs until the request has been carried out.
-    fn keeping(mut self, pass: Pass) -> Self {
-        self.pass = Some(pass);
-        self
-    }
-
-    fn disarm(mut self) {
-        self.request = None;
-    }
-}
-
-impl Drop for OnDrop<'_> {
-    fn drop(&mut self) {
-        let pass = self.pass.take();
-        if let Some(request) = self.request.take()
-            && let Some(work) = self.node.service.accept(self.node.next(), request)
-        {
-            tokio::task::spawn_blocking(move || {
-                work.run();
-                drop(pass);
-            });
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! runs to who listens.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use isolet::{AuditEvent, Display, Stream, ToolError, Value};
@@ -12,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::super::{Client, Failure, Service, lock};
 use super::audit::Audit;
+use super::discretion::Discretion;
 use super::traces::{Traced, Traces};
 
 /// How many events of a run wait for who listens. Then the guest waits.
@@ -76,6 +78,9 @@ struct PassedOn {
 pub(super) struct Replies {
     audit: Arc<Audit>,
     traces: Arc<Traces>,
+    discretion: Discretion,
+    /// Set once those who ask are clients, and not the node itself.
+    has_clients: AtomicBool,
     /// Counts the calls that are passed on.
     tool_calls: Counter,
     service: OnceLock<Weak<Service>>,
@@ -86,16 +91,28 @@ pub(super) struct Replies {
 }
 
 impl Replies {
-    pub(super) fn new(audit: Arc<Audit>, traces: Arc<Traces>, tool_calls: Counter) -> Self {
+    pub(super) fn new(
+        audit: Arc<Audit>,
+        traces: Arc<Traces>,
+        discretion: Discretion,
+        tool_calls: Counter,
+    ) -> Self {
         Self {
             audit,
             traces,
+            discretion,
+            has_clients: AtomicBool::new(false),
             tool_calls,
             service: OnceLock::new(),
             waiting: Mutex::default(),
             listeners: Mutex::default(),
             calls: Mutex::default(),
         }
+    }
+
+    /// Says that those who ask are clients from now on: answers have no paths of the machine.
+    pub(super) fn has_clients(&self) {
+        self.has_clients.store(true, Ordering::Relaxed);
     }
 
     /// Sets whose client it is.
@@ -142,6 +159,8 @@ impl Replies {
 impl Client for Replies {
     fn reply(&self, request: i64, result: Result<Value, Failure>) {
         lock(&self.listeners).remove(&request);
+        let has_clients = self.has_clients.load(Ordering::Relaxed);
+        let result = if has_clients { self.discretion.told(result) } else { result };
         if let Some(sender) = lock(&self.waiting).remove(&request) {
             // Who has asked may be gone.
             let _ = sender.send(result);

@@ -2,6 +2,7 @@
 
 mod admission;
 mod audit;
+mod discretion;
 mod operations;
 mod sessions;
 mod websocket;

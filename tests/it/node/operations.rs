@@ -464,6 +464,12 @@ fn a_node_whose_guests_could_change_its_own_files_does_not_start() {
     std::os::unix::fs::symlink(path("outside"), path("mounted/store")).unwrap();
     let log = |name: &str| format!("audit_log = {:?}\n", path(name));
     let store = |name: &str| format!("[store]\ndirectory = {:?}\n", path(name));
+    let policy = |key: &str, name: &str| format!("[policy]\n{key} = [{:?}]\n", path(name));
+    std::fs::create_dir(path("mounted/wheels")).unwrap();
+    std::fs::create_dir(path("linked")).unwrap();
+    std::fs::write(path("mounted/ca.pem"), "").unwrap();
+    std::os::unix::fs::symlink(path("mounted/ca.pem"), path("linked/ca.pem")).unwrap();
+    std::os::unix::fs::symlink(path("mounted/wheels"), path("linked/wheels")).unwrap();
     for (file, own, mounted, named) in [
         ("node.toml", log("mounted/log"), "mounted", ["the node's `audit_log`", "mounted/log"]),
         ("node.toml", log("mounted/new"), "mounted", ["the node's `audit_log`", "mounted/new"]),
@@ -480,6 +486,30 @@ fn a_node_whose_guests_could_change_its_own_files_does_not_start() {
             String::new(),
             "mounted",
             ["the node's configuration", "mounted/node.toml"],
+        ),
+        (
+            "node.toml",
+            policy("ca_files", "mounted/ca.pem"),
+            "mounted",
+            ["the node's `ca_files`", "mounted/ca.pem"],
+        ),
+        (
+            "node.toml",
+            policy("ca_files", "linked/ca.pem"),
+            "mounted",
+            ["the node's `ca_files`", "linked/ca.pem"],
+        ),
+        (
+            "node.toml",
+            policy("wheels", "mounted/wheels"),
+            "mounted",
+            ["what `wheels` names", "mounted/wheels"],
+        ),
+        (
+            "node.toml",
+            policy("wheels", "linked/wheels"),
+            "mounted",
+            ["what `wheels` names", "linked/wheels"],
         ),
     ] {
         let mount = format!(

@@ -12,6 +12,7 @@ mod meter;
 mod nemo_skills;
 mod openapi;
 mod openenv;
+mod operator;
 mod otlp;
 mod problem;
 mod runs;
@@ -113,7 +114,11 @@ pub(super) fn serve(
         .build()?;
     let engines = Arc::new(engines(settings.max_sessions, runtime.handle())?);
     let exporter = otlp::Exporter::of_environment(runtime.handle(), &args.name)?;
-    let watchers = Watchers { audit, tracer: exporter.as_ref().map(otlp::Exporter::tracer) };
+    let watchers = Watchers {
+        audit,
+        tracer: exporter.as_ref().map(otlp::Exporter::tracer),
+        operator: Some(operator::told()?),
+    };
     let node =
         Node::new(&args.name, settings, engines, watchers).map_err(|error| anyhow!(error))?;
     runtime.block_on(listen(args, address, limits, node))?;
@@ -136,7 +141,8 @@ fn settings(config: Option<&Path>) -> Result<Settings> {
     let shown = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
     let settings = Config::read(&text).and_then(Config::settings);
-    settings.map_err(|error| anyhow!("`{shown}`: {error}"))
+    let settings = settings.map_err(|error| anyhow!("`{shown}`: {error}"))?;
+    Ok(Settings { file: Some(path.to_owned()), ..settings })
 }
 
 /// Fails if the guests could change files that the node trusts.
@@ -162,6 +168,7 @@ async fn listen(args: &HttpArgs, address: &Address, limits: Limits, node: Arc<No
         let problem = Problem::from(refusal);
         anyhow!("the node cannot start a session: {}", problem.text())
     })?;
+    node.has_clients();
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
     // Before anybody knows that it listens, and may ask it to end.
