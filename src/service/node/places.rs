@@ -186,7 +186,7 @@ impl Places {
 
     /// Returns what is missing for one more session of a tenant that has so many of all.
     fn lacks(&self, all: usize, sessions: usize, of: &Tenant, now: Instant) -> Option<Refusal> {
-        let (quota, rate) = (of.quotas.sessions, of.quotas.starts);
+        let (quota, rate) = (of.most_sessions(self.most), of.quotas.starts);
         if all >= self.most {
             return Some(Refusal::Full(self.most));
         }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn of(name: &str, sessions: usize) -> Arc<Tenant> {
-        tenant(name, Quotas { sessions, ..Quotas::default() })
+        tenant(name, Quotas { sessions: Some(sessions), ..Quotas::default() })
     }
 
     fn places(most: usize, most_waiting: usize) -> Arc<Places> {

@@ -27,13 +27,22 @@ pub(super) struct Store {
 #[derive(Default)]
 struct Usage {
     bytes: u64,
-    by_tenant: HashMap<String, usize>,
+    by_tenant: HashMap<String, Own>,
+}
+
+/// What a tenant has.
+#[derive(Default)]
+struct Own {
+    count: usize,
+    bytes: u64,
 }
 
 /// A saved session. Its file is removed when this is dropped.
 pub(super) struct Saved {
     store: Arc<Store>,
     tenant: String,
+    /// How many bytes its tenant may have.
+    most: u64,
     path: String,
     bytes: u64,
 }
@@ -79,17 +88,21 @@ impl Store {
             let text = format!("bytes in the node's store: limit {limit}, there are {bytes}");
             return Err(Refusal::Quota(text));
         }
-        let count = used.by_tenant.entry(tenant.name.clone()).or_default();
-        let quota = tenant.quotas.saved;
-        if *count >= quota {
+        let own = used.by_tenant.entry(tenant.name.clone()).or_default();
+        let (quota, most) = (tenant.quotas.saved, tenant.most_saved_bytes(self.size));
+        if own.count >= quota {
             let text = format!("paused sessions and snapshots of this key: limit {quota}");
             return Err(Refusal::Quota(text));
         }
-        *count += 1;
+        if own.bytes >= most {
+            return Err(own_bytes(most, own.bytes));
+        }
+        own.count += 1;
         drop(used);
         Ok(Saved {
             store: Arc::clone(self),
             tenant: tenant.name.clone(),
+            most,
             path: format!("{}/{name}.session", self.directory),
             bytes: 0,
         })
@@ -116,10 +129,16 @@ impl Saved {
         let mut used = lock(&self.store.used);
         used.bytes += bytes;
         let (limit, all) = (self.store.size, used.bytes);
+        let own = used.by_tenant.entry(self.tenant.clone()).or_default();
+        own.bytes += bytes;
+        let own = own.bytes;
         drop(used);
         if all > limit {
             let text = format!("bytes in the node's store: limit {limit}, it would have {all}");
             return Err(Refusal::Quota(text));
+        }
+        if own > self.most {
+            return Err(own_bytes(self.most, own));
         }
         Ok(self)
     }
@@ -131,13 +150,20 @@ impl Drop for Saved {
         let _ = fs::remove_file(&self.path);
         let mut used = lock(&self.store.used);
         used.bytes -= self.bytes;
-        if let Some(count) = used.by_tenant.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(own) = used.by_tenant.get_mut(&self.tenant) {
+            own.bytes -= self.bytes;
+            own.count -= 1;
+            if own.count == 0 {
                 used.by_tenant.remove(&self.tenant);
             }
         }
     }
+}
+
+fn own_bytes(limit: u64, bytes: u64) -> Refusal {
+    Refusal::Quota(format!(
+        "bytes of this key in the node's store: limit {limit}, half of it, there are {bytes}"
+    ))
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ const HASH: &str = "sha256:";
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Quotas {
-    pub(crate) sessions: usize,
+    /// By default as many as there are, or half of them if the node has other tenants.
+    pub(crate) sessions: Option<usize>,
     /// The maximum number of runs at once. Further ones wait.
     pub(crate) runs: usize,
     /// The maximum number of sessions started in a second.
@@ -41,7 +42,7 @@ pub(crate) struct Quotas {
 impl Default for Quotas {
     fn default() -> Self {
         Self {
-            sessions: usize::MAX,
+            sessions: None,
             runs: usize::MAX,
             starts: f64::INFINITY,
             saved: usize::MAX,
@@ -58,6 +59,8 @@ pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) ceiling: Ceiling,
     pub(crate) quotas: Quotas,
+    /// Whether the node has no other tenant.
+    is_alone: bool,
     pub(crate) starts: Starts,
 }
 
@@ -93,7 +96,18 @@ impl Starts {
 
 impl Tenant {
     pub(crate) fn new(name: String, ceiling: Ceiling, quotas: Quotas) -> Self {
-        Self { name, ceiling, quotas, starts: Starts::default() }
+        Self { name, ceiling, quotas, is_alone: true, starts: Starts::default() }
+    }
+
+    /// Returns how many of so many sessions it may have.
+    pub(crate) fn most_sessions(&self, all: usize) -> usize {
+        let share = if self.is_alone { all } else { (all / 2).max(1) };
+        self.quotas.sessions.unwrap_or(share)
+    }
+
+    /// Returns how many of the bytes of a store it may have.
+    pub(super) fn most_saved_bytes(&self, all: u64) -> u64 {
+        if self.is_alone { all } else { all / 2 }
     }
 }
 
@@ -132,6 +146,7 @@ impl Tenants {
             let (name, quotas) = (LOCAL.to_owned(), Quotas::default());
             return Ok(Self::Open(Arc::new(Tenant::new(name, ceiling.clone(), quotas))));
         }
+        let is_alone = entries.len() == 1;
         let mut keys: HashMap<_, Arc<Tenant>> = HashMap::new();
         for (name, entry) in entries {
             let TenantEntry { keys: hashes, quotas, ceiling: own } = entry;
@@ -145,7 +160,7 @@ impl Tenants {
                 ));
             }
             let ceiling = own.unwrap_or_else(|| ceiling.clone());
-            let tenant = Arc::new(Tenant::new(name, ceiling, quotas));
+            let tenant = Arc::new(Tenant { is_alone, ..Tenant::new(name, ceiling, quotas) });
             for hash in hashes {
                 let digest = digest(&hash).ok_or_else(|| {
                     format!(
@@ -247,10 +262,16 @@ mod tests {
             [name(Some("one")), name(Some("two")), name(Some("three"))],
             [Some("a"), Some("a"), Some("b")]
         );
-        assert_eq!(tenants.named("b").unwrap().quotas.sessions, 3);
+        assert_eq!(tenants.named("b").unwrap().quotas.sessions, Some(3));
+        // What says nothing else is half, so that one tenant leaves something for others.
+        let shares = |tenants: &Tenants, name: &str| {
+            let tenant = tenants.named(name).unwrap();
+            (tenant.most_sessions(10), tenant.most_sessions(1), tenant.most_saved_bytes(10))
+        };
+        assert_eq!([shares(&tenants, "a"), shares(&tenants, "b")], [(5, 1, 5), (3, 3, 5)]);
         assert!(tenants.named("c").is_none());
         assert_eq!([name(Some("four")), name(Some("")), name(None)], [None; 3]);
-        assert_eq!(tenants.of(Some("three")).unwrap().quotas.sessions, 3);
+        assert_eq!(tenants.of(Some("three")).unwrap().quotas.sessions, Some(3));
         assert!(!tenants.is_open());
     }
 

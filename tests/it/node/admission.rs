@@ -137,6 +137,45 @@ async fn connections_that_say_nothing_end_before_those_of_known_clients() {
 }
 
 #[tokio::test]
+async fn a_tenant_that_uses_up_sessions_and_the_store_leaves_half_for_others() {
+    let scratch = Scratch::new("node-shares");
+    let store = scratch.path().join("store").into_os_string().into_string().unwrap();
+    let config = format!(
+        "max_sessions = 4\n[store]\ndirectory = {store:?}\nsize = 8000000\n\
+         [tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]",
+        key_hash("a's"),
+        key_hash("b's")
+    );
+    let node = Node::configured(&scratch, &config);
+    let (a, b) = ([("x-api-key", "a's")], [("x-api-key", "b's")]);
+    let mut last = String::new();
+    for expected in [201, 201, 429, 429] {
+        let (status, session) = node.ask_as(&a, "POST /v1/sessions", &json!({})).await;
+        assert_eq!(status, expected, "{session}");
+        last = session["id"].as_str().map_or(last, str::to_owned);
+    }
+    let snapshot = format!("POST /v1/sessions/{last}/snapshots");
+    let mut saved = 0;
+    let refused = loop {
+        let (status, answer) = node.ask_as(&a, &snapshot, &json!({})).await;
+        match status {
+            201 => saved += 1,
+            status => break (status, answer),
+        }
+    };
+    assert_eq!(refused.0, 429, "{refused:?}");
+    assert!(refused.1["detail"].as_str().unwrap().contains("limit 4000000, half"), "{refused:?}");
+    assert!(saved > 0);
+    for _ in 0..2 {
+        let (status, session) = node.ask_as(&b, "POST /v1/sessions", &json!({})).await;
+        assert_eq!(status, 201, "{session}");
+        let snapshot = format!("POST /v1/sessions/{}/snapshots", session["id"].as_str().unwrap());
+        let (status, answer) = node.ask_as(&b, &snapshot, &json!({})).await;
+        assert_eq!(status, 201, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_tenant_with_many_requests_under_way_leaves_connections_for_others() {
     let scratch = Scratch::new("node-under-way");
     let config = format!(

@@ -321,7 +321,10 @@ fn refused(node: &Node, tenant: &Tenant, refusal: Refusal) -> String {
     let load = node.load();
     let counts = match &refusal {
         Refusal::Full(most) => Some((load.sessions.min(*most), *most)),
-        Refusal::Quota(_) => Some((tenant.quotas.sessions, tenant.quotas.sessions)),
+        Refusal::Quota(_) => {
+            let most = tenant.most_sessions(load.max_sessions);
+            Some((most, most))
+        }
         _ => None,
     };
     let code = match &refusal {
